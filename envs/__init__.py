@@ -1,0 +1,45 @@
+"""Environments: everything that steps a world. Imports no torch and no lightning."""
+
+from envs.actions import ActionParser, LookupTable
+from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
+from envs.game_state import GameState
+from envs.gymnasium_envs import GymnasiumEnvs
+from envs.obs import DefaultObs, ObsBuilder
+from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
+from envs.rewards import (
+    CombinedReward,
+    FaceBallReward,
+    GoalReward,
+    InAirReward,
+    Reward,
+    SpeedTowardBallReward,
+    TouchReward,
+    VelocityBallToGoalReward,
+)
+from envs.rocket_pool import RocketSimPool
+
+__all__ = [
+    "ActionParser",
+    "CombinedReward",
+    "DefaultObs",
+    "DoneCondition",
+    "FaceBallReward",
+    "GameState",
+    "GoalCondition",
+    "GoalReward",
+    "GymnasiumEnvs",
+    "InAirReward",
+    "Kickoff",
+    "LookupTable",
+    "MixedStates",
+    "NoTouchCondition",
+    "ObsBuilder",
+    "RandomState",
+    "Reward",
+    "RocketSimPool",
+    "SpeedTowardBallReward",
+    "StateSetter",
+    "TimeoutCondition",
+    "TouchReward",
+    "VelocityBallToGoalReward",
+]

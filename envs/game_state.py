@@ -1,0 +1,327 @@
+"""GameState: everything the components read, as struct of arrays over all arenas.
+
+Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths are in uu (1 uu is about 1 cm), speeds in
+uu/s, angular velocities in rad/s, times in seconds. All floats are float32.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import DOUBLEJUMP_MAX_DELAY, FLIP_TORQUE_TIME, GOAL_THRESHOLD
+
+Float = NDArray[np.float32]
+Bool = NDArray[np.bool_]
+
+NUM_PADS = 34
+BLUE, ORANGE = 0, 1
+
+# Columns of the ball's block in RocketSim's gym state; a car's block is the same from column CAR_PHYSICS on.
+BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11
+POS, VEL, ANG_VEL = slice(0, 3), slice(7, 10), slice(10, 13)
+FORWARD, RIGHT, UP = slice(13, 16), slice(16, 19), slice(19, 22)
+TOUCHED, BOOST = 9, 10
+
+# Attributes of RocketSim.CarState that the gym state lacks, in the order of `GameState.car_extra`.
+CAR_STATE_COLUMNS = (
+    "last_controls.jump",
+    "handbrake_val",
+    "has_jumped",
+    "is_jumping",
+    "has_flipped",
+    "flip_time",
+    "has_double_jumped",
+    "air_time_since_jump",
+    "demo_respawn_timer",
+    "time_spent_boosting",
+    "supersonic_time",
+)
+_EXTRA = {name: column for column, name in enumerate(CAR_STATE_COLUMNS)}
+NUM_EXTRA = len(CAR_STATE_COLUMNS) + 4  # and the four wheels
+
+
+def _shift(columns: slice) -> slice:
+    return slice(columns.start + CAR_PHYSICS, columns.stop + CAR_PHYSICS)
+
+
+CAR_POS, CAR_VEL, CAR_ANG_VEL = _shift(POS), _shift(VEL), _shift(ANG_VEL)
+CAR_FORWARD, CAR_RIGHT, CAR_UP = _shift(FORWARD), _shift(RIGHT), _shift(UP)
+
+
+class View:
+    """Ball, cars and pads as seen from one side of the field.
+
+    `GameState.world` is the field as it is, `GameState.mirrored` the same rotated by 180 degrees about z (orange's
+    side: orange attacks +y in it), both with arrays `ball_* [A, 3]`, `car_* [A, C, 3]`, `pad_timers [A, 34]`.
+    `GameState.own` holds for every car what it sees from its own side, where everybody attacks +y:
+    `ball_* [A, C, 3]`, `car_* [A, C, 3]`, `pad_timers [A, C, 34]`.
+    """
+
+    __slots__ = ("ball", "cars", "pad_timers")
+
+    def __init__(self, ball: Float, cars: Float, pad_timers: Float) -> None:
+        self.ball = ball
+        self.cars = cars
+        self.pad_timers = pad_timers
+        """Seconds until each pad can be taken again, 0..10, 0 when it is there; order of rlgym's BOOST_LOCATIONS."""
+
+    @property
+    def ball_pos(self) -> Float:
+        """Position, uu: |x| <= 4096, |y| <= 6000, 0 <= z <= 2044."""
+        return self.ball[..., POS]
+
+    @property
+    def ball_vel(self) -> Float:
+        """Linear velocity, uu/s, norm <= 6000."""
+        return self.ball[..., VEL]
+
+    @property
+    def ball_ang_vel(self) -> Float:
+        """Angular velocity, rad/s, norm <= 6."""
+        return self.ball[..., ANG_VEL]
+
+    @property
+    def car_pos(self) -> Float:
+        """Position, uu."""
+        return self.cars[..., CAR_POS]
+
+    @property
+    def car_vel(self) -> Float:
+        """Linear velocity, uu/s, norm <= 2300."""
+        return self.cars[..., CAR_VEL]
+
+    @property
+    def car_ang_vel(self) -> Float:
+        """Angular velocity, rad/s, norm <= 5.5."""
+        return self.cars[..., CAR_ANG_VEL]
+
+    @property
+    def car_forward(self) -> Float:
+        """Unit vector out of the car's nose."""
+        return self.cars[..., CAR_FORWARD]
+
+    @property
+    def car_right(self) -> Float:
+        """Unit vector to the car's right (RocketSim's rotation matrix, middle column)."""
+        return self.cars[..., CAR_RIGHT]
+
+    @property
+    def car_up(self) -> Float:
+        """Unit vector out of the car's roof."""
+        return self.cars[..., CAR_UP]
+
+
+class GameState:
+    """The state of all arenas after a step. Components read it; state setters write it.
+
+    Attributes:
+        num_blue: Blue cars per arena.
+        num_orange: Orange cars per arena.
+        arena_index: `[A]` int64, the pool's number of each arena here (a pool also builds states of a few arenas).
+        team: `[C]` int8, 0 blue, 1 orange.
+        world: The field as it is; writable by state setters.
+        mirrored: The field rotated by 180 degrees about z.
+        pad_timers: `[A, 34]` seconds, world order.
+        boost: `[A, C]` 0..100.
+        touched: `[A, C]` bool, hit the ball since the previous step.
+        episode_ticks: `[A]` int64, ticks simulated since the episode began.
+        ticks_since_touch: `[A]` int64, ticks since any car touched the ball or the episode began.
+    """
+
+    def __init__(
+        self,
+        num_arenas: int,
+        num_blue: int,
+        num_orange: int,
+        *,
+        buffers: tuple[NDArray[Any], ...] | None = None,
+    ) -> None:
+        num_cars = num_blue + num_orange
+        self.num_blue, self.num_orange = num_blue, num_orange
+        self.team = np.array([BLUE] * num_blue + [ORANGE] * num_orange, dtype=np.int8)
+        if buffers is None:
+            self.arena_index = np.arange(num_arenas)
+            self.ball_rows = np.zeros((num_arenas, 2, BALL_COLUMNS), np.float32)
+            self.car_rows = np.zeros((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
+            self.car_extra = np.zeros((num_arenas, num_cars, NUM_EXTRA), np.float32)
+            self.pad_timers = np.zeros((num_arenas, NUM_PADS), np.float32)
+            self.episode_ticks = np.zeros(num_arenas, np.int64)
+            self.ticks_since_touch = np.zeros(num_arenas, np.int64)
+        else:
+            (
+                self.arena_index,
+                self.ball_rows,
+                self.car_rows,
+                self.car_extra,
+                self.pad_timers,
+                self.episode_ticks,
+                self.ticks_since_touch,
+            ) = buffers
+        self.world = View(self.ball_rows[:, 0], self.car_rows[:, :, 0], self.pad_timers)
+        self.mirrored = View(self.ball_rows[:, 1], self.car_rows[:, :, 1], self.pad_timers[:, ::-1])
+        self.boost: Float = self.car_rows[:, :, 0, BOOST]
+        self._own: View | None = None
+
+    @property
+    def num_arenas(self) -> int:
+        """`A`."""
+        return len(self.ball_rows)
+
+    @property
+    def num_cars(self) -> int:
+        """`C`, cars per arena."""
+        return self.num_blue + self.num_orange
+
+    def select(self, arenas: NDArray[np.int64]) -> "GameState":
+        """A copy that holds only the given rows, with the pool's arena numbers in `arena_index`."""
+        buffers = (
+            self.arena_index,
+            self.ball_rows,
+            self.car_rows,
+            self.car_extra,
+            self.pad_timers,
+            self.episode_ticks,
+            self.ticks_since_touch,
+        )
+        return GameState(len(arenas), self.num_blue, self.num_orange, buffers=tuple(b[arenas] for b in buffers))
+
+    @property
+    def own(self) -> View:
+        """What each car sees from its own side; arrays start with `[A, C]`. Built when first asked for after a step."""
+        if self._own is None:
+            side, cars = self.team.astype(np.intp), np.arange(self.num_cars)
+            pads = np.stack((self.world.pad_timers, self.mirrored.pad_timers), axis=1)
+            self._own = View(self.ball_rows[:, side], self.car_rows[:, cars, side], pads[:, side])
+        return self._own
+
+    def forget_own(self) -> None:
+        """Drops the cached `own` view; the pool calls it whenever it has written new rows."""
+        self._own = None
+
+    def clear(self, arenas: NDArray[np.int64]) -> None:
+        """Resets rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""
+        for rows in (self.ball_rows, self.car_rows, self.car_extra, self.pad_timers):
+            rows[arenas] = 0
+        self.episode_ticks[arenas] = 0
+        self.ticks_since_touch[arenas] = 0
+        self.car_rows[arenas, :, 0, CAR_FORWARD.start] = 1
+        self.car_rows[arenas, :, 0, CAR_RIGHT.start + 1] = 1
+        self.car_rows[arenas, :, 0, CAR_UP.start + 2] = 1
+        self.wheels_with_contact[arenas] = 1
+
+    def set_car_rotation(self, arena: int, pitch: Float, yaw: Float, roll: Float) -> None:
+        """Orients all cars of one arena (world view).
+
+        Args:
+            arena: Row of this state.
+            pitch: `[C]` radians, positive lifts the nose.
+            yaw: `[C]` radians, 0 faces +x, pi/2 faces +y.
+            roll: `[C]` radians.
+        """
+        cp, cy, cr = np.cos(pitch), np.cos(yaw), np.cos(roll)
+        sp, sy, sr = np.sin(pitch), np.sin(yaw), np.sin(roll)
+        world = self.world
+        world.car_forward[arena] = np.stack((cp * cy, cp * sy, sp), axis=-1)
+        world.car_right[arena] = np.stack((cy * sp * sr - cr * sy, sy * sp * sr + cr * cy, -cp * sr), axis=-1)
+        world.car_up[arena] = np.stack((-cr * cy * sp - sr * sy, -cr * sy * sp + sr * cy, cp * cr), axis=-1)
+
+    def _column(self, name: str) -> Float:
+        column: Float = self.car_extra[:, :, _EXTRA[name]]
+        return column
+
+    @property
+    def touched(self) -> Bool:
+        """`[A, C]` whether the car hit the ball since the previous step."""
+        return self.car_rows[:, :, 0, TOUCHED] > 0
+
+    @property
+    def wheels_with_contact(self) -> Float:
+        """`[A, C, 4]` 1 where the wheel touches something: front left, front right, back left, back right."""
+        return self.car_extra[:, :, len(CAR_STATE_COLUMNS) :]
+
+    @property
+    def on_ground(self) -> Bool:
+        """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
+        return self.wheels_with_contact.sum(axis=-1) >= 3
+
+    @property
+    def is_holding_jump(self) -> Bool:
+        """`[A, C]` jump was pressed on the last tick."""
+        return self._column("last_controls.jump") > 0
+
+    @property
+    def handbrake(self) -> Float:
+        """`[A, C]` 0..1, rises and falls while the button is held and released."""
+        return self._column("handbrake_val")
+
+    @property
+    def has_jumped(self) -> Float:
+        """`[A, C]` 1 after a jump until the car lands."""
+        return self._column("has_jumped")
+
+    @property
+    def is_jumping(self) -> Float:
+        """`[A, C]` 1 while the jump button still lifts the car."""
+        return self._column("is_jumping")
+
+    @property
+    def has_flipped(self) -> Float:
+        """`[A, C]` 1 after a flip until the car lands."""
+        return self._column("has_flipped")
+
+    @property
+    def flip_time(self) -> Float:
+        """`[A, C]` seconds since the flip began."""
+        return self._column("flip_time")
+
+    @property
+    def is_flipping(self) -> Bool:
+        """`[A, C]` flipped less than 0.65 s ago (RLGym's definition, not CarState.is_flipping)."""
+        return (self.has_flipped > 0) & (self.flip_time < FLIP_TORQUE_TIME)
+
+    @property
+    def has_double_jumped(self) -> Float:
+        """`[A, C]` 1 after a double jump until the car lands."""
+        return self._column("has_double_jumped")
+
+    @property
+    def air_time_since_jump(self) -> Float:
+        """`[A, C]` seconds since the jump ended, 0 on the ground."""
+        return self._column("air_time_since_jump")
+
+    @property
+    def has_flip(self) -> Bool:
+        """`[A, C]` neither flipped nor double jumped, and at most 1.25 s since the jump."""
+        spent = (self.has_double_jumped > 0) | (self.has_flipped > 0)
+        return ~spent & (self.air_time_since_jump < DOUBLEJUMP_MAX_DELAY)
+
+    @property
+    def can_flip(self) -> Bool:
+        """`[A, C]` in the air, jump released, flip unspent."""
+        return ~self.on_ground & ~self.is_holding_jump & self.has_flip
+
+    @property
+    def demo_respawn_timer(self) -> Float:
+        """`[A, C]` seconds until a demolished car returns, 0 when alive."""
+        return self._column("demo_respawn_timer")
+
+    @property
+    def boost_active_time(self) -> Float:
+        """`[A, C]` seconds since boosting began, 0 when not boosting."""
+        return self._column("time_spent_boosting")
+
+    @property
+    def supersonic_time(self) -> Float:
+        """`[A, C]` seconds since the car became supersonic, 0 when it is not."""
+        return self._column("supersonic_time")
+
+    @property
+    def goal_scored(self) -> Bool:
+        """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
+        return np.abs(self.world.ball_pos[:, 1]) > GOAL_THRESHOLD
+
+    @property
+    def scoring_team(self) -> NDArray[np.int8]:
+        """`[A]` 0 where blue has scored, 1 where orange has, -1 elsewhere."""
+        team = np.where(self.world.ball_pos[:, 1] > 0, BLUE, ORANGE)
+        return np.where(self.goal_scored, team, -1).astype(np.int8)

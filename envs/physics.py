@@ -1,0 +1,138 @@
+"""RocketSim itself: start-up, controls, and one arena with its cars.
+
+Everything that calls the binding lives here and in `rocket_pool.py`, so its traps are handled in one place.
+"""
+
+import operator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import RocketSim
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
+
+from envs.game_state import CAR_STATE_COLUMNS, GameState
+
+__all__ = ["BALL_RESTING_HEIGHT", "TICKS_PER_SECOND", "SimArena", "init_rocketsim", "make_controls"]
+
+_started_with: Path | None = None
+
+
+def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
+    """Starts RocketSim in this process; later calls do nothing.
+
+    Args:
+        collision_meshes: Folder that holds `soccar/*.cmf`. Default: the meshes that `rlgym[rl-sim]` brings.
+
+    Raises:
+        FileNotFoundError: The folder holds no soccar meshes.
+    """
+    global _started_with
+    if collision_meshes is None:
+        import rlgym.rocket_league.sim as rlgym_sim
+
+        folder = Path(str(rlgym_sim.__file__)).parent / "collision_meshes"
+    else:
+        folder = Path(collision_meshes)
+    if not any((folder / "soccar").glob("*.cmf")):
+        raise FileNotFoundError(
+            f"RocketSimPool: no collision meshes at {folder / 'soccar'}; "
+            "set --env.collision_meshes to a folder with soccar/*.cmf, or reinstall rlgym[rl-sim] and leave it out"
+        )
+    if _started_with is not None:
+        return
+    try:
+        RocketSim.init(str(folder))
+    except RuntimeError as error:
+        if "inited" not in str(error):  # somebody else (RLGym's engine) has started it already: fine
+            raise
+    _started_with = folder
+
+
+def make_controls(row: NDArray[Any]) -> Any:
+    """One `RocketSim.CarControls`.
+
+    Args:
+        row: `[8]` throttle, steer, pitch, yaw, roll in -1..1, then jump, boost, handbrake (true when > 0.5).
+    """
+    controls = RocketSim.CarControls()
+    controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll = (float(x) for x in row[:5])
+    controls.jump, controls.boost, controls.handbrake = (bool(x > 0.5) for x in row[5:8])
+    return controls
+
+
+# One call reads every attribute of a CarState that the gym state lacks; wheels_with_contact is a tuple of four.
+read_car_state = operator.attrgetter(*CAR_STATE_COLUMNS, "wheels_with_contact")
+
+
+class SimArena:
+    """One live RocketSim arena, its cars (blue first, then orange) and its boost pads."""
+
+    __slots__ = ("arena", "cars", "idle", "num_blue", "num_orange", "pads")
+
+    def __init__(self, num_blue: int, num_orange: int) -> None:
+        self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR)
+        self.pads = self.arena.get_boost_pads()
+        self.num_blue, self.num_orange = num_blue, num_orange
+        self.idle = RocketSim.CarControls()
+        self.cars: list[Any] = []
+
+    def set_state(self, state: GameState, index: int) -> None:
+        """Puts the arena into the state that row `index` of `state` describes (world view).
+
+        The cars are removed and added again: a car that keeps its identity also keeps suspension and contact caches,
+        and the next episode would depend on the last one. With new cars an episode is a function of its first state,
+        to the bit.
+        """
+        arena = self.arena
+        for car in arena.get_cars():
+            arena.remove_car(car)
+        self.cars = [arena.add_car(RocketSim.Team.BLUE) for _ in range(self.num_blue)]
+        self.cars += [arena.add_car(RocketSim.Team.ORANGE) for _ in range(self.num_orange)]
+
+        world = state.world
+        ball = RocketSim.BallState()
+        ball.pos = _vec(world.ball_pos[index])
+        ball.vel = _vec(world.ball_vel[index])
+        ball.ang_vel = _vec(world.ball_ang_vel[index])
+        arena.ball.set_state(ball)
+        for slot, car in enumerate(self.cars):
+            car.set_state(_car_state(state, index, slot))
+            car.set_controls(self.idle)
+        for pad, timer in zip(self.pads, state.pad_timers[index].tolist(), strict=True):
+            pad_state = RocketSim.BoostPadState()
+            pad_state.cooldown = timer
+            pad_state.is_active = timer <= 0
+            pad.set_state(pad_state)
+
+
+def _vec(xyz: NDArray[np.float32]) -> Any:
+    return RocketSim.Vec(*xyz.tolist())
+
+
+def _car_state(state: GameState, index: int, slot: int) -> Any:
+    world = state.world
+    at = (index, slot)
+    car = RocketSim.CarState()
+    car.pos = _vec(world.car_pos[at])
+    car.vel = _vec(world.car_vel[at])
+    car.ang_vel = _vec(world.car_ang_vel[at])
+    car.rot_mat = RocketSim.RotMat(_vec(world.car_forward[at]), _vec(world.car_right[at]), _vec(world.car_up[at]))
+    car.boost = float(state.boost[at])
+    wheels = tuple(bool(w) for w in state.wheels_with_contact[at])
+    car.wheels_with_contact = wheels
+    car.is_on_ground = sum(wheels) >= 3
+    car.demo_respawn_timer = float(state.demo_respawn_timer[at])
+    car.is_demoed = bool(state.demo_respawn_timer[at] > 0)
+    car.has_jumped = bool(state.has_jumped[at])
+    car.is_jumping = bool(state.is_jumping[at])
+    car.has_flipped = bool(state.has_flipped[at])
+    car.has_double_jumped = bool(state.has_double_jumped[at])
+    car.air_time_since_jump = float(state.air_time_since_jump[at])
+    car.flip_time = float(state.flip_time[at])
+    car.is_flipping = bool(state.is_flipping[at])
+    car.handbrake_val = float(state.handbrake[at])
+    car.supersonic_time = float(state.supersonic_time[at])
+    car.time_spent_boosting = float(state.boost_active_time[at])
+    return car

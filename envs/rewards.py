@@ -1,0 +1,166 @@
+"""Rewards: GameState after a step -> one number per car.
+
+Unless a reward says otherwise it is paid per step and does not depend on the order of the cars. `d` is a unit vector.
+Every car is judged from its own side of the field, where the opponents' goal is at +y.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from rlgym.rocket_league.common_values import BACK_NET_Y, BALL_MAX_SPEED, CAR_MAX_SPEED
+
+from envs.game_state import Bool, Float, GameState
+
+
+class Reward(ABC):
+    """A reward for every car of every arena."""
+
+    @abstractmethod
+    def compute(self, state: GameState) -> Float:
+        """`[A, C]` float32, the reward of the step that led to `state`."""
+
+    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most rewards keep nothing
+        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
+
+
+class SpeedTowardBallReward(Reward):
+    """`max(0, v_car . d_ball / 2300)`, 0..1: drive toward the ball. Source: RLGym's training guide."""
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        to_ball = _unit(state.world.ball_pos[:, None] - state.world.car_pos)
+        speed = _dot(state.world.car_vel, to_ball)
+        return np.maximum(speed / np.float32(CAR_MAX_SPEED), np.float32(0))
+
+
+class InAirReward(Reward):
+    """1 with fewer than three wheels in contact, else 0. Source: RLGym's training guide."""
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        return (~state.on_ground).astype(np.float32)
+
+
+class VelocityBallToGoalReward(Reward):
+    """`max(0, v_ball . d_goal / 6000)`, 0..1, `d_goal` from the ball to the back of the opponents' net.
+
+    Both teams are paid for speed toward the *opponents'* net; the code in RLGym's training guide, where the idea is
+    from, pays orange for driving the ball into its own.
+    """
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        paid = np.empty((state.num_arenas, state.num_cars), np.float32)
+        goal = np.array([0, BACK_NET_Y, 0], np.float32)
+        for view, cars in ((state.world, slice(None, state.num_blue)), (state.mirrored, slice(state.num_blue, None))):
+            speed = _dot(view.ball_vel, _unit(goal - view.ball_pos))
+            paid[:, cars] = np.maximum(speed / np.float32(BALL_MAX_SPEED), np.float32(0))[:, None]
+        return paid
+
+
+class GoalReward(Reward):
+    """+1 for every car of the team that scored, -1 for every car of the other one. Source: RLGym's `GoalReward`."""
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        scoring = state.scoring_team[:, None]
+        return np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)).astype(np.float32)
+
+
+class TouchReward(Reward):
+    """1 on a step in which the car hit the ball, else 0. Source: RLGym's `TouchReward`."""
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        return state.touched.astype(np.float32)
+
+
+class FaceBallReward(Reward):
+    """`forward . d_ball`, -1..1: point the nose at the ball."""
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        to_ball = _unit(state.world.ball_pos[:, None] - state.world.car_pos)
+        return _dot(state.world.car_forward, to_ball)
+
+
+class CombinedReward(Reward):
+    """Weighted sum of rewards; reports the mean of each weighted term as `reward/<class name>`.
+
+    Attributes:
+        rewards: The terms.
+        weights: One factor per term.
+    """
+
+    def __init__(self, rewards: Sequence[Reward], weights: Sequence[float]) -> None:
+        if len(rewards) == 0 or len(rewards) != len(weights):
+            raise ValueError(
+                f"CombinedReward: {len(rewards)} rewards but {len(weights)} weights; give one weight for each reward"
+            )
+        wrong = [type(r).__name__ for r in rewards if not isinstance(r, Reward)]
+        if wrong:
+            raise TypeError(f"CombinedReward: {', '.join(wrong)} is not an envs.rewards.Reward")
+        self.rewards, self.weights = tuple(rewards), tuple(float(w) for w in weights)
+        self.names = _unique_names(self.rewards)
+        self._sums = np.zeros(len(self.rewards))
+        self._count = 0
+
+    def compute(self, state: GameState) -> Float:
+        """The weighted sum; see `Reward.compute`.
+
+        Raises:
+            ValueError: A term has the wrong shape.
+        """
+        total = np.zeros((state.num_arenas, state.num_cars), np.float32)
+        for i, (reward, weight) in enumerate(zip(self.rewards, self.weights, strict=True)):
+            term = reward.compute(state)
+            if term.shape != total.shape:
+                raise ValueError(
+                    f"{self.names[i]}: compute() returned shape {list(term.shape)}, expected [arenas, cars] = "
+                    f"{list(total.shape)}"
+                )
+            weighted = np.float32(weight) * term
+            self._sums[i] += weighted.sum()
+            total += weighted
+        self._count += total.size
+        return total
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Resets every term."""
+        for reward in self.rewards:
+            reward.reset(mask, state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """`reward/<name>` -> (sum of weighted rewards, number of car-steps) since the last call."""
+        metrics = {f"reward/{n}": (float(s), float(self._count)) for n, s in zip(self.names, self._sums, strict=True)}
+        self._sums[:] = 0
+        self._count = 0
+        return metrics
+
+
+def default_reward() -> CombinedReward:
+    """Requirement 000: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10."""
+    return CombinedReward(
+        [InAirReward(), SpeedTowardBallReward(), VelocityBallToGoalReward(), GoalReward()], [0.002, 0.01, 0.1, 10.0]
+    )
+
+
+def _unique_names(rewards: Sequence[Reward]) -> list[str]:
+    names: list[str] = []
+    for reward in rewards:
+        name = type(reward).__name__
+        taken = sum(n == name or n.startswith(f"{name}_") for n in names)
+        names.append(f"{name}_{taken + 1}" if taken else name)
+    return names
+
+
+def _dot(a: Float, b: Float) -> Float:
+    product: Float = np.einsum("...i,...i->...", a, b)
+    return product
+
+
+def _unit(vectors: Float) -> Float:
+    """Unit vectors; zero stays zero."""
+    length = np.sqrt(_dot(vectors, vectors))[..., None]
+    return vectors / np.maximum(length, np.float32(1e-6))

@@ -1,0 +1,53 @@
+"""Generalised advantage estimation."""
+
+import torch
+from torch import Tensor
+
+
+def gae(
+    rewards: Tensor, values: Tensor, next_values: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
+) -> Tensor:
+    r"""Generalised advantage estimation (Schulman et al. 2016, equation 16), cut at episode ends.
+
+    With :math:`\delta_t = r_t + \gamma (1 - \mathrm{terminated}_t) V(s'_t) - V(s_t)`,
+
+    .. math:: A_t = \delta_t + \gamma \lambda (1 - \mathrm{done}_t) A_{t+1}, \qquad A_T = 0.
+
+    A terminated step does not bootstrap. A truncated one (done but not terminated) does, from the value of its own
+    episode's last observation, and passes no trace on from the next episode.
+
+    Args:
+        rewards: `[T, N]` or `[T, N, K]` for K reward signals, float32. Not changed.
+        values: V(s_t), same shape.
+        next_values: V(s'_t) where s'_t is the state the step led to in the *same* episode, same shape.
+        terminated: `[T, N]` bool, the episode ended for good.
+        done: `[T, N]` bool, terminated or truncated.
+        gamma: Discount, 0..1.
+        lam: GAE's lambda, 0..1.
+
+    Returns:
+        Advantages, same shape as `rewards`. The value targets are `advantages + values`.
+
+    Raises:
+        ValueError: The shapes do not match.
+    """
+    if not rewards.shape == values.shape == next_values.shape:
+        raise ValueError(
+            "gae: rewards, values and next_values must have one shape, got "
+            f"{list(rewards.shape)}, {list(values.shape)}, {list(next_values.shape)}"
+        )
+    if not terminated.shape == done.shape == rewards.shape[:2]:
+        raise ValueError(
+            f"gae: terminated {list(terminated.shape)} and done {list(done.shape)} must be [T, N] = "
+            f"{list(rewards.shape[:2])}"
+        )
+    per_signal = (...,) + (None,) * (rewards.dim() - terminated.dim())
+    bootstrap = gamma * (~terminated)[per_signal]
+    trace = (gamma * lam) * (~done)[per_signal]
+    deltas = rewards + bootstrap * next_values - values
+    advantages = torch.empty_like(deltas)
+    running = torch.zeros_like(deltas[0])
+    for t in range(len(deltas) - 1, -1, -1):
+        running = torch.addcmul(deltas[t], trace[t].to(deltas.dtype), running)
+        advantages[t] = running
+    return advantages

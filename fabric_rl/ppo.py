@@ -1,0 +1,81 @@
+"""The clipped-surrogate loss of PPO."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class PPOStats(NamedTuple):
+    """Parts and diagnostics of the loss, scalars, detached."""
+
+    policy_loss: Tensor
+    value_loss: Tensor
+    entropy: Tensor
+    approx_kl: Tensor
+    """mean((r - 1) - log r), Schulman's low-variance estimate of KL(old, new)."""
+    clip_fraction: Tensor
+    """Share of samples whose ratio lies outside 1 +- clip_coef."""
+
+
+def ppo_loss(
+    log_prob: Tensor,
+    entropy: Tensor,
+    value: Tensor,
+    old_log_prob: Tensor,
+    old_value: Tensor,
+    advantage: Tensor,
+    returns: Tensor,
+    clip_coef: float = 0.2,
+    value_coef: float = 0.5,
+    entropy_coef: float = 0.0,
+    clip_value_loss: bool = False,
+) -> tuple[Tensor, PPOStats]:
+    r"""PPO's loss (Schulman et al. 2017, equation 9), computed in float32.
+
+    .. math::
+        L = -\mathrm{mean}(\min(r A, \mathrm{clip}(r, 1-\epsilon, 1+\epsilon) A))
+            + c_v \tfrac12 \mathrm{mean}((V - R)^2) - c_e \mathrm{mean}(H), \qquad r = \pi / \pi_\mathrm{old}
+
+    With `clip_value_loss` the squared error is the larger one of V and of V clipped to V_old +- clip_coef.
+
+    Args:
+        log_prob: `[B]` log-probabilities of the actions under the present policy.
+        entropy: `[B]` entropies of the present policy.
+        value: `[B]` present values.
+        old_log_prob: `[B]` log-probabilities when the actions were taken.
+        old_value: `[B]` values when the actions were taken (only read with `clip_value_loss`).
+        advantage: `[B]`, normalised by the caller if wanted.
+        returns: `[B]` targets of the value function.
+        clip_coef: Epsilon, > 0.
+        value_coef: c_v.
+        entropy_coef: c_e.
+        clip_value_loss: Clip the value function's update too.
+
+    Returns:
+        The loss, and its parts.
+
+    Raises:
+        ValueError: The shapes do not match.
+    """
+    shapes = {tuple(x.shape) for x in (log_prob, entropy, value, old_log_prob, old_value, advantage, returns)}
+    if len(shapes) != 1:
+        raise ValueError(f"ppo_loss: all arguments must have the shape [B], got {sorted(shapes)}")
+    log_ratio = log_prob.float() - old_log_prob.float()
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
+    policy_loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
+
+    value = value.float()
+    error = (value - returns).square()
+    if clip_value_loss:
+        near = old_value + (value - old_value).clamp(-clip_coef, clip_coef)
+        error = torch.maximum(error, (near - returns).square())
+    value_loss = 0.5 * error.mean()
+
+    mean_entropy = entropy.float().mean()
+    loss = policy_loss + value_coef * value_loss - entropy_coef * mean_entropy
+    with torch.no_grad():
+        approx_kl = (ratio - 1 - log_ratio).mean()
+        clip_fraction = ((ratio - 1).abs() > clip_coef).float().mean()
+    return loss, PPOStats(policy_loss.detach(), value_loss.detach(), mean_entropy.detach(), approx_kl, clip_fraction)
