@@ -1,0 +1,110 @@
+"""Metrics: reduced once per iteration over all ranks, shown on the console of rank 0."""
+
+import sys
+from types import TracebackType
+
+import torch
+from lightning import Fabric
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+Sums = dict[str, tuple[float, float]]
+"""Metric name -> (sum, count) on one rank."""
+
+
+def reduce_sums(fabric: Fabric, local: Sums) -> Sums:
+    """Adds up sums and counts over all ranks. Every rank must pass the same names."""
+    names = sorted(local)
+    table = torch.tensor([local[name] for name in names], dtype=torch.float64, device=fabric.device).reshape(-1, 2)
+    if fabric.world_size > 1:
+        table = fabric.all_reduce(table, reduce_op="sum")
+    return {name: (total, count) for name, (total, count) in zip(names, table.tolist(), strict=True)}
+
+
+def means(sums: Sums) -> dict[str, float]:
+    """Sum / count of every metric that has a count."""
+    return {name: total / count for name, (total, count) in sums.items() if count > 0}
+
+
+class TrainConsole:
+    """A live table and progress bar on a terminal, one line per iteration elsewhere. Silent on other ranks."""
+
+    def __init__(self, total_steps: int, enabled: bool = True, plain: bool | None = None) -> None:
+        """Prepares the console.
+
+        Args:
+            total_steps: Agent-steps of the whole run.
+            enabled: False prints nothing (other ranks).
+            plain: Lines instead of the live view. Default: when standard output is no terminal.
+        """
+        self.enabled = enabled
+        self.plain = not sys.stdout.isatty() if plain is None else plain
+        self._total = total_steps
+        self._live: Live | None = None
+        self._progress = Progress(
+            TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+        )
+        self._task = self._progress.add_task("steps", total=total_steps)
+
+    def __enter__(self) -> "TrainConsole":
+        """Starts the live view."""
+        if self.enabled and not self.plain:
+            self._live = Live(self._progress, console=Console(), refresh_per_second=4)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves the last view on the screen."""
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, steps: int, metrics: dict[str, float]) -> None:
+        """Shows one iteration."""
+        if not self.enabled:
+            return
+        if self._live is not None:
+            self._progress.update(self._task, completed=steps)
+            self._live.update(Group(_table(metrics), self._progress))
+        else:
+            print(_line(steps, self._total, metrics), flush=True)
+
+
+def _table(metrics: dict[str, float]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, number in sorted(metrics.items()):
+        group, _, label = name.partition("/")
+        groups.setdefault(group, []).append((label, _number(number)))
+    for group, rows in groups.items():
+        table.add_row(f"[bold]{group}[/bold]")
+        half = (len(rows) + 1) // 2
+        for i in range(half):
+            right = rows[i + half] if i + half < len(rows) else ("", "")
+            table.add_row("", *rows[i], *right)
+    return table
+
+
+# The figures of the one-line view, with a short label each.
+_LINE = {
+    "reward/episode_return": "return",
+    "game/touches_per_minute": "touches/min",
+    "game/goals_per_minute": "goals/min",
+    "ppo/entropy": "entropy",
+    "ppo/approx_kl": "kl",
+    "ppo/value_loss": "value loss",
+    "ppo/explained_variance": "expl. var.",
+    "speed/overall_steps_per_second": "steps/s",
+}
+
+
+def _line(steps: int, total: int, metrics: dict[str, float]) -> str:
+    figures = [f"{label} {_number(metrics[name])}" for name, label in _LINE.items() if name in metrics]
+    return f"{steps:>9,}/{total:,}  " + "  ".join(figures)
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"

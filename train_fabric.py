@@ -1,0 +1,214 @@
+"""Train an agent: `python train_fabric.py --config configs/rocket_1v1.yaml`, or under `fabric run`.
+
+The signature of `main()` is the command line (`--help`). The same function works from a notebook:
+`main(env=partial(RocketSimPool, num_arenas=16), agent=MyAgent, args=TrainArgs(total_timesteps=50_000))`.
+"""
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium
+import torch
+from jsonargparse import ArgumentError, ArgumentParser
+from lightning import Fabric
+from lightning.fabric.loggers import TensorBoardLogger
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+from agents import PPOLightningAgent
+from envs import GymnasiumEnvs, RocketSimPool
+from fabric_rl import Callback, Run, TrainArgs, train
+from fabric_rl.callbacks import VideoLogger
+from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
+
+DEFAULT_CONFIG = Path(__file__).parent / "configs" / "rocket_1v1.yaml"
+
+
+def main(
+    env: EnvFactory = RocketSimPool,
+    agent: AgentFactory = PPOLightningAgent,
+    args: TrainArgs = TrainArgs(),  # noqa: B008 - frozen
+    env_id: str | None = None,
+    num_envs: int | None = None,
+    capture_video: bool = False,
+    run_id: str | None = None,
+    runs_dir: str = "runs",
+    plain: bool | None = None,
+    accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "auto",
+    devices: int | str = 1,
+    num_nodes: int = 1,
+    strategy: str = "auto",
+    precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true",
+    callbacks: Sequence[Callback] = (),
+) -> dict[str, Any]:
+    """Trains an actor-critic agent with PPO on Lightning Fabric.
+
+    Args:
+        env: Environment class (a Gymnasium VectorEnv) with its settings, built on every rank.
+        agent: Agent class with its settings; it gets the environment's spaces.
+        args: Settings of the training loop.
+        env_id: A Gymnasium id such as CartPole-v1, instead of `env`.
+        num_envs: Copies of `env_id` on every rank.
+        capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
+        run_id: Name of the run's folder; default: date and time.
+        runs_dir: Folder that holds all runs.
+        plain: Print lines instead of the live table. Default: when standard output is no terminal.
+        accelerator: Hardware to train on.
+        devices: How many (or which) devices; more than one trains with DDP.
+        num_nodes: Machines.
+        strategy: Fabric strategy, for example ddp.
+        precision: Floating-point precision of networks and losses.
+        callbacks: Hooks into the training loop.
+
+    Returns:
+        The summary that `runs/<run_id>/summary.json` holds.
+    """
+    hardware: dict[str, Any] = {
+        "accelerator": accelerator,
+        "devices": devices,
+        "num_nodes": num_nodes,
+        "strategy": strategy,
+        "precision": precision,
+    }
+    if num_envs is not None and env_id is None:
+        raise ValueError("--num_envs goes with --env_id; size another environment by its own flag, e.g. --env.num_arenas")
+    if env_id is not None:
+        env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
+    launched = _is_launched()
+    run = Run.create(runs_dir, run_id) if _rank() == 0 else None
+    try:
+        logger = TensorBoardLogger(run.dir, name="tensorboard", version="") if run else None
+        fabric = Fabric(loggers=logger, **(_hardware_flags(hardware) if launched else hardware))
+        if not launched:
+            fabric.launch()
+        run = Run(Path(fabric.broadcast(str(run.dir) if run else "")))
+        _share_cores(fabric)
+        env, hooks = _with_video(env, run, fabric) if capture_video else (env, [])
+        summary = train(fabric, env, agent, args, run, [*callbacks, *hooks], plain)
+    except BaseException:
+        if run is not None and _rank() == 0:
+            run.discard_if_empty()
+        raise
+    if fabric.is_global_zero:
+        print(_report(run, summary))
+    return summary
+
+
+def cli(argv: Sequence[str] | None = None) -> None:
+    """The command line of `main()`: any mistake of the user is one line on standard error and exit status 2."""
+    parser = ArgumentParser(prog="train_fabric.py", description=main.__doc__, exit_on_error=False)
+    parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
+    parser.add_class_arguments(TrainArgs)
+    parser.add_function_arguments(main, skip={"args", "callbacks"})
+    given = _normalise(list(sys.argv[1:] if argv is None else argv))
+    if not any(flag.split("=")[0].split(".")[0] in ("--config", "--env", "--env_id", "--help", "-h") for flag in given):
+        given = [f"--config={DEFAULT_CONFIG}", *given]
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    try:
+        config = parser.parse_args(given)
+        settings = vars(parser.instantiate(config))
+        settings.pop("config")
+        names = [field.name for field in fields(TrainArgs)]
+        main(args=TrainArgs(**{name: settings.pop(name) for name in names}), **settings)
+    except (ArgumentError, ValueError, TypeError, OSError, ImportError, gymnasium.error.Error) as error:
+        _fail(error, 2)
+    except MisconfigurationException as error:
+        _fail(f"{error} Change --devices, --accelerator, --strategy or --precision.", 2)
+    except NonFiniteError as error:
+        _fail(error, 1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _normalise(argv: list[str]) -> list[str]:
+    """Dashes in flag names become underscores, and a bare `--capture_video` or `--plain` means true."""
+    flags = []
+    for i, word in enumerate(argv):
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            name = "--" + name[2:].replace("-", "_")
+            bare = not equals and (i + 1 == len(argv) or argv[i + 1].startswith("--"))
+            word = f"{name}=true" if bare and name in ("--capture_video", "--plain") else name + equals + value
+        flags.append(word)
+    return flags
+
+
+def _is_launched() -> bool:
+    """Whether `fabric run` has started this process; then it has decided about devices and precision."""
+    return os.environ.get("LT_CLI_USED") == "1"
+
+
+def _rank() -> int:
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")))
+
+
+def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
+    """What may still be passed to Fabric under `fabric run`: nothing, and flags that contradict it are refused."""
+    defaults = {"accelerator": "auto", "devices": 1, "num_nodes": 1, "strategy": "auto", "precision": "32-true"}
+    changed = [name for name, value in hardware.items() if value != defaults[name]]
+    if not changed:
+        return {}
+    precision_only = changed == ["precision"] and "LT_PRECISION" not in os.environ
+    if precision_only:
+        return {"precision": hardware["precision"]}
+    raise ValueError(f"--{changed[0]} belongs before the script's name: fabric run --{changed[0]}=... train_fabric.py ...")
+
+
+def _share_cores(fabric: Fabric) -> None:
+    """Divides the cores between the ranks of this machine; pools read LOCAL_WORLD_SIZE."""
+    ranks = max(1, int(os.environ.get("LOCAL_WORLD_SIZE", fabric.world_size)))
+    os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = max(1, cores // ranks)
+    torch.set_num_threads(threads)
+    if fabric.is_global_zero:
+        print(
+            f"{fabric.world_size} rank(s) on {fabric.device.type}, {threads} thread(s) each of {cores} cores, "
+            f"precision {fabric._precision.precision}",
+            flush=True,
+        )
+
+
+def _with_video(env: EnvFactory, run: Run, fabric: Fabric) -> tuple[EnvFactory, list[Callback]]:
+    if getattr(env, "func", env) is RocketSimPool or RocketSimPool in getattr(env, "args", ()):
+        raise ValueError("--capture_video: RocketSimPool renders no frames; use it with --env_id")
+    if not fabric.is_global_zero:
+        return env, []
+    return partial(env, video_folder=run.videos), [VideoLogger(run.videos)]
+
+
+def _report(run: Run, summary: dict[str, Any]) -> str:
+    lines = ["", f"Run {run.name}: {summary['total_steps']:,} steps in {summary['wall_seconds']:.0f} s"]
+    for name, label in (("touches_per_minute", "touches per agent-minute"), ("goals_per_minute", "goals per minute")):
+        if name in summary:
+            lines.append(f"  {label}: {summary[name]['start']:.2f} at the start, {summary[name]['end']:.2f} at the end")
+    if summary["mean_return"] is not None:
+        lines.append(f"  mean return of the last episodes: {summary['mean_return']:.2f}")
+    speeds = (f"{kind} {summary[f'{kind}_steps_per_second']:,.0f}" for kind in ("collected", "consumed", "overall"))
+    lines += [
+        f"  steps per second: {', '.join(speeds)}",
+        f"  checkpoint: {summary['checkpoint']}",
+        "Next:",
+        f"  tensorboard --logdir {run.dir.parent}",
+        "  python train_fabric.py --config configs/rocket_1v1.yaml --total_timesteps 20_000_000",
+        "  fabric run --accelerator=cpu --strategy=ddp --devices=2 train_fabric.py --config configs/rocket_1v1.yaml",
+    ]
+    return "\n".join(lines)
+
+
+def _fail(error: BaseException | str, status: int) -> None:
+    """Prints one line on rank 0 and ends the process."""
+    if os.environ.get("FABRIC_RL_TRACEBACK") == "1" and isinstance(error, BaseException):
+        raise error
+    if _rank() == 0:
+        print(f"train_fabric.py: error: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    cli()
