@@ -5,6 +5,7 @@ The signature of `main()` is the command line (`--help`). The same function work
 """
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from fabric_rl import Callback, Run, TrainArgs, train
+from fabric_rl import Callback, Run, TrainArgs, TrainState, train
 from fabric_rl.callbacks import VideoLogger
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
@@ -83,12 +84,14 @@ def main(
     run = Run.create(runs_dir, run_id) if _rank() == 0 else None
     try:
         logger = TensorBoardLogger(run.dir, name="tensorboard", version="") if run else None
-        fabric = Fabric(loggers=logger, **(_hardware_flags(hardware) if launched else hardware))
+        fabric = _fabric(logger, _hardware_flags(hardware) if launched else hardware)
         if not launched:
             fabric.launch()
         run = Run(Path(fabric.broadcast(str(run.dir) if run else "")))
-        _share_cores(fabric)
-        env, hooks = _with_video(env, run, fabric) if capture_video else (env, [])
+        hooks: list[Callback] = [_Announcement(_share_cores(fabric))]
+        if capture_video:
+            env = _with_video(env, run, fabric)
+            hooks.append(VideoLogger(run.videos))
         summary = train(fabric, env, agent, args, run, [*callbacks, *hooks], plain)
     except BaseException:
         if run is not None and _rank() == 0:
@@ -159,27 +162,41 @@ def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
     raise ValueError(f"--{changed[0]} belongs before the script's name: fabric run --{changed[0]}=... train_fabric.py ...")
 
 
-def _share_cores(fabric: Fabric) -> None:
-    """Divides the cores between the ranks of this machine; pools read LOCAL_WORLD_SIZE."""
+def _fabric(logger: TensorBoardLogger | None, hardware: dict[str, Any]) -> Fabric:
+    try:
+        return Fabric(loggers=logger, **hardware)
+    except RuntimeError as error:  # what Lightning raises for an accelerator that is not there
+        raise MisconfigurationException(str(error)) from error
+
+
+def _share_cores(fabric: Fabric) -> str:
+    """Divides the cores between the ranks of this machine (pools read LOCAL_WORLD_SIZE) and describes it."""
     ranks = max(1, int(os.environ.get("LOCAL_WORLD_SIZE", fabric.world_size)))
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = max(1, cores // ranks)
     torch.set_num_threads(threads)
-    if fabric.is_global_zero:
-        print(
-            f"{fabric.world_size} rank(s) on {fabric.device.type}, {threads} thread(s) each of {cores} cores, "
-            f"precision {fabric._precision.precision}",
-            flush=True,
-        )
+    count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
+    return f"{count} on {fabric.device.type}, {threads} of {cores} cores each"
 
 
-def _with_video(env: EnvFactory, run: Run, fabric: Fabric) -> tuple[EnvFactory, list[Callback]]:
-    if getattr(env, "func", env) is RocketSimPool or RocketSimPool in getattr(env, "args", ()):
+class _Announcement(Callback):
+    """Prints one line once everything is built."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+
+    def on_train_start(self, state: TrainState) -> None:
+        if state.fabric.is_global_zero:
+            print(self.line, flush=True)
+
+
+def _with_video(env: EnvFactory, run: Run, fabric: Fabric) -> EnvFactory:
+    """Adds `video_folder` to the environment of rank 0."""
+    parts = (env, getattr(env, "func", None), *getattr(env, "args", ()))  # jsonargparse and functools hand out partials
+    if RocketSimPool in parts:
         raise ValueError("--capture_video: RocketSimPool renders no frames; use it with --env_id")
-    if not fabric.is_global_zero:
-        return env, []
-    return partial(env, video_folder=run.videos), [VideoLogger(run.videos)]
+    return partial(env, video_folder=run.videos) if fabric.is_global_zero else env
 
 
 def _report(run: Run, summary: dict[str, Any]) -> str:
@@ -206,8 +223,19 @@ def _fail(error: BaseException | str, status: int) -> None:
     if os.environ.get("FABRIC_RL_TRACEBACK") == "1" and isinstance(error, BaseException):
         raise error
     if _rank() == 0:
-        print(f"train_fabric.py: error: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+        print(f"train_fabric.py: error: {_one_line(str(error))}", file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+def _one_line(message: str) -> str:
+    """Joins a message to one line and drops what jsonargparse says about Python types."""
+    line = " ".join(message.split())
+    line = re.sub(r'Parser key "([^"]*)":', r"--\1:", line)
+    line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
+    line = re.sub(r"Does not validate against any of the Union subtypes Subtypes: \[.*?\] Errors: - ", "", line)
+    line = re.sub(r" - Expected a <class 'NoneType'>.*", "", line)
+    line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
+    return re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", line)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def _run_model(args: list[str]) -> NoReturn:
     except DistNetworkError as error:
         _fail(_RUN_MODEL, f"{_one_line(error)} (if another run holds the port, choose a free one with --main-port)")
     except (MisconfigurationException, TypeError, ValueError, AssertionError) as error:
-        _fail(_RUN_MODEL, f"{_one_line(error)} (check --devices and --accelerator)")
+        _fail(_RUN_MODEL, f"{_one_line(error)} (check --devices, --accelerator, --num-nodes, --main-port)")
     sys.exit(status)
 
 
