@@ -59,8 +59,8 @@ def main(
         run_id: Name of the run's folder; default: date and time.
         runs_dir: Folder that holds all runs.
         plain: Print lines instead of the live table. Default: when standard output is no terminal.
-        accelerator: Hardware to train on.
-        devices: How many (or which) devices; more than one trains with DDP.
+        accelerator: Hardware to train on. `fabric run` decides this and the next three itself.
+        devices: How many (or which) devices; more than one trains with DDP, one process each.
         num_nodes: Machines.
         strategy: Fabric strategy, for example ddp.
         precision: Floating-point precision of networks and losses.
@@ -151,15 +151,10 @@ def _rank() -> int:
 
 
 def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
-    """What may still be passed to Fabric under `fabric run`: nothing, and flags that contradict it are refused."""
-    defaults = {"accelerator": "auto", "devices": 1, "num_nodes": 1, "strategy": "auto", "precision": "32-true"}
-    changed = [name for name, value in hardware.items() if value != defaults[name]]
-    if not changed:
+    """What Fabric still takes under `fabric run`, which has fixed the rest: the precision, if it was not given there."""
+    if "LT_PRECISION" in os.environ:
         return {}
-    precision_only = changed == ["precision"] and "LT_PRECISION" not in os.environ
-    if precision_only:
-        return {"precision": hardware["precision"]}
-    raise ValueError(f"--{changed[0]} belongs before the script's name: fabric run --{changed[0]}=... train_fabric.py ...")
+    return {"precision": hardware["precision"]}
 
 
 def _fabric(logger: TensorBoardLogger | None, hardware: dict[str, Any]) -> Fabric:

@@ -43,6 +43,7 @@ class LookupTable(ActionParser):
     """
 
     def __init__(self) -> None:
+        """Builds the table and the controls of its rows."""
         self.table = _lookup_table()
         self._rows = [make_controls(row) for row in self.table]
 
@@ -82,6 +83,7 @@ def _lookup_table() -> NDArray[np.float32]:
                             continue
                         if pitch == roll == jump == 0:  # the ground rows hold it
                             continue
-                        handbrake = int(jump and (pitch or yaw or roll))  # held through a flip: allows wavedashes
+                        # held through a flip: allows wavedashes
+                        handbrake = int(jump == 1 and (pitch, yaw, roll) != (0, 0, 0))
                         rows.append([boost, yaw, pitch, yaw, roll, jump, boost, handbrake])
     return np.array(rows, dtype=np.float32)

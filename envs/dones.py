@@ -39,6 +39,14 @@ class NoTouchCondition(DoneCondition):
     truncates = True
 
     def __init__(self, timeout_seconds: float = 30.0) -> None:
+        """Creates the condition.
+
+        Args:
+            timeout_seconds: Game seconds since the last touch, or since the episode began.
+
+        Raises:
+            ValueError: Not positive.
+        """
         self.timeout_seconds = _positive("NoTouchCondition", timeout_seconds)
 
     def check(self, state: GameState) -> Bool:
@@ -53,6 +61,14 @@ class TimeoutCondition(DoneCondition):
     truncates = True
 
     def __init__(self, timeout_seconds: float = 300.0) -> None:
+        """Creates the condition.
+
+        Args:
+            timeout_seconds: Game seconds since the episode began.
+
+        Raises:
+            ValueError: Not positive.
+        """
         self.timeout_seconds = _positive("TimeoutCondition", timeout_seconds)
 
     def check(self, state: GameState) -> Bool:

@@ -20,7 +20,10 @@ BLUE, ORANGE = 0, 1
 BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11
 POS, VEL, ANG_VEL = slice(0, 3), slice(7, 10), slice(10, 13)
 FORWARD, RIGHT, UP = slice(13, 16), slice(16, 19), slice(19, 22)
-TOUCHED, BOOST = 9, 10
+IS_DEMOED, TOUCHED, BOOST = 7, 9, 10
+
+MIRROR = np.array([-1, -1, 1], np.float32)
+"""Factor on a vector that rotates it by 180 degrees about z."""
 
 # Attributes of RocketSim.CarState that the gym state lacks, in the order of `GameState.car_extra`.
 CAR_STATE_COLUMNS = (
@@ -46,6 +49,7 @@ def _shift(columns: slice) -> slice:
 
 CAR_POS, CAR_VEL, CAR_ANG_VEL = _shift(POS), _shift(VEL), _shift(ANG_VEL)
 CAR_FORWARD, CAR_RIGHT, CAR_UP = _shift(FORWARD), _shift(RIGHT), _shift(UP)
+CAR_BASIS = slice(CAR_FORWARD.start, CAR_UP.stop)
 
 
 class View:
@@ -60,6 +64,7 @@ class View:
     __slots__ = ("ball", "cars", "pad_timers")
 
     def __init__(self, ball: Float, cars: Float, pad_timers: Float) -> None:
+        """Wraps rows of RocketSim's gym state: `ball [..., 25]`, `cars [..., C, 36]`, `pad_timers [..., 34]`."""
         self.ball = ball
         self.cars = cars
         self.pad_timers = pad_timers
@@ -136,6 +141,7 @@ class GameState:
         *,
         buffers: tuple[NDArray[Any], ...] | None = None,
     ) -> None:
+        """Creates a state, all zero unless `buffers` (in the order of `select`) bring the values."""
         num_cars = num_blue + num_orange
         self.num_blue, self.num_orange = num_blue, num_orange
         self.team = np.array([BLUE] * num_blue + [ORANGE] * num_orange, dtype=np.int8)
@@ -232,7 +238,8 @@ class GameState:
     @property
     def touched(self) -> Bool:
         """`[A, C]` whether the car hit the ball since the previous step."""
-        return self.car_rows[:, :, 0, TOUCHED] > 0
+        touched: Bool = self.car_rows[:, :, 0, TOUCHED] > 0
+        return touched
 
     @property
     def wheels_with_contact(self) -> Float:
@@ -242,12 +249,14 @@ class GameState:
     @property
     def on_ground(self) -> Bool:
         """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
-        return self.wheels_with_contact.sum(axis=-1) >= 3
+        grounded: Bool = np.einsum("acw->ac", self.wheels_with_contact) >= 3  # faster than sum over a short axis
+        return grounded
 
     @property
     def is_holding_jump(self) -> Bool:
         """`[A, C]` jump was pressed on the last tick."""
-        return self._column("last_controls.jump") > 0
+        held: Bool = self._column("last_controls.jump") > 0
+        return held
 
     @property
     def handbrake(self) -> Float:
@@ -277,7 +286,8 @@ class GameState:
     @property
     def is_flipping(self) -> Bool:
         """`[A, C]` flipped less than 0.65 s ago (RLGym's definition, not CarState.is_flipping)."""
-        return (self.has_flipped > 0) & (self.flip_time < FLIP_TORQUE_TIME)
+        flipping: Bool = (self.has_flipped > 0) & (self.flip_time < FLIP_TORQUE_TIME)
+        return flipping
 
     @property
     def has_double_jumped(self) -> Float:
@@ -293,7 +303,8 @@ class GameState:
     def has_flip(self) -> Bool:
         """`[A, C]` neither flipped nor double jumped, and at most 1.25 s since the jump."""
         spent = (self.has_double_jumped > 0) | (self.has_flipped > 0)
-        return ~spent & (self.air_time_since_jump < DOUBLEJUMP_MAX_DELAY)
+        unspent: Bool = ~spent & (self.air_time_since_jump < DOUBLEJUMP_MAX_DELAY)
+        return unspent
 
     @property
     def can_flip(self) -> Bool:
@@ -318,7 +329,8 @@ class GameState:
     @property
     def goal_scored(self) -> Bool:
         """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
-        return np.abs(self.world.ball_pos[:, 1]) > GOAL_THRESHOLD
+        scored: Bool = np.abs(self.world.ball_pos[:, 1]) > GOAL_THRESHOLD
+        return scored
 
     @property
     def scoring_team(self) -> NDArray[np.int8]:

@@ -34,12 +34,11 @@ class GymnasiumEnvs(VectorWrapper):
             raise ValueError(f"GymnasiumEnvs: num_envs must be at least 1, got {num_envs}")
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
         try:
-            envs = SyncVectorEnv(
-                [_maker(env_id, folder) for folder in folders], autoreset_mode=AutoresetMode.SAME_STEP
-            )
+            envs = SyncVectorEnv([_maker(env_id, folder) for folder in folders], autoreset_mode=AutoresetMode.SAME_STEP)
         except gymnasium.error.Error as error:
             raise ValueError(f"GymnasiumEnvs: --env_id {env_id}: {error}") from error
         super().__init__(envs)
+        self._envs = envs
         self._first_seed: int | None = seed
 
     @property
@@ -53,7 +52,7 @@ class GymnasiumEnvs(VectorWrapper):
         """Begins new episodes; sub-environment `i` gets `seed + i`. See `gymnasium.vector.VectorEnv.reset`."""
         seed = self._first_seed if seed is None else seed
         self._first_seed = None
-        return self.env.reset(seed=seed, options=options)
+        return self._envs.reset(seed=seed, options=options)
 
     def step(
         self, actions: NDArray[Any]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import RocketSim
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
+from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BOOST_CONSUMPTION_RATE, GRAVITY, TICKS_PER_SECOND
 
 from envs.game_state import CAR_STATE_COLUMNS, GameState
 
@@ -50,7 +50,7 @@ def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
     _started_with = folder
 
 
-def make_controls(row: NDArray[Any]) -> Any:
+def make_controls(row: NDArray[Any]) -> RocketSim.CarControls:
     """One `RocketSim.CarControls`.
 
     Args:
@@ -72,7 +72,12 @@ class SimArena:
     __slots__ = ("arena", "cars", "idle", "num_blue", "num_orange", "pads")
 
     def __init__(self, num_blue: int, num_orange: int) -> None:
+        """Makes an empty arena; `set_state` adds the cars."""
         self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR)
+        mutators = RocketSim.MutatorConfig()
+        mutators.gravity = RocketSim.Vec(0, 0, -GRAVITY)
+        mutators.boost_used_per_second = BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
+        self.arena.set_mutator_config(mutators)
         self.pads = self.arena.get_boost_pads()
         self.num_blue, self.num_orange = num_blue, num_orange
         self.idle = RocketSim.CarControls()
@@ -86,7 +91,7 @@ class SimArena:
         to the bit.
         """
         arena = self.arena
-        for car in arena.get_cars():
+        for car in reversed(self.cars):  # in reverse, so that the new cars take the old ones' places in the broadphase
             arena.remove_car(car)
         self.cars = [arena.add_car(RocketSim.Team.BLUE) for _ in range(self.num_blue)]
         self.cars += [arena.add_car(RocketSim.Team.ORANGE) for _ in range(self.num_orange)]
@@ -106,12 +111,25 @@ class SimArena:
             pad_state.is_active = timer <= 0
             pad.set_state(pad_state)
 
+    def step_and_respawn(self, ticks: int, rng: np.random.Generator) -> None:
+        """Steps like `arena.step`, but draws where demolished cars return from `rng`.
 
-def _vec(xyz: NDArray[np.float32]) -> Any:
+        RocketSim draws the spawn from a generator of its own that cannot be seeded. So the car is put back by hand just
+        before the tick that would do it.
+        """
+        for _ in range(ticks):
+            for car in self.cars:
+                state = car.get_state()
+                if state.is_demoed and state.demo_respawn_timer < 1.5 / TICKS_PER_SECOND:
+                    car.respawn(int(rng.integers(2**31 - 1)))
+            self.arena.step(1)
+
+
+def _vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
     return RocketSim.Vec(*xyz.tolist())
 
 
-def _car_state(state: GameState, index: int, slot: int) -> Any:
+def _car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     world = state.world
     at = (index, slot)
     car = RocketSim.CarState()

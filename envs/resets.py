@@ -4,9 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, BALL_RESTING_HEIGHT
 
 from envs.game_state import Bool, GameState
+
+Double = NDArray[np.float64]
 
 CAR_REST_HEIGHT = 17.0
 KICKOFF_BOOST = 33.3
@@ -51,7 +54,7 @@ class Kickoff(StateSetter):
 
 
 class RandomState(StateSetter):
-    """Ball and cars anywhere in the field, each car with random boost; cars keep clear of the ball and of each other."""
+    """Ball and cars anywhere in the field, clear of each other; each car with random boost."""
 
     def __init__(
         self,
@@ -112,12 +115,12 @@ class RandomState(StateSetter):
         state.wheels_with_contact[arena] = grounded[:, None]
         state.boost[arena] = rng.uniform(0, 100, cars)
 
-    def _spread(self, heights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _spread(self, heights: Double, rng: np.random.Generator) -> Double:
         """`[len(heights), 3]` positions at the given heights, drawn until all keep their distance."""
         while True:
             count = len(heights)
             xy = rng.uniform(-1, 1, (count, 2)) * (self.MAX_X, self.MAX_Y)
-            spots = np.concatenate((xy, heights[:, None]), axis=1)
+            spots: Double = np.concatenate((xy, heights[:, None]), axis=1)
             apart = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + np.eye(count) * 1e9
             if apart.min() > self.CLEARANCE:
                 return spots
@@ -127,11 +130,24 @@ class MixedStates(StateSetter):
     """Draws one of several setters for each episode."""
 
     def __init__(self, setters: Sequence[StateSetter], weights: Sequence[float]) -> None:
+        """Creates the mixture.
+
+        Args:
+            setters: What to draw from.
+            weights: One number >= 0 per setter; they need not sum to one.
+
+        Raises:
+            ValueError: The weights do not fit.
+            TypeError: Not a state setter.
+        """
         if len(setters) == 0 or len(setters) != len(weights) or min(weights) < 0 or sum(weights) <= 0:
             raise ValueError(
                 f"MixedStates: needs one weight >= 0 for each setter and a positive sum, got {len(setters)} setters "
                 f"and weights {list(weights)}"
             )
+        wrong = [getattr(s, "__name__", type(s).__name__) for s in setters if not isinstance(s, StateSetter)]
+        if wrong:
+            raise TypeError(f"MixedStates: setters must be envs StateSetter objects, got {', '.join(wrong)}")
         self.setters = tuple(setters)
         self.shares = np.asarray(weights, np.float64) / sum(weights)
 
@@ -143,7 +159,8 @@ class MixedStates(StateSetter):
             self.setters[rng.choice(len(self.setters), p=self.shares)].apply(state, one, rng)
 
 
-def _direction(rng: np.random.Generator, count: int) -> np.ndarray:
+def _direction(rng: np.random.Generator, count: int) -> Double:
     """`[count, 3]` unit vectors, uniform over the sphere."""
     vectors = rng.normal(size=(count, 3))
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Double = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit

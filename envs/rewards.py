@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from rlgym.rocket_league.common_values import BACK_NET_Y, BALL_MAX_SPEED, CAR_MAX_SPEED
 
-from envs.game_state import Bool, Float, GameState
+from envs.game_state import POS, VEL, Bool, Float, GameState
 
 
 class Reward(ABC):
@@ -51,12 +51,10 @@ class VelocityBallToGoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        paid = np.empty((state.num_arenas, state.num_cars), np.float32)
-        goal = np.array([0, BACK_NET_Y, 0], np.float32)
-        for view, cars in ((state.world, slice(None, state.num_blue)), (state.mirrored, slice(state.num_blue, None))):
-            speed = _dot(view.ball_vel, _unit(goal - view.ball_pos))
-            paid[:, cars] = np.maximum(speed / np.float32(BALL_MAX_SPEED), np.float32(0))[:, None]
-        return paid
+        ball, goal = state.ball_rows, np.array([0, BACK_NET_Y, 0], np.float32)
+        speed = _dot(ball[..., VEL], _unit(goal - ball[..., POS]))  # [A, 2]: as blue sees it and as orange does
+        paid = np.maximum(speed / np.float32(BALL_MAX_SPEED), np.float32(0))
+        return paid.take(state.team, axis=1)
 
 
 class GoalReward(Reward):
@@ -94,6 +92,16 @@ class CombinedReward(Reward):
     """
 
     def __init__(self, rewards: Sequence[Reward], weights: Sequence[float]) -> None:
+        """Creates the sum.
+
+        Args:
+            rewards: The terms.
+            weights: One factor per term.
+
+        Raises:
+            ValueError: Not one weight for each reward.
+            TypeError: A term is no reward.
+        """
         if len(rewards) == 0 or len(rewards) != len(weights):
             raise ValueError(
                 f"CombinedReward: {len(rewards)} rewards but {len(weights)} weights; give one weight for each reward"
@@ -163,4 +171,5 @@ def _dot(a: Float, b: Float) -> Float:
 def _unit(vectors: Float) -> Float:
     """Unit vectors; zero stays zero."""
     length = np.sqrt(_dot(vectors, vectors))[..., None]
-    return vectors / np.maximum(length, np.float32(1e-6))
+    unit: Float = vectors / np.maximum(length, np.float32(1e-6))
+    return unit

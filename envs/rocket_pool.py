@@ -4,7 +4,9 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, cast
 
 import numpy as np
 from gymnasium import Space
@@ -14,7 +16,17 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser, LookupTable
 from envs.dones import DoneCondition, default_dones
-from envs.game_state import BALL_COLUMNS, CAR_COLUMNS, NUM_EXTRA, Bool, Float, GameState
+from envs.game_state import (
+    BALL_COLUMNS,
+    CAR_BASIS,
+    CAR_COLUMNS,
+    IS_DEMOED,
+    MIRROR,
+    NUM_PADS,
+    Bool,
+    Float,
+    GameState,
+)
 from envs.obs import DefaultObs, ObsBuilder
 from envs.physics import TICKS_PER_SECOND, SimArena, init_rocketsim, read_car_state
 from envs.resets import Kickoff, StateSetter
@@ -22,6 +34,9 @@ from envs.rewards import CombinedReward, Reward, default_reward
 
 MAX_CARS_PER_TEAM = 4
 ARENAS_PER_CHUNK = 8
+
+Reading = tuple[tuple[Any, ...], list[Any]]
+"""What one arena says: `get_gym_state()`, and for every car what `read_car_state` returns."""
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -77,8 +92,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             TypeError: A component of the wrong kind.
             FileNotFoundError: No collision meshes.
         """
-        blue, orange = (team_size, team_size) if isinstance(team_size, int) else team_size
-        _check_sizes(num_arenas, blue, orange, tick_skip, action_delay_ticks, num_threads)
+        sizes = (team_size, team_size) if isinstance(team_size, int) else tuple(team_size)
+        _check_sizes(num_arenas, sizes, tick_skip, action_delay_ticks, num_threads)
+        blue, orange = sizes
         self.obs_builder = _component("obs", obs or DefaultObs.rlgym_guide(), ObsBuilder)
         self.action_parser = _component("action", action or LookupTable(), ActionParser)
         self.reward = _component("reward", reward or default_reward(), Reward)
@@ -155,10 +171,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         terminated, truncated = np.zeros(self.num_arenas, np.bool_), self._broken.copy()
         for condition in self.done_conditions:
             (truncated if condition.truncates else terminated)[:] |= condition.check(state)
-        self._count(terminated)
+        if self._broken.any():  # what is left of a broken arena is its state one step earlier, which was paid for then
+            rewards[self._broken], terminated[self._broken] = 0, False
         obs = self._observe(state)
         infos: dict[str, Any] = {}
         done = terminated | truncated
+        self._count(done)
         if done.any():
             infos = {"final_obs": obs.copy(), "_final_obs": done.repeat(cars)}
             self._begin_episodes(done)
@@ -210,6 +228,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _advance(self, controls: Sequence[Any]) -> None:
         """Steps every arena and gathers its state. Chunks are handed out on demand, which balances the threads."""
         self._touched_before = self.state.touched
+        timers = self.state.demo_respawn_timer
+        returning = (timers > 0) & (timers < (self.tick_skip + 0.5) / TICKS_PER_SECOND)
+        self._respawning = returning.any(axis=1).tolist()
         starts = iter(range(0, self.num_arenas, self._chunk))
         if self._workers is None:
             self._work(starts, controls)
@@ -227,12 +248,14 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _work(self, starts: Iterator[int], controls: Sequence[Any]) -> None:
         for start in starts:
             stop = min(start + self._chunk, self.num_arenas)
-            self._gather(range(start, stop), [self._step_arena(i, controls) for i in range(start, stop)])
+            self._gather(start, [self._step_arena(i, controls) for i in range(start, stop)])
 
-    def _step_arena(self, index: int, controls: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]] | None:
+    def _step_arena(self, index: int, controls: Sequence[Any]) -> Reading | None:
         """Steps one arena; None when its physics produced NaN."""
         sim = self._sims[index]
         step = sim.arena.step
+        if self._respawning[index]:
+            step = partial(sim.step_and_respawn, rng=self._rngs[index])
         first = index * self.num_cars
         try:
             if self.action_delay_ticks:
@@ -247,26 +270,42 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
                 raise
             return None
 
-    def _gather(self, arenas: Sequence[int], readings: list[tuple[tuple[Any, ...], list[Any]] | None]) -> None:
-        """Copies the readings of consecutive arenas into the state's buffers."""
-        state = self.state
-        for index, reading in zip(arenas, readings, strict=True):
-            self._broken[index] = reading is None
-        good = [(i, r) for i, r in zip(arenas, readings, strict=True) if r is not None]
-        if not good:
+    def _gather(self, start: int, readings: list[Reading | None]) -> None:
+        """Copies the readings of the arenas from `start` on into the state's buffers."""
+        if None in readings:  # rare: one by one, without the broken ones
+            for index, reading in enumerate(readings, start):
+                self._broken[index] = reading is None
+                if reading is not None:
+                    self._gather(index, [reading])
             return
-        rows: Any = slice(arenas[0], arenas[-1] + 1) if len(good) == len(arenas) else [i for i, _ in good]
-        count, cars = len(good), self.num_cars
-        gym = [reading[0] for _, reading in good]
-        state.ball_rows[rows] = np.concatenate([g[2] for g in gym]).reshape(count, 2, BALL_COLUMNS)
-        state.car_rows[rows] = np.concatenate([c for g in gym for c in g[3:]]).reshape(count, cars, 2, CAR_COLUMNS)
-        extra = [car[:-1] + car[-1] for _, reading in good for car in reading[1]]
-        state.car_extra[rows] = np.array(extra, np.float32).reshape(count, cars, NUM_EXTRA)
-        timers = np.zeros((count, gym[0][1].shape[1]), np.float32)
-        taken = np.concatenate([g[1][:1] for g in gym]) == 0
-        for row, pad in np.argwhere(taken).tolist():  # only pads that are gone have a cooldown to read
-            timers[row, pad] = self._sims[good[row][0]].pads[pad].get_state().cooldown
-        state.pad_timers[rows] = timers
+        state, stop = self.state, start + len(readings)
+        good = cast("list[Reading]", readings)
+        self._broken[start:stop] = False
+        np.concatenate([gym[2] for gym, _ in good], out=state.ball_rows[start:stop].reshape(-1, BALL_COLUMNS))
+        cars = state.car_rows[start:stop]
+        np.concatenate([car for gym, _ in good for car in gym[3:]], out=cars.reshape(-1, CAR_COLUMNS))
+        extra = state.car_extra[start:stop]
+        values = chain.from_iterable(car[:-1] + car[-1] for _, arena in good for car in arena)
+        extra[:] = np.fromiter(values, np.float32, extra.size).reshape(extra.shape)
+        if cars[:, :, 0, IS_DEMOED].any():
+            for index in range(start, stop):
+                self._freeze_demoed(index)
+        timers = state.pad_timers[start:stop]
+        timers[:] = 0
+        active = np.concatenate([gym[1] for gym, _ in good])[::2]  # row 1 of each arena is the mirrored order
+        taken = np.flatnonzero(active == 0)  # only pads that are gone have a cooldown to read
+        sims = self._sims
+        timers.reshape(-1)[taken] = [
+            sims[start + pad // NUM_PADS].pads[pad % NUM_PADS].get_state().cooldown for pad in taken.tolist()
+        ]
+
+    def _freeze_demoed(self, index: int) -> None:
+        """Gives demolished cars the rotation of their `CarState`: the gym state reports one that is newer by a tick."""
+        rows = self.state.car_rows[index]
+        for slot in np.flatnonzero(rows[:, 0, IS_DEMOED]).tolist():
+            basis = self._sims[index].cars[slot].get_state().rot_mat.as_numpy()
+            rows[slot, 0, CAR_BASIS] = basis.reshape(-1)
+            rows[slot, 1, CAR_BASIS] = (basis * MIRROR).reshape(-1)
 
     # ------------------------------------------------------------------ episodes
 
@@ -289,14 +328,15 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             one[index] = False
             sim = self._sims[index]
             sim.set_state(state, index)
-            self._gather((index,), [(sim.arena.get_gym_state(), [read_car_state(c.get_state()) for c in sim.cars])])
+            self._gather(index, [(sim.arena.get_gym_state(), [read_car_state(c.get_state()) for c in sim.cars])])
         state.forget_own()
         for component in (self.obs_builder, self.reward, *self.done_conditions):
             component.reset(mask, state)
 
-    def _count(self, terminated: Bool) -> None:
+    def _count(self, done: Bool) -> None:
         counts = self._counts
         counts["steps"] += 1
+        counts["episodes"] += int(done.sum())
         counts["touches"] += int((self.state.touched & ~self._touched_before).sum())
         counts["goals"] += int(self.state.goal_scored.sum())
 
@@ -313,7 +353,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
                 f"{name}: compute() returned shape {list(rewards.shape)}, expected [arenas, cars] = "
                 f"[{self.num_arenas}, {self.num_cars}]"
             )
-        return rewards.astype(np.float32, copy=False)
+        return rewards.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
 
 
 def available_threads() -> int:
@@ -330,14 +370,14 @@ def _component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 -
 
 
 def _check_sizes(
-    num_arenas: int, blue: int, orange: int, tick_skip: int, action_delay_ticks: int, num_threads: int | None
+    num_arenas: int, sizes: tuple[int, ...], tick_skip: int, action_delay_ticks: int, num_threads: int | None
 ) -> None:
     if num_arenas < 1:
         raise ValueError(f"RocketSimPool: num_arenas must be at least 1, got {num_arenas}")
-    if min(blue, orange) < 0 or blue + orange < 1 or max(blue, orange) > MAX_CARS_PER_TEAM:
+    if len(sizes) != 2 or min(sizes) < 0 or sum(sizes) < 1 or max(sizes) > MAX_CARS_PER_TEAM:
         raise ValueError(
-            f"RocketSimPool: team_size must give 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, "
-            f"got {blue} blue and {orange} orange"
+            f"RocketSimPool: team_size must be one number or [blue, orange], 0 to {MAX_CARS_PER_TEAM} cars a team and "
+            f"at least one in all, got {list(sizes)}"
         )
     if tick_skip < 1:
         raise ValueError(f"RocketSimPool: tick_skip must be at least 1, got {tick_skip}")

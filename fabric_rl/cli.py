@@ -47,8 +47,8 @@ def lightning() -> None:
     if not asks_for_help:
         _fail(
             "lightning",
-            f"unknown command '{' '.join(args)}': this small `lightning` only knows `{_RUN_MODEL} ...`, which Lightning "
-            "2.3 renamed `fabric run`; lightning-sdk provides the rest",
+            f"unknown command '{' '.join(args)}': this small `lightning` only knows `{_RUN_MODEL} ...`, "
+            "which Lightning 2.3 renamed `fabric run`; lightning-sdk provides the rest",
         )
 
 
@@ -99,7 +99,7 @@ def _console_script(distribution: str, name: str) -> metadata.EntryPoint | None:
 
 
 def _quiet_launcher() -> None:
-    """Silences the launcher's own log, which repeats what the workers said; ``LOGLEVEL`` in the environment shows it."""
+    """Silences the launcher's own log, which repeats what the workers said; the variable ``LOGLEVEL`` keeps it."""
     if "LOGLEVEL" not in os.environ:
         logger = logging.getLogger("torch.distributed.elastic")
         logger.addHandler(logging.NullHandler())

@@ -1,0 +1,163 @@
+"""The pool against RLGym: its state reader and DefaultObs on the live arenas, and the reward code of its guide."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from rlgym.rocket_league import common_values as rl
+from rlgym.rocket_league.obs_builders import DefaultObs as RLGymObs
+
+from envs import (
+    DefaultObs,
+    GoalCondition,
+    GoalReward,
+    InAirReward,
+    Kickoff,
+    MixedStates,
+    NoTouchCondition,
+    RandomState,
+    Reward,
+    RocketSimPool,
+    SpeedTowardBallReward,
+    StateSetter,
+    TimeoutCondition,
+    TouchReward,
+    VelocityBallToGoalReward,
+)
+
+GUIDE = {
+    "zero_padding": None,
+    "pos_coef": np.array([1 / rl.SIDE_WALL_X, 1 / rl.BACK_NET_Y, 1 / rl.CEILING_Z]),
+    "lin_vel_coef": 1 / rl.CAR_MAX_SPEED,
+    "ang_vel_coef": 1 / rl.CAR_MAX_ANG_VEL,
+}
+ARENAS = 4
+
+
+class ReadFinal(StateSetter):
+    """Reads an arena with RLGym's engine just before a new episode overwrites it."""
+
+    def __init__(self, inner, reader):
+        self.inner, self.reader, self.pool, self.final = inner, reader, None, {}
+
+    def apply(self, state, mask, rng):
+        if self.pool is not None:
+            for arena in np.flatnonzero(mask):
+                self.final[int(arena)] = self.reader(self.pool.arenas[arena])
+        self.inner.apply(state, mask, rng)
+
+
+class KeepTerms(Reward):
+    """Sums nothing; remembers what each reward paid in the last step."""
+
+    def __init__(self, *rewards):
+        self.rewards, self.paid = rewards, {}
+
+    def compute(self, state):
+        self.paid = {type(r).__name__: np.array(r.compute(state)) for r in self.rewards}
+        return self.paid["GoalReward"]
+
+
+def rlgym_obs(builder, state):
+    agents = list(state.cars)
+    return np.stack([builder.build_obs(agents, state, {})[agent] for agent in agents])
+
+
+def guide_rewards(state):
+    """Requirement 000's rewards in RLGym's terms; ball-to-goal with the opponents' net for both teams."""
+    paid = {name: [] for name in ("SpeedTowardBallReward", "InAirReward", "VelocityBallToGoalReward")}
+    paid |= {"GoalReward": [], "TouchReward": []}
+    for car in state.cars.values():
+        to_ball = state.ball.position.astype(float) - car.physics.position
+        speed = car.physics.linear_velocity @ to_ball / np.linalg.norm(to_ball)
+        paid["SpeedTowardBallReward"].append(max(speed / 2300, 0.0))
+        paid["InAirReward"].append(float(not car.on_ground))
+        to_net = np.array([0, 6000.0 if car.team_num == 0 else -6000.0, 0]) - state.ball.position
+        ball_speed = state.ball.linear_velocity @ to_net / np.linalg.norm(to_net)
+        paid["VelocityBallToGoalReward"].append(max(ball_speed / 6000, 0.0))
+        goal = 0 if not state.goal_scored else (1 if state.scoring_team == car.team_num else -1)
+        paid["GoalReward"].append(goal)
+        paid["TouchReward"].append(float(car.ball_touches > 0))
+    return paid
+
+
+def count_events(met, state, previous_boost):
+    met["goal"] += bool(state.goal_scored)
+    met["pad taken"] += int((state.boost_pad_timers > 0).any())
+    for name, car in state.cars.items():
+        met["flip"] += car.is_flipping
+        met["flip spent"] += bool(car.has_flipped and not car.is_flipping)
+        met["jump"] += car.is_jumping
+        met["double jump"] += car.has_double_jumped
+        met["can flip"] += car.can_flip
+        met["boosting"] += car.is_boosting
+        met["supersonic"] += car.is_supersonic
+        met["handbrake"] += car.handbrake > 0
+        met["demo"] += car.is_demoed
+        met["touch"] += car.ball_touches > 0
+        met["boost gained"] += car.boost_amount > previous_boost.get(name, 100)
+        previous_boost[name] = car.boost_amount
+
+
+def compare_with_rlgym(reader, setters, team_size, obs, reference, steps, seed=0):
+    """Random play; every observation, final observation, reward and goal against RLGym's. Returns what was met."""
+    setter = ReadFinal(MixedStates(setters, [1] * len(setters)), reader)
+    reward = KeepTerms(SpeedTowardBallReward(), InAirReward(), VelocityBallToGoalReward(), GoalReward(), TouchReward())
+    done = [GoalCondition(), NoTouchCondition(2.0), TimeoutCondition(4.0)]
+    pool = RocketSimPool(
+        ARENAS, team_size, obs=obs, reward=reward, state_setter=setter, done=done, num_threads=2, seed=seed
+    )
+    current, _ = pool.reset()
+    setter.pool = pool
+    cars = pool.num_cars
+    for arena in pool.arenas:
+        reader.watch(arena)
+    met, rng = Counter(), np.random.default_rng(seed)
+    boosts = [{} for _ in range(ARENAS)]
+    ticks, no_touch_ticks = np.zeros(ARENAS, int), np.zeros(ARENAS, int)
+    builder = RLGymObs(**reference)
+    for _ in range(steps):
+        setter.final.clear()
+        current, _, terminated, truncated, infos = pool.step(rng.integers(90, size=pool.num_envs))
+        current = current.reshape(ARENAS, cars, -1)
+        ticks, no_touch_ticks = ticks + 8, no_touch_ticks + 8
+        for i in range(ARENAS):
+            live = reader(pool.arenas[i])
+            reached = setter.final.get(i, live)
+            np.testing.assert_allclose(current[i], rlgym_obs(builder, live), rtol=0, atol=1e-6)
+            for name, expected in guide_rewards(reached).items():
+                np.testing.assert_allclose(reward.paid[name][i], expected, rtol=0, atol=1e-6, err_msg=name)
+            if any(car.ball_touches for car in reached.cars.values()):
+                no_touch_ticks[i] = 0
+            own = slice(i * cars, (i + 1) * cars)
+            assert terminated[own].tolist() == [reached.goal_scored] * cars
+            cut = no_touch_ticks[i] >= 240 or ticks[i] >= 480
+            assert truncated[own].tolist() == [cut] * cars
+            assert (i in setter.final) == (reached.goal_scored or cut)
+            count_events(met, reached, boosts[i])
+            if i in setter.final:
+                final = infos["final_obs"].reshape(ARENAS, cars, -1)[i]
+                np.testing.assert_allclose(final, rlgym_obs(builder, reached), rtol=0, atol=1e-6)
+                ticks[i] = no_touch_ticks[i] = 0
+                met["reset"] += 1
+    pool.close()
+    return met
+
+
+@pytest.mark.parametrize(
+    ("team_size", "layout"), [(1, "guide"), (2, "guide"), (3, "guide"), (1, "defaults"), (2, "defaults")]
+)
+def test_random_play_reads_as_in_rlgym(rlgym_reader, shot, dropped, head_on, team_size, layout):
+    obs, reference = (DefaultObs.rlgym_guide(), GUIDE) if layout == "guide" else (DefaultObs(), {})
+    setters = [Kickoff(), RandomState(), shot(), shot(into_blue_goal=True), dropped(), head_on()]
+    met = compare_with_rlgym(rlgym_reader, setters, team_size, obs, reference, steps=200)
+    missing = {"goal", "pad taken", "flip", "flip spent", "jump", "can flip", "boosting", "supersonic"} - set(+met)
+    missing |= {"handbrake", "demo", "touch", "boost gained", "double jump", "reset"} - set(+met)
+    assert not missing, met
+
+
+@pytest.mark.parametrize("team_size", [(1, 0), (0, 1), (2, 1)])
+def test_uneven_teams_read_as_in_rlgym(rlgym_reader, shot, team_size):
+    setters = [Kickoff(), RandomState(), shot()]
+    met = compare_with_rlgym(rlgym_reader, setters, team_size, DefaultObs.rlgym_guide(), GUIDE, steps=100)
+    assert met["goal"] and met["reset"]
