@@ -4,21 +4,21 @@ The signature of `main()` is the command line (`--help`). The same function work
 `main(env=partial(RocketSimPool, num_arenas=16), agent=MyAgent, args=TrainArgs(total_timesteps=50_000))`.
 """
 
+import logging
 import os
 import re
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import gymnasium
 import torch
 from jsonargparse import ArgumentError, ArgumentParser
 from lightning import Fabric
-from lightning.fabric.loggers import TensorBoardLogger
+from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from agents import PPOLightningAgent
@@ -44,7 +44,7 @@ def main(
     devices: int | str = 1,
     num_nodes: int = 1,
     strategy: str = "auto",
-    precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true",
+    precision: Literal["32-true", "bf16-mixed"] = "32-true",
     callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Trains an actor-critic agent with PPO on Lightning Fabric.
@@ -77,7 +77,7 @@ def main(
         "precision": precision,
     }
     if num_envs is not None and env_id is None:
-        raise ValueError("--num_envs goes with --env_id; size another environment by its own flag, e.g. --env.num_arenas")
+        raise ValueError("--num_envs goes with --env_id; other environments have their own flag, e.g. --env.num_arenas")
     if env_id is not None:
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
     launched = _is_launched()
@@ -111,7 +111,7 @@ def cli(argv: Sequence[str] | None = None) -> None:
     given = _normalise(list(sys.argv[1:] if argv is None else argv))
     if not any(flag.split("=")[0].split(".")[0] in ("--config", "--env", "--env_id", "--help", "-h") for flag in given):
         given = [f"--config={DEFAULT_CONFIG}", *given]
-    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     try:
         config = parser.parse_args(given)
         settings = vars(parser.instantiate(config))
@@ -122,8 +122,8 @@ def cli(argv: Sequence[str] | None = None) -> None:
         _fail(error, 2)
     except MisconfigurationException as error:
         _fail(f"{error} Change --devices, --accelerator, --strategy or --precision.", 2)
-    except NonFiniteError as error:
-        _fail(error, 1)
+    except NonFiniteError as error:  # may have happened on one rank only
+        _fail(error, 1, every_rank=True)
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -151,10 +151,13 @@ def _rank() -> int:
 
 
 def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
-    """What Fabric still takes under `fabric run`, which has fixed the rest: the precision, if it was not given there."""
-    if "LT_PRECISION" in os.environ:
-        return {}
-    return {"precision": hardware["precision"]}
+    """What Fabric still takes under `fabric run`, which has fixed the rest: the precision, if not given there."""
+    precision = os.environ.get("LT_PRECISION")
+    if precision is None:
+        return {"precision": hardware["precision"]}
+    if precision not in ("32", "32-true", "bf16", "bf16-mixed"):
+        raise ValueError(f"--precision {precision} is not supported; use 32-true or bf16-mixed")
+    return {}
 
 
 def _fabric(logger: TensorBoardLogger | None, hardware: dict[str, Any]) -> Fabric:
@@ -191,7 +194,7 @@ def _with_video(env: EnvFactory, run: Run, fabric: Fabric) -> EnvFactory:
     parts = (env, getattr(env, "func", None), *getattr(env, "args", ()))  # jsonargparse and functools hand out partials
     if RocketSimPool in parts:
         raise ValueError("--capture_video: RocketSimPool renders no frames; use it with --env_id")
-    return partial(env, video_folder=run.videos) if fabric.is_global_zero else env
+    return partial(cast(Any, env), video_folder=run.videos) if fabric.is_global_zero else env
 
 
 def _report(run: Run, summary: dict[str, Any]) -> str:
@@ -213,11 +216,11 @@ def _report(run: Run, summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _fail(error: BaseException | str, status: int) -> None:
-    """Prints one line on rank 0 and ends the process."""
+def _fail(error: BaseException | str, status: int, every_rank: bool = False) -> None:
+    """Prints one line, on rank 0 or on every rank, and ends the process."""
     if os.environ.get("FABRIC_RL_TRACEBACK") == "1" and isinstance(error, BaseException):
         raise error
-    if _rank() == 0:
+    if every_rank or _rank() == 0:
         print(f"train_fabric.py: error: {_one_line(str(error))}", file=sys.stderr, flush=True)
     sys.exit(status)
 

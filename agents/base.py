@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import gymnasium
@@ -30,7 +31,7 @@ def mlp(
     """
     layers: list[nn.Module] = []
     sizes = [inputs, *hidden_sizes]
-    for size_in, size_out in zip(sizes, sizes[1:], strict=False):
+    for size_in, size_out in pairwise(sizes):
         layers.append(_linear(size_in, size_out, math.sqrt(2) if ortho_init else None))
         if layer_norm:
             layers.append(nn.LayerNorm(size_out))

@@ -73,10 +73,8 @@ class PPOLightningAgent(ActorCritic):
     def act(self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False) -> ActOutput:
         """See `ActorCritic.act`; actions `[N]` int64."""
         log_probs = self._log_probs(obs)
-        if deterministic:
-            action = log_probs.argmax(dim=-1)
-        else:
-            action = torch.multinomial(log_probs.exp(), 1).squeeze(-1)
+        probs = log_probs.exp()
+        action = probs.argmax(dim=-1) if deterministic else torch.multinomial(probs, 1).squeeze(-1)
         return ActOutput(action, _pick(log_probs, action), self.value(obs))
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -84,7 +82,7 @@ class PPOLightningAgent(ActorCritic):
         values: Tensor = self.critic(obs).squeeze(-1).float()
         return values
 
-    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.ppo.ppo_loss`."""
         log_probs = self._log_probs(minibatch.obs)
         loss, stats = ppo_loss(

@@ -29,8 +29,8 @@ class SpeedTowardBallReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        to_ball = _unit(state.world.ball_pos[:, None] - state.world.car_pos)
-        speed = _dot(state.world.car_vel, to_ball)
+        to_ball = state.world.ball_pos[:, None] - state.world.car_pos
+        speed = _along(state.world.car_vel, to_ball)
         return np.maximum(speed / np.float32(CAR_MAX_SPEED), np.float32(0))
 
 
@@ -52,7 +52,7 @@ class VelocityBallToGoalReward(Reward):
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
         ball, goal = state.ball_rows, np.array([0, BACK_NET_Y, 0], np.float32)
-        speed = _dot(ball[..., VEL], _unit(goal - ball[..., POS]))  # [A, 2]: as blue sees it and as orange does
+        speed = _along(ball[..., VEL], goal - ball[..., POS])  # [A, 2]: as blue sees it and as orange does
         paid = np.maximum(speed / np.float32(BALL_MAX_SPEED), np.float32(0))
         return paid.take(state.team, axis=1)
 
@@ -62,6 +62,8 @@ class GoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
+        if not state.goal_scored.any():
+            return np.zeros((state.num_arenas, state.num_cars), np.float32)
         scoring = state.scoring_team[:, None]
         return np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)).astype(np.float32)
 
@@ -79,8 +81,7 @@ class FaceBallReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        to_ball = _unit(state.world.ball_pos[:, None] - state.world.car_pos)
-        return _dot(state.world.car_forward, to_ball)
+        return _along(state.world.car_forward, state.world.ball_pos[:, None] - state.world.car_pos)
 
 
 class CombinedReward(Reward):
@@ -111,6 +112,7 @@ class CombinedReward(Reward):
             raise TypeError(f"CombinedReward: {', '.join(wrong)} is not an envs.rewards.Reward")
         self.rewards, self.weights = tuple(rewards), tuple(float(w) for w in weights)
         self.names = _unique_names(self.rewards)
+        self._factors = np.array(self.weights, np.float32)[:, None, None]
         self._sums = np.zeros(len(self.rewards))
         self._count = 0
 
@@ -120,18 +122,20 @@ class CombinedReward(Reward):
         Raises:
             ValueError: A term has the wrong shape.
         """
-        total = np.zeros((state.num_arenas, state.num_cars), np.float32)
-        for i, (reward, weight) in enumerate(zip(self.rewards, self.weights, strict=True)):
+        shape = (state.num_arenas, state.num_cars)
+        terms = np.empty((len(self.rewards), *shape), np.float32)
+        for i, reward in enumerate(self.rewards):
             term = reward.compute(state)
-            if term.shape != total.shape:
+            if term.shape != shape:
                 raise ValueError(
                     f"{self.names[i]}: compute() returned shape {list(term.shape)}, expected [arenas, cars] = "
-                    f"{list(total.shape)}"
+                    f"{list(shape)}"
                 )
-            weighted = np.float32(weight) * term
-            self._sums[i] += weighted.sum()
-            total += weighted
-        self._count += total.size
+            terms[i] = term
+        self._sums += terms.sum(axis=(1, 2))
+        self._count += terms[0].size
+        terms *= self._factors  # no matrix product: its rounding may depend on how many arenas there are
+        total: Float = terms.sum(axis=0)
         return total
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -141,7 +145,8 @@ class CombinedReward(Reward):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """`reward/<name>` -> (sum of weighted rewards, number of car-steps) since the last call."""
-        metrics = {f"reward/{n}": (float(s), float(self._count)) for n, s in zip(self.names, self._sums, strict=True)}
+        paid = (self._sums * self.weights).tolist()
+        metrics = {f"reward/{name}": (p, float(self._count)) for name, p in zip(self.names, paid, strict=True)}
         self._sums[:] = 0
         self._count = 0
         return metrics
@@ -163,13 +168,8 @@ def _unique_names(rewards: Sequence[Reward]) -> list[str]:
     return names
 
 
-def _dot(a: Float, b: Float) -> Float:
-    product: Float = np.einsum("...i,...i->...", a, b)
-    return product
-
-
-def _unit(vectors: Float) -> Float:
-    """Unit vectors; zero stays zero."""
-    length = np.sqrt(_dot(vectors, vectors))[..., None]
-    unit: Float = vectors / np.maximum(length, np.float32(1e-6))
-    return unit
+def _along(vectors: Float, directions: Float) -> Float:
+    """Component of each vector along a direction of any length; 0 where the direction is zero."""
+    length = np.sqrt(np.einsum("...i,...i->...", directions, directions))
+    component: Float = np.einsum("...i,...i->...", vectors, directions) / np.maximum(length, np.float32(1e-6))
+    return component

@@ -5,8 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from gymnasium import Space
@@ -16,27 +15,14 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser, LookupTable
 from envs.dones import DoneCondition, default_dones
-from envs.game_state import (
-    BALL_COLUMNS,
-    CAR_BASIS,
-    CAR_COLUMNS,
-    IS_DEMOED,
-    MIRROR,
-    NUM_PADS,
-    Bool,
-    Float,
-    GameState,
-)
+from envs.game_state import NUM_PADS, Bool, Float, GameState
 from envs.obs import DefaultObs, ObsBuilder
-from envs.physics import TICKS_PER_SECOND, SimArena, init_rocketsim, read_car_state
+from envs.physics import TICKS_PER_SECOND, SimArena, StateRow, init_rocketsim
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import CombinedReward, Reward, default_reward
 
 MAX_CARS_PER_TEAM = 4
 ARENAS_PER_CHUNK = 8
-
-Reading = tuple[tuple[Any, ...], list[Any]]
-"""What one arena says: `get_gym_state()`, and for every car what `read_car_state` returns."""
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -115,6 +101,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         self.state = GameState(num_arenas, blue, orange)
         self._sims = [SimArena(blue, orange) for _ in range(num_arenas)]
+        self._pads_active = np.ones((num_arenas, 2, NUM_PADS), np.float32)
+        self._rows = [StateRow(self.state, i, self._pads_active) for i in range(num_arenas)]
         self._seed(seed)
         self.num_threads = min(num_threads or available_threads(), num_arenas)
         self._chunk = max(1, min(ARENAS_PER_CHUNK, num_arenas // (2 * self.num_threads)))
@@ -248,10 +236,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _work(self, starts: Iterator[int], controls: Sequence[Any]) -> None:
         for start in starts:
             stop = min(start + self._chunk, self.num_arenas)
-            self._gather(start, [self._step_arena(i, controls) for i in range(start, stop)])
+            for index in range(start, stop):
+                self._step_arena(index, controls)
+            self._read_pad_timers(start, stop)
 
-    def _step_arena(self, index: int, controls: Sequence[Any]) -> Reading | None:
-        """Steps one arena; None when its physics produced NaN."""
+    def _step_arena(self, index: int, controls: Sequence[Any]) -> None:
+        """Steps one arena and reads it at once, while it is in the processor's cache."""
         sim = self._sims[index]
         step = sim.arena.step
         if self._respawning[index]:
@@ -264,48 +254,21 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
                 car.set_controls(controls[slot])
             if self.action_delay_ticks < self.tick_skip:
                 step(self.tick_skip - self.action_delay_ticks)
-            return sim.arena.get_gym_state(), [read_car_state(car.get_state()) for car in sim.cars]
+            sim.read(self._rows[index])
         except RuntimeError as error:
             if "NaN" not in str(error):
                 raise
-            return None
+            self._broken[index] = True
 
-    def _gather(self, start: int, readings: list[Reading | None]) -> None:
-        """Copies the readings of the arenas from `start` on into the state's buffers."""
-        if None in readings:  # rare: one by one, without the broken ones
-            for index, reading in enumerate(readings, start):
-                self._broken[index] = reading is None
-                if reading is not None:
-                    self._gather(index, [reading])
-            return
-        state, stop = self.state, start + len(readings)
-        good = cast("list[Reading]", readings)
-        self._broken[start:stop] = False
-        np.concatenate([gym[2] for gym, _ in good], out=state.ball_rows[start:stop].reshape(-1, BALL_COLUMNS))
-        cars = state.car_rows[start:stop]
-        np.concatenate([car for gym, _ in good for car in gym[3:]], out=cars.reshape(-1, CAR_COLUMNS))
-        extra = state.car_extra[start:stop]
-        values = chain.from_iterable(car[:-1] + car[-1] for _, arena in good for car in arena)
-        extra[:] = np.fromiter(values, np.float32, extra.size).reshape(extra.shape)
-        if cars[:, :, 0, IS_DEMOED].any():
-            for index in range(start, stop):
-                self._freeze_demoed(index)
-        timers = state.pad_timers[start:stop]
+    def _read_pad_timers(self, start: int, stop: int) -> None:
+        """Cooldowns of the pads of some arenas; only pads that are gone have one to read."""
+        timers = self.state.pad_timers[start:stop]
         timers[:] = 0
-        active = np.concatenate([gym[1] for gym, _ in good])[::2]  # row 1 of each arena is the mirrored order
-        taken = np.flatnonzero(active == 0)  # only pads that are gone have a cooldown to read
+        gone = np.flatnonzero(self._pads_active[start:stop, 0] == 0)
         sims = self._sims
-        timers.reshape(-1)[taken] = [
-            sims[start + pad // NUM_PADS].pads[pad % NUM_PADS].get_state().cooldown for pad in taken.tolist()
+        timers.reshape(-1)[gone] = [
+            sims[start + pad // NUM_PADS].pads[pad % NUM_PADS].get_state().cooldown for pad in gone.tolist()
         ]
-
-    def _freeze_demoed(self, index: int) -> None:
-        """Gives demolished cars the rotation of their `CarState`: the gym state reports one that is newer by a tick."""
-        rows = self.state.car_rows[index]
-        for slot in np.flatnonzero(rows[:, 0, IS_DEMOED]).tolist():
-            basis = self._sims[index].cars[slot].get_state().rot_mat.as_numpy()
-            rows[slot, 0, CAR_BASIS] = basis.reshape(-1)
-            rows[slot, 1, CAR_BASIS] = (basis * MIRROR).reshape(-1)
 
     # ------------------------------------------------------------------ episodes
 
@@ -320,6 +283,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             )
             self._sims[index] = SimArena(state.num_blue, state.num_orange)
             self._counts["physics_errors"] += 1
+        self._broken[:] = False
         state.clear(starting)
         one = np.zeros(self.num_arenas, np.bool_)
         for index in starting.tolist():
@@ -328,7 +292,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             one[index] = False
             sim = self._sims[index]
             sim.set_state(state, index)
-            self._gather(index, [(sim.arena.get_gym_state(), [read_car_state(c.get_state()) for c in sim.cars])])
+            sim.read(self._rows[index])
+            self._read_pad_timers(index, index + 1)
         state.forget_own()
         for component in (self.obs_builder, self.reward, *self.done_conditions):
             component.reset(mask, state)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
+from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
 from fabric_rl.types import ActorCritic
 
@@ -89,4 +90,6 @@ class VideoLogger(Callback):
         width, height = frames[0].size
         image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=gif.getvalue())
         value = Summary.Value(tag="video/episode", image=image)
-        state.fabric.logger.experiment.file_writer.add_summary(Summary(value=[value]), state.steps)
+        for logger in state.fabric.loggers:
+            if isinstance(logger, TensorBoardLogger):
+                logger.experiment.file_writer.add_summary(Summary(value=[value]), state.steps)

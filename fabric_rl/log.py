@@ -2,6 +2,7 @@
 
 import sys
 from types import TracebackType
+from typing import cast
 
 import torch
 from lightning import Fabric
@@ -19,7 +20,7 @@ def reduce_sums(fabric: Fabric, local: Sums) -> Sums:
     names = sorted(local)
     table = torch.tensor([local[name] for name in names], dtype=torch.float64, device=fabric.device).reshape(-1, 2)
     if fabric.world_size > 1:
-        table = fabric.all_reduce(table, reduce_op="sum")
+        table = cast(torch.Tensor, fabric.all_reduce(table, reduce_op="sum"))
     return {name: (total, count) for name, (total, count) in zip(names, table.tolist(), strict=True)}
 
 

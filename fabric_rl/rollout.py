@@ -20,6 +20,7 @@ class EpisodeStats:
     """
 
     def __init__(self, num_envs: int, window: int = 100) -> None:
+        """Starts counting; `recent` keeps the last `window` episodes."""
         self._return = np.zeros(num_envs)
         self._length = np.zeros(num_envs)
         self.recent: deque[float] = deque(maxlen=window)
@@ -90,14 +91,18 @@ class Rollout:
         self.done = torch.zeros(size, dtype=torch.bool, device=device)
 
     def begin(self, obs: NDArray[Any]) -> None:
-        """Takes the first observations `[N, ...]` of all, from `env.reset()`."""
-        self.obs[-1] = torch.from_numpy(np.asarray(obs, np.float32))
+        """Takes the first observations `[N, ...]` of all, from `env.reset()`.
+
+        Raises:
+            NonFiniteError: They hold NaN or infinity.
+        """
+        obs = np.asarray(obs, np.float32)
+        _require_finite("an observation", obs, "at reset")
+        self.obs[-1] = torch.from_numpy(obs)
 
     def flat(self, advantage: Tensor) -> Minibatch:
         """The rollout as one batch of `T * N` steps; `advantage [T, N]` also gives the value targets."""
-        steps = Minibatch(
-            self.obs[:-1], self.action, self.log_prob, self.value, advantage, advantage + self.value
-        )
+        steps = Minibatch(self.obs[:-1], self.action, self.log_prob, self.value, advantage, advantage + self.value)
         return Minibatch(*(x.flatten(0, 1) for x in steps))
 
 
@@ -127,13 +132,15 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
         chosen = agent.act(rollout.obs[t])
         rollout.action[t], rollout.log_prob[t], rollout.value[t] = chosen.action, chosen.log_prob, chosen.value
         obs, rewards[t], terminated[t], truncated[t], infos = env.step(chosen.action.cpu().numpy())
-        _require_finite("observation", obs, t)
-        _require_finite("reward", rewards[t], t)
-        rollout.obs[t + 1] = torch.from_numpy(np.asarray(obs, np.float32)).to(device, non_blocking=True)
+        obs = np.asarray(obs, np.float32)
+        _require_finite("an observation", obs, f"rollout step {t}")
+        _require_finite("a reward", rewards[t], f"rollout step {t}")
+        rollout.obs[t + 1] = torch.from_numpy(obs).to(device, non_blocking=True)
         cut = np.flatnonzero(truncated[t] & ~terminated[t])
         if len(cut):
-            _require_finite("final observation", infos["final_obs"][cut], t)
-            last_obs.append((t, cut, np.asarray(infos["final_obs"][cut], np.float32)))
+            final_obs = np.asarray(infos["final_obs"], np.float32)[cut]
+            _require_finite("a final observation", final_obs, f"rollout step {t}", cut)
+            last_obs.append((t, cut, final_obs))
         if episodes is not None:
             episodes.update(rewards[t], terminated[t] | truncated[t])
 
@@ -149,12 +156,13 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
         rollout.next_value[steps.to(device), envs.to(device)] = agent.value(rows)
 
 
-def _require_finite(what: str, array: NDArray[Any], step: int) -> None:
+def _require_finite(what: str, array: NDArray[Any], when: str, sub_envs: NDArray[np.intp] | None = None) -> None:
+    """Raises NonFiniteError; row `i` of `array` belongs to sub-environment `sub_envs[i]`, by default to `i`."""
     if np.isfinite(array).all():
         return
     where = np.argwhere(~np.isfinite(array))[0].tolist()
+    sub_env = where[0] if sub_envs is None else sub_envs[where[0]]
     column = f", column {where[1:] if len(where) > 2 else where[1]}" if len(where) > 1 else ""
     raise NonFiniteError(
-        f"the environment returned a {what} that is {array[tuple(where)]}: sub-environment {where[0]}{column}, "
-        f"rollout step {step}"
+        f"the environment returned {what} that is {array[tuple(where)]}: sub-environment {sub_env}{column}, {when}"
     )

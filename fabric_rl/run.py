@@ -17,6 +17,7 @@ class Run:
     """
 
     def __init__(self, folder: Path) -> None:
+        """Takes an existing folder; `create` makes a new one."""
         self.dir = folder
 
     @classmethod

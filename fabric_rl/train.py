@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from lightning import Fabric
@@ -125,6 +125,8 @@ def train(
     iterations = math.ceil(args.total_timesteps / steps_per_iteration)
     episodes = EpisodeStats(envs.num_envs, window=max(1, 100 // fabric.world_size))
     trace: list[Sums] = []
+    sums: Sums = {}
+    recent = (0.0, 0.0)
     began = time.perf_counter()
     collect_seconds = learn_seconds = 0.0
     state = TrainState(fabric, module, envs, args)
@@ -133,7 +135,7 @@ def train(
 
     console = TrainConsole(iterations * steps_per_iteration, enabled=fabric.is_global_zero, plain=plain)
     with console, stop_on_signals(state):
-        while state.iteration < iterations and not state.stop:
+        while state.iteration < iterations:
             fraction_left = 1 - state.iteration / iterations if args.anneal_lr else 1.0
             for group, lr in zip(optimizer.param_groups, base_lrs, strict=True):
                 group["lr"] = lr * fraction_left
@@ -155,6 +157,7 @@ def train(
                 collected = time.perf_counter()
                 batch = rollout.flat(advantage)
                 losses = learn(fabric, model, optimizer, batch, args, minibatch_size, shuffle)
+                losses["ppo/update_magnitude"] = _distance(module, before)
             except NonFiniteError as error:
                 raise _with_evidence(error, fabric, run, rollout, module, before) from error
             learned = time.perf_counter()
@@ -168,13 +171,10 @@ def train(
             local["reward/step"] = (float(rollout.reward.sum()), float(rollout.reward.numel()))
             local["ppo/explained_variance"] = (_explained_variance(batch), 1.0)
             local["ppo/learning_rate"] = (optimizer.param_groups[0]["lr"], 1.0)
-            local["ppo/update_magnitude"] = (_distance(module, before), 1.0)
-            local["stop"] = (float(state.stop), 1.0)
             local["recent/return"] = (sum(episodes.recent), float(len(episodes.recent)))
             if isinstance(envs, HasMetrics):
                 local |= envs.drain_metrics()
             sums = reduce_sums(fabric, local)
-            state.stop = sums.pop("stop")[0] > 0  # one rank is enough, and all agree
             recent = sums.pop("recent/return")
             trace.append({name: pair for name, pair in sums.items() if name.startswith("game/")})
             state.metrics = means(sums) | {
@@ -186,6 +186,9 @@ def train(
                 callback.on_iteration_end(state)
             fabric.log_dict(state.metrics, step=state.steps)
             console.show(state.steps, state.metrics)
+            # Read once: a signal that comes later must not end the loop on this rank alone.
+            if reduce_sums(fabric, {"stop": (float(state.stop), 1.0)})["stop"][0] > 0:
+                break
 
     seconds = time.perf_counter() - began
     summary: dict[str, Any] = {
@@ -195,8 +198,8 @@ def train(
         "world_size": fabric.world_size,
         "stopped_early": state.iteration < iterations,
         "wall_seconds": seconds,
-        "collected_steps_per_second": state.steps / collect_seconds,
-        "consumed_steps_per_second": state.steps / learn_seconds,
+        "collected_steps_per_second": state.steps / max(collect_seconds, 1e-9),
+        "consumed_steps_per_second": state.steps / max(learn_seconds, 1e-9),
         "overall_steps_per_second": state.steps / seconds,
         "mean_return": recent[0] / recent[1] if recent[1] else None,
     }
@@ -260,9 +263,7 @@ def learn(
             fabric.backward(loss)
             stats = {"loss": loss.detach(), **stats}
             if args.max_grad_norm:
-                norm = fabric.clip_gradients(
-                    model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False
-                )
+                norm = fabric.clip_gradients(model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False)
                 stats["grad_norm"] = torch.as_tensor(norm)
             optimizer.step()
             names = list(stats)
@@ -292,7 +293,7 @@ def normalize_rows(fabric: Fabric, advantages: Tensor, eps: float = 1e-8) -> Ten
     wide = advantages.double()
     sums = torch.stack((wide.sum(dim=1), wide.square().sum(dim=1)))
     if fabric.world_size > 1:
-        sums = fabric.all_reduce(sums, reduce_op="sum")
+        sums = cast(Tensor, fabric.all_reduce(sums, reduce_op="sum"))
     count = advantages.shape[1] * fabric.world_size
     if count < 2:
         return advantages
@@ -331,9 +332,16 @@ def _explained_variance(batch: Minibatch) -> float:
 
 
 def _distance(module: ActorCritic, before: list[Tensor]) -> float:
-    """L2 norm of the change of all parameters."""
+    """L2 norm of the change of all parameters.
+
+    Raises:
+        NonFiniteError: A parameter became NaN or infinite.
+    """
     squares = [(p.detach() - old).square().sum() for p, old in zip(module.parameters(), before, strict=True)]
-    return float(torch.stack(squares).sum().sqrt())
+    distance = float(torch.stack(squares).sum().sqrt())
+    if not math.isfinite(distance):
+        raise NonFiniteError(f"the weights became {distance} in the last minibatch")
+    return distance
 
 
 def _window(trace: list[Sums], name: str, steps_per_iteration: int, steps: int) -> float:
@@ -351,6 +359,7 @@ def _with_evidence(
         return error
     path = run.dir / f"nonfinite-rank{fabric.global_rank}.pt"
     names = [name for name, _ in module.named_parameters()]
-    evidence = {"rollout": vars(rollout), "weights_before": dict(zip(names, before, strict=True)), "message": str(error)}
+    weights = dict(zip(names, before, strict=True))
+    evidence = {"rollout": vars(rollout), "weights_before": weights, "message": str(error)}
     torch.save(evidence, path)
     return NonFiniteError(f"{error}. Rollout and the weights before it are in {path}")

@@ -51,6 +51,7 @@ class ActorCritic(LightningModule):
     """
 
     def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
+        """Keeps the spaces of one sub-environment."""
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
 
@@ -62,7 +63,7 @@ class ActorCritic(LightningModule):
         """`[N]` float32, values of `obs [N, ...]`."""
         raise NotImplementedError
 
-    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # Fabric allows it
         """The loss (a scalar with a graph) and named statistics for the log."""
         raise NotImplementedError
 
@@ -74,15 +75,15 @@ class ActorCritic(LightningModule):
 class AgentFactory(Protocol):
     """Builds the agent from the spaces of one sub-environment: an agent class, or a partial of one."""
 
-    def __call__(
-        self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
-    ) -> LightningModule: ...
+    def __call__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> LightningModule:
+        """Builds it; the weights come from torch's global generator."""
 
 
 class EnvFactory(Protocol):
     """Builds this rank's environment: a VectorEnv class, or a partial of one."""
 
-    def __call__(self, *, seed: int) -> VectorEnv: ...
+    def __call__(self, *, seed: int) -> VectorEnv:
+        """Builds it; `reset(seed=...)` follows."""
 
 
 @runtime_checkable

@@ -1,0 +1,20 @@
+"""Describes the machine a benchmark ran on."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+
+def describe_machine() -> str:
+    """One sentence: cores, processor, system and the versions that decide speed."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        processor = names[0] if names else processor
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "lightning", "rocketsim", "numpy"))
+    return (
+        f"Machine: {cores} cores of {processor}, {platform.system()}, Python {platform.python_version()}, {packages}."
+    )
