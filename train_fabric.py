@@ -163,7 +163,7 @@ def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
 def _fabric(logger: TensorBoardLogger | None, hardware: dict[str, Any]) -> Fabric:
     try:
         return Fabric(loggers=logger, **hardware)
-    except RuntimeError as error:  # what Lightning raises for an accelerator that is not there
+    except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
         raise MisconfigurationException(str(error)) from error
 
 
@@ -233,6 +233,7 @@ def _one_line(message: str) -> str:
     line = re.sub(r"Does not validate against any of the Union subtypes Subtypes: \[.*?\] Errors: - ", "", line)
     line = re.sub(r" - Expected a <class 'NoneType'>.*", "", line)
     line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
+    line = re.sub(r"^(--[\w.]+): --(\w+):", r"\1.\2:", line)
     return re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", line)
 
 

@@ -47,7 +47,10 @@ def vector_size(agent: str, space: gymnasium.Space[Any]) -> int:
         ValueError: The observations are not vectors.
     """
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
-        raise ValueError(f"{agent} reads vector observations (Box with one axis), but the environment has {space}")
+        raise ValueError(
+            f"{agent} reads vector observations (Box with one axis), but the environment has {space}; "
+            "choose another --agent, --env or --env_id"
+        )
     return int(space.shape[0])
 
 

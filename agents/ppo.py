@@ -55,7 +55,8 @@ class PPOLightningAgent(ActorCritic):
         inputs = vector_size(type(self).__name__, observation_space)
         if not isinstance(action_space, gymnasium.spaces.Discrete) or action_space.start != 0:
             raise ValueError(
-                f"{type(self).__name__} takes Discrete actions from 0 on, but the environment has {action_space}"
+                f"{type(self).__name__} takes Discrete actions from 0 on, but the environment has {action_space}; "
+                "choose another --agent, --env or --env_id"
             )
         for name, sizes in (("actor_hidden_sizes", actor_hidden_sizes), ("critic_hidden_sizes", critic_hidden_sizes)):
             if any(size < 1 for size in sizes):

@@ -63,10 +63,9 @@ def report(rows: list[dict[str, float]]) -> str:
     for row in rows:
         start = row["touches_start"]
         ratio = f"{row['touches_end'] / start:.0f} x" if start else "from none"
-        lines.append(
-            f"| {row['seed']} | {row['steps']:,} | {row['seconds']:.0f} | {row['steps_per_second']:,.0f} | {start:.2f} | "
-            f"{row['touches_end']:.2f} | {ratio} | {row['goals_start']:.2f} | {row['goals_end']:.2f} |"
-        )
+        run = f"{row['seed']} | {row['steps']:,} | {row['seconds']:.0f} | {row['steps_per_second']:,.0f}"
+        touches = f"{start:.2f} | {row['touches_end']:.2f} | {ratio}"
+        lines.append(f"| {run} | {touches} | {row['goals_start']:.2f} | {row['goals_end']:.2f} |")
     return "\n".join(lines) + "\n"
 
 

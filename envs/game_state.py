@@ -167,6 +167,8 @@ class GameState:
         self.mirrored = View(self.ball_rows[:, 1], self.car_rows[:, :, 1], self.pad_timers[:, ::-1])
         self.boost: Float = self.car_rows[:, :, 0, BOOST]
         self._own: View | None = None
+        self._touched: Bool | None = None
+        self._on_ground: Bool | None = None
 
     @property
     def num_arenas(self) -> int:
@@ -200,9 +202,9 @@ class GameState:
             self._own = View(self.ball_rows[:, side], self.car_rows[:, cars, side], pads[:, side])
         return self._own
 
-    def forget_own(self) -> None:
-        """Drops the cached `own` view; the pool calls it whenever it has written new rows."""
-        self._own = None
+    def invalidate(self) -> None:
+        """Drops what was derived from the rows and kept; the pool calls it whenever it has written new rows."""
+        self._own = self._touched = self._on_ground = None
 
     def clear(self, arenas: NDArray[np.int64]) -> None:
         """Resets rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""

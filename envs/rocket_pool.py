@@ -23,6 +23,7 @@ from envs.rewards import CombinedReward, Reward, default_reward
 
 MAX_CARS_PER_TEAM = 4
 ARENAS_PER_CHUNK = 8
+TICK_SECONDS = np.float32(1 / TICKS_PER_SECOND)
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -228,7 +229,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             for other in others:
                 other.result()
         state = self.state
-        state.forget_own()
+        self._update_pad_timers()
+        state.invalidate()
         state.episode_ticks += self.tick_skip
         state.ticks_since_touch += self.tick_skip
         state.ticks_since_touch[state.touched.any(axis=1)] = 0
@@ -238,7 +240,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             stop = min(start + self._chunk, self.num_arenas)
             for index in range(start, stop):
                 self._step_arena(index, controls)
-            self._read_pad_timers(start, stop)
 
     def _step_arena(self, index: int, controls: Sequence[Any]) -> None:
         """Steps one arena and reads it at once, while it is in the processor's cache."""
@@ -260,14 +261,28 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
                 raise
             self._broken[index] = True
 
-    def _read_pad_timers(self, start: int, stop: int) -> None:
-        """Cooldowns of the pads of some arenas; only pads that are gone have one to read."""
-        timers = self.state.pad_timers[start:stop]
+    def _update_pad_timers(self) -> None:
+        """Counts down the pads that were gone and are still, and reads the cooldown of the others that are gone.
+
+        RocketSim subtracts a tick's length in float32 once a tick, and so does this, to the bit. A pad that may have
+        come back during the step can have been taken again, so its cooldown is read.
+        """
+        timers = self.state.pad_timers.reshape(-1)
+        gone = np.flatnonzero(self._pads_active[:, 0] == 0)
+        left = timers[gone]
+        unknown = left < (self.tick_skip + 1) * TICK_SECONDS
+        for _ in range(self.tick_skip):
+            left -= TICK_SECONDS
         timers[:] = 0
-        gone = np.flatnonzero(self._pads_active[start:stop, 0] == 0)
+        timers[gone] = left
+        if unknown.any():
+            self._read_pad_timers(gone[unknown])
+
+    def _read_pad_timers(self, pads: NDArray[np.int64]) -> None:
+        """Reads the cooldowns of some pads, numbered through all arenas."""
         sims = self._sims
-        timers.reshape(-1)[gone] = [
-            sims[start + pad // NUM_PADS].pads[pad % NUM_PADS].get_state().cooldown for pad in gone.tolist()
+        self.state.pad_timers.reshape(-1)[pads] = [
+            sims[pad // NUM_PADS].pads[pad % NUM_PADS].get_state().cooldown for pad in pads.tolist()
         ]
 
     # ------------------------------------------------------------------ episodes
@@ -285,6 +300,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._counts["physics_errors"] += 1
         self._broken[:] = False
         state.clear(starting)
+        state.invalidate()
         one = np.zeros(self.num_arenas, np.bool_)
         for index in starting.tolist():
             one[index] = True
@@ -293,8 +309,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             sim = self._sims[index]
             sim.set_state(state, index)
             sim.read(self._rows[index])
-            self._read_pad_timers(index, index + 1)
-        state.forget_own()
+            gone = np.flatnonzero(self._pads_active[index, 0] == 0)
+            state.pad_timers[index] = 0
+            self._read_pad_timers(index * NUM_PADS + gone)
+        state.invalidate()
         for component in (self.obs_builder, self.reward, *self.done_conditions):
             component.reset(mask, state)
 

@@ -50,9 +50,9 @@ class Run:
             (folder / "checkpoints").mkdir()
             with tempfile.TemporaryFile(dir=folder):
                 pass
-        except FileExistsError as error:
-            raise FileExistsError(f"--run_id {name}: {folder} already exists; choose another run id") from error
         except OSError as error:
+            if isinstance(error, FileExistsError) and base.is_dir():
+                raise FileExistsError(f"--run_id {name}: {folder} already exists; choose another run id") from error
             raise OSError(f"--runs_dir {base}: cannot write there ({error.strerror}); choose another folder") from error
         return cls(folder)
 

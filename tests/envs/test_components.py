@@ -61,7 +61,7 @@ def mirror(state):
     swapped.car_rows[:] = state.car_rows[:, order, ::-1]
     swapped.car_extra[:] = state.car_extra[:, order]
     swapped.pad_timers[:] = state.pad_timers[:, ::-1]
-    swapped.forget_own()
+    swapped.invalidate()
     return swapped, order
 
 

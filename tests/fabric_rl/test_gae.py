@@ -19,7 +19,7 @@ def advantages(**changes) -> list[float]:
     """Three steps, gamma 0.5, lambda 0.5, nothing ends unless `changes` say so."""
     arguments = {
         "rewards": column(1, 2, 3),
-        "values": column(4, 6, 8),
+        "values": column(4, 6, 4),
         "next_values": column(6, 8, 10),
         "terminated": flags(0, 0, 0),
         "done": flags(0, 0, 0),
@@ -30,26 +30,25 @@ def advantages(**changes) -> list[float]:
 
 
 def test_an_episode_that_goes_on():
-    # deltas: 1 + 0.5 * 6 - 4 = 0;  2 + 0.5 * 8 - 6 = 0;  3 + 0.5 * 10 - 8 = 0, so move one value to see the trace:
-    # with V(s_2) = 4 the last delta is 4, and it reaches back with 0.25 and 0.0625.
-    assert advantages(values=column(4, 6, 4)) == [0.25, 1.0, 4.0]
+    # deltas: 1 + 0.5 * 6 - 4 = 0, 2 + 0.5 * 8 - 6 = 0, 3 + 0.5 * 10 - 4 = 4, which reaches back with 0.25 and 0.0625
+    assert advantages() == [0.25, 1.0, 4.0]
 
 
 def test_termination_kills_the_bootstrap_and_the_trace():
     # delta_1 = 2 - 6 = -4 without its next value; A_0 = 0 + 0.25 * -4; A_2 = 3 + 5 - 4 = 4 stays out of A_1.
     ended = flags(0, 1, 0)
-    assert advantages(values=column(4, 6, 4), terminated=ended, done=ended) == [-1.0, -4.0, 4.0]
+    assert advantages(terminated=ended, done=ended) == [-1.0, -4.0, 4.0]
 
 
 def test_truncation_bootstraps_from_the_final_observation_and_cuts_the_trace():
     # V(final_obs) = 20: delta_1 = 2 + 0.5 * 20 - 6 = 6; A_0 = 0 + 0.25 * 6; A_2 = 4 stays out of A_1.
-    found = advantages(values=column(4, 6, 4), next_values=column(6, 20, 10), done=flags(0, 1, 0))
+    found = advantages(next_values=column(6, 20, 10), done=flags(0, 1, 0))
     assert found == [1.5, 6.0, 4.0]
 
 
 def test_termination_on_the_last_step_does_not_bootstrap():
     ended = flags(0, 0, 1)
-    assert advantages(terminated=ended, done=ended) == [-0.3125, -1.25, -5.0]  # delta_2 = 3 - 8
+    assert advantages(terminated=ended, done=ended) == [-0.0625, -0.25, -1.0]  # delta_2 = 3 - 4
 
 
 @pytest.mark.parametrize("truncated", [False, True])

@@ -1,0 +1,228 @@
+"""The contract of ActorCritic, on PPOLightningAgent."""
+
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from agents import PPOLightningAgent
+from fabric_rl import ActorCritic, Minibatch
+
+OBS = gymnasium.spaces.Box(-np.inf, np.inf, (6,), np.float32)
+ACTIONS = gymnasium.spaces.Discrete(5)
+
+
+def agent_with(seed=0, **settings) -> PPOLightningAgent:
+    torch.manual_seed(seed)
+    return PPOLightningAgent(OBS, ACTIONS, **({"actor_hidden_sizes": (16,), "critic_hidden_sizes": (12,)} | settings))
+
+
+def opinionated() -> PPOLightningAgent:
+    """An agent whose policy is far from uniform."""
+    agent = agent_with()
+    with torch.no_grad():
+        agent.actor[-1].weight *= 100
+        agent.actor[-1].bias.copy_(torch.tensor([0.0, 1.0, -1.0, 0.5, 2.0]))
+    return agent
+
+
+def observations(n=7):
+    return torch.randn(n, 6, generator=torch.Generator().manual_seed(1))
+
+
+def minibatch(agent, n=32):
+    obs = observations(n)
+    with torch.no_grad():
+        acted = agent.act(obs)
+    generator = torch.Generator().manual_seed(2)
+    advantage, returns = torch.randn(2, n, generator=generator)
+    return Minibatch(obs, acted.action, acted.log_prob, acted.value, advantage, returns)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_shapes_and_types(deterministic):
+    agent = agent_with()
+    acted = agent.act(observations(), deterministic=deterministic)
+    assert isinstance(agent, ActorCritic)
+    assert [x.shape for x in acted[:3]] == [(7,)] * 3
+    assert [x.dtype for x in acted[:3]] == [torch.int64, torch.float32, torch.float32]
+    assert acted.state is None
+    assert torch.equal(acted.value, agent.value(observations()))
+    assert ((acted.action >= 0) & (acted.action < 5)).all()
+
+
+def test_deterministic_takes_the_most_likely_action():
+    agent, obs = opinionated(), observations(50)
+    acted = agent.act(obs, deterministic=True)
+    assert torch.equal(acted.action, agent.actor(obs).argmax(-1))
+    assert len(acted.action.unique()) > 1
+    assert torch.equal(acted.action, agent.act(obs, deterministic=True).action)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_log_prob_is_that_of_the_action(deterministic):
+    agent, obs = opinionated(), observations(50)
+    acted = agent.act(obs, deterministic=deterministic)
+    expected = torch.distributions.Categorical(logits=agent.actor(obs)).log_prob(acted.action)
+    torch.testing.assert_close(acted.log_prob, expected)
+
+
+def test_sampling_follows_the_probabilities():
+    agent = opinionated()
+    obs = observations(1)
+    probs = torch.softmax(agent.actor(obs), -1)[0]
+    torch.manual_seed(0)
+    n = 40_000
+    frequencies = torch.bincount(agent.act(obs.expand(n, -1)).action, minlength=5) / n
+    deviation = (probs * (1 - probs) / n).sqrt()
+    assert ((frequencies - probs).abs() < 4 * deviation).all()
+    assert probs.max() - probs.min() > 0.2
+
+
+def test_rows_are_sampled_independently():
+    obs = observations(1).expand(64, -1)
+    assert len(agent_with().act(obs).action.unique()) == 5
+
+
+def test_log_probs_are_float32_under_bf16():
+    """Rollout and training must agree to float32 rounding, or the first ratios are not 1."""
+    agent, obs = opinionated(), observations(64)
+    with torch.backends.mkldnn.flags(enabled=False), torch.autocast("cpu", torch.bfloat16):
+        assert agent.actor(obs).dtype == torch.bfloat16
+        acted = agent.act(obs)
+        batch = Minibatch(obs, acted.action, acted.log_prob, acted.value, torch.ones(64), torch.zeros(64))
+        loss, stats = agent.training_step(batch)
+        logits = agent.actor(obs).float()
+    assert [acted.log_prob.dtype, acted.value.dtype, loss.dtype] == [torch.float32] * 3
+    expected = torch.distributions.Categorical(logits=logits).log_prob(acted.action)
+    torch.testing.assert_close(acted.log_prob, expected)
+    assert stats["approx_kl"].abs() < 1e-6
+    assert stats["policy_loss"].item() == pytest.approx(-1, abs=1e-6)
+
+
+def test_training_step_is_the_loss_of_categorical():
+    settings = {"clip_coef": 0.1, "value_coef": 0.3, "entropy_coef": 0.02}
+    agent = agent_with(**settings)
+    batch = minibatch(agent)
+    batch = batch._replace(log_prob=batch.log_prob + 0.3 * batch.returns)  # ratios on both sides of the clip range
+    loss, stats = agent.training_step(batch)
+
+    policy = torch.distributions.Categorical(logits=agent.actor(batch.obs))
+    ratio = (policy.log_prob(batch.action) - batch.log_prob).exp()
+    surrogate = torch.minimum(ratio * batch.advantage, ratio.clamp(0.9, 1.1) * batch.advantage)
+    errors = (agent.critic(batch.obs)[:, 0] - batch.returns) ** 2
+    expected = -surrogate.mean() + 0.3 * errors.mean() / 2 - 0.02 * policy.entropy().mean()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert stats["entropy"].item() == pytest.approx(policy.entropy().mean().item(), rel=1e-5)
+    assert 0 < stats["clip_fraction"] < 1
+    assert set(stats) == {"policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction"}
+    assert all(x.shape == () and not x.requires_grad for x in stats.values())
+
+
+def test_value_clipping_reaches_the_loss():
+    batch = minibatch(agent_with())
+    batch = batch._replace(value=batch.value - 1)
+    plain, clipped = (agent_with(clip_value_loss=clip).training_step(batch)[1]["value_loss"] for clip in (False, True))
+    assert clipped > plain
+
+
+def test_every_parameter_gets_a_gradient_and_learning_lowers_the_loss():
+    agent = agent_with(layer_norm=True, entropy_coef=0.01)
+    batch = minibatch(agent)
+    optimizer = agent.configure_optimizers()
+    losses = []
+    for _ in range(20):
+        loss, _ = agent.training_step(batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert all(p.grad is not None and p.grad.abs().max() > 0 for p in agent.parameters())
+    assert losses[-1] < losses[0] - 0.05
+
+
+def test_separate_learning_rates():
+    agent = agent_with(actor_lr=1e-4, critic_lr=5e-4)
+    optimizer = agent.configure_optimizers()
+    actor, critic = optimizer.param_groups
+    assert (actor["lr"], critic["lr"]) == (1e-4, 5e-4)
+    assert list(map(id, actor["params"])) == list(map(id, agent.actor.parameters()))
+    assert list(map(id, critic["params"])) == list(map(id, agent.critic.parameters()))
+    assert actor["eps"] == critic["eps"] == 1e-5
+    # Adam's first step moves every weight by its group's learning rate.
+    before = [p.detach().clone() for p in agent.parameters()]
+    agent.training_step(minibatch(agent))[0].backward()
+    optimizer.step()
+    moved = [(p - old).abs().max().item() for p, old in zip(agent.parameters(), before, strict=True)]
+    count = len(list(agent.actor.parameters()))
+    assert max(moved[:count]) == pytest.approx(1e-4, rel=0.02)
+    assert max(moved[count:]) == pytest.approx(5e-4, rel=0.02)
+
+
+def test_orthogonal_initialisation():
+    agent = agent_with(actor_hidden_sizes=(16, 8), critic_hidden_sizes=(16,))
+    for network, last_gain in ((agent.actor, 0.01), (agent.critic, 1.0)):
+        *hidden, last = [layer for layer in network if isinstance(layer, nn.Linear)]
+        for layer, gain in [*((layer, math.sqrt(2)) for layer in hidden), (last, last_gain)]:
+            weight = layer.weight if layer.out_features <= layer.in_features else layer.weight.T
+            torch.testing.assert_close(weight @ weight.T, gain**2 * torch.eye(len(weight)), rtol=1e-4, atol=1e-5)
+            assert not layer.bias.any()
+    probs = torch.softmax(agent.actor(observations()), -1)
+    assert (probs - 0.2).abs().max() < 0.01  # explores evenly at first
+
+
+def test_initialisation_can_be_torchs_own():
+    agent = agent_with(ortho_init=False)
+    torch.manual_seed(0)
+    assert torch.equal(agent.actor[0].weight, nn.Linear(6, 16).weight)
+
+
+def test_architecture_is_as_asked():
+    agent = agent_with(actor_hidden_sizes=(16, 8), critic_hidden_sizes=(32,), activation=nn.ELU, layer_norm=True)
+    kinds = [type(layer) for layer in agent.actor]
+    assert kinds == [nn.Linear, nn.LayerNorm, nn.ELU, nn.Linear, nn.LayerNorm, nn.ELU, nn.Linear]
+    assert [layer.out_features for layer in agent.actor if isinstance(layer, nn.Linear)] == [16, 8, 5]
+    assert [layer.out_features for layer in agent.critic if isinstance(layer, nn.Linear)] == [32, 1]
+    assert [type(layer) for layer in agent_with().actor] == [nn.Linear, nn.Tanh, nn.Linear]
+    shared = {id(p) for p in agent.actor.parameters()} & {id(p) for p in agent.critic.parameters()}
+    assert not shared
+
+
+def test_no_hidden_layers_is_a_linear_policy():
+    assert len(agent_with(actor_hidden_sizes=()).actor) == 1
+
+
+@pytest.mark.parametrize(
+    ("observation_space", "action_space", "message"),
+    [
+        (OBS, gymnasium.spaces.Box(-1, 1, (2,)), r"PPOLightningAgent takes Discrete actions .* environment has Box"),
+        (OBS, gymnasium.spaces.MultiDiscrete([3, 3]), "takes Discrete actions .* environment has MultiDiscrete"),
+        (OBS, gymnasium.spaces.Discrete(3, start=1), r"takes Discrete actions from 0 on, .* start=1"),
+        (gymnasium.spaces.Dict(a=OBS), ACTIONS, "PPOLightningAgent reads vector observations .* environment has Dict"),
+        (gymnasium.spaces.Discrete(4), ACTIONS, "reads vector observations .* environment has Discrete"),
+        (gymnasium.spaces.Box(0, 255, (8, 8, 3)), ACTIONS, "reads vector observations .* environment has Box"),
+    ],
+)
+def test_spaces_it_cannot_handle_are_refused(observation_space, action_space, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        PPOLightningAgent(observation_space, action_space)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "flag"),
+    [
+        ({"actor_hidden_sizes": (64, 0)}, "--agent.actor_hidden_sizes must be positive sizes, got [64, 0]"),
+        ({"critic_hidden_sizes": (-1,)}, "--agent.critic_hidden_sizes must be positive sizes, got [-1]"),
+        ({"actor_lr": 0.0}, "--agent.actor_lr must be positive, got 0.0"),
+        ({"critic_lr": math.nan}, "--agent.critic_lr must be positive, got nan"),
+        ({"clip_coef": -0.2}, "--agent.clip_coef must be positive, got -0.2"),
+    ],
+)
+def test_settings_that_cannot_work_name_their_flag(settings, flag):
+    with pytest.raises(ValueError, match="PPOLightningAgent: ") as caught:
+        agent_with(**settings)
+    assert flag in str(caught.value)

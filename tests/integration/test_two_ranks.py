@@ -1,0 +1,87 @@
+"""Two real ranks under Fabric's launcher: one set of weights, two streams of experience."""
+
+import importlib.util
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from lightning import Fabric
+
+from envs import RandomState, RocketSimPool
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "checkpoints").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ranks(run_python, fabric_run, root, folder):
+    """What each of the two ranks has filed; see two_ranks.py."""
+    launcher = [*fabric_run, "--accelerator=cpu", "--devices=2"]
+    result = run_python(*launcher, root / "tests/integration/two_ranks.py", folder)
+    assert result.returncode == 0, result.stderr
+    return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in (0, 1)]
+
+
+def assert_equal(one, other):
+    assert one.keys() == other.keys()
+    assert [name for name in one if not torch.equal(one[name], other[name])] == []
+
+
+@pytest.mark.parametrize("run", ["cartpole", "stopped", "rocketsim"])
+def test_weights_are_identical_after_training(ranks, run):
+    assert_equal(ranks[0][run]["weights"], ranks[1][run]["weights"])
+    assert ranks[0][run]["weights"]["actor.0.bias"].any()  # which begins at zero
+
+
+def test_every_rank_sees_environments_of_its_own(ranks):
+    """Sub-environment i of rank r is seeded with seed + 2 r + i."""
+    env = gymnasium.make("CartPole-v1")
+    expected = np.stack([env.reset(seed=10 + i)[0] for i in range(4)])
+    assert torch.equal(ranks[0]["cartpole"]["obs"], torch.from_numpy(expected[:2]))
+    assert torch.equal(ranks[1]["cartpole"]["obs"], torch.from_numpy(expected[2:]))
+
+
+def test_every_rank_sees_arenas_of_its_own(ranks):
+    """Arena i of rank r is seeded with seed + 2 r + i, whatever the number of cars."""
+    both = torch.cat([rank["rocketsim"]["obs"] for rank in ranks])
+    expected = RocketSimPool(4, state_setter=RandomState()).reset(seed=10)[0]
+    assert torch.equal(both, torch.from_numpy(expected.copy()))
+
+
+def test_every_rank_explores_with_noise_of_its_own(ranks):
+    """The first policy is close to uniform, so equal noise would give almost equal actions."""
+    actions = [rank["rocketsim"]["actions"][:8] for rank in ranks]
+    assert actions[0].shape == (8, 4)
+    assert (actions[0] == actions[1]).float().mean() < 0.3
+
+
+def test_two_ranks_with_half_the_minibatch_are_one_rank_with_all_of_it(ranks, root):
+    """Gradients, their clipping and the normalisation of advantages are over all ranks."""
+    spec = importlib.util.spec_from_file_location("two_ranks", root / "tests/integration/two_ranks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    alone = module.gradient_steps(Fabric(accelerator="cpu", devices=1))
+
+    assert_equal(ranks[0]["gradient"], ranks[1]["gradient"])
+    for name, weight in alone.items():
+        torch.testing.assert_close(ranks[0]["gradient"][name], weight, rtol=1e-5, atol=1e-6)
+
+
+def test_one_rank_stops_them_all(ranks):
+    summaries = [rank["stopped"]["summary"] for rank in ranks]
+    assert [summary["iterations"] for summary in summaries] == [2, 2]
+    assert all(summary["stopped_early"] for summary in summaries)
+
+
+def test_the_summary_counts_the_steps_of_both(ranks, folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    assert (summary["world_size"], summary["iterations"], summary["total_steps"]) == (2, 8, 512)
+    assert summary["mean_return"] == pytest.approx(ranks[1]["cartpole"]["summary"]["mean_return"])
+    checkpoint = torch.load(folder / "checkpoints/final.ckpt", weights_only=True)
+    assert_equal(checkpoint["agent"], ranks[1]["cartpole"]["weights"])

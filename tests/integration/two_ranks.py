@@ -1,0 +1,100 @@
+"""Run by test_two_ranks.py under Fabric's launcher: every rank files what it saw and what it learned.
+
+Usage: fabric run ... two_ranks.py FOLDER
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import torch
+from lightning import Fabric
+
+from agents import PPOLightningAgent
+from envs import GymnasiumEnvs, RandomState, RocketSimPool
+from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, train
+
+
+class PlainSGD(PPOLightningAgent):
+    """Adam's first steps hide the size of the gradient; these do not."""
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.5)
+
+
+class Seen(Callback):
+    """Wraps the environment's reset and step to keep the first observations and all actions."""
+
+    def __init__(self):
+        self.obs, self.actions = [], []
+
+    def watching(self, factory):
+        def build(seed):
+            envs = factory(seed=seed)
+            reset, step = envs.reset, envs.step
+
+            def watched_reset(*, seed=None, options=None):
+                obs, infos = reset(seed=seed, options=options)
+                self.obs.append(torch.from_numpy(obs.copy()))
+                return obs, infos
+
+            def watched_step(actions):
+                self.actions.append(torch.from_numpy(actions.copy()))
+                return step(actions)
+
+            envs.reset, envs.step = watched_reset, watched_step
+            return envs
+
+        return build
+
+    def on_train_end(self, state):
+        self.weights = {k: v.detach().clone() for k, v in state.agent.state_dict().items()}
+
+
+class StopOnOneRank(Callback):
+    """The last rank alone wants to stop after the second iteration."""
+
+    def on_iteration_end(self, state):
+        if state.iteration == 2 and state.fabric.global_rank == state.fabric.world_size - 1:
+            state.stop = True
+
+
+def train_once(fabric, env, run=None, callbacks=()):
+    seen = Seen()
+    args = TrainArgs(total_timesteps=512, num_steps=16, update_epochs=2, minibatch_size=16, seed=10)
+    agent = partial(PPOLightningAgent, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,))
+    summary = train(fabric, seen.watching(env), agent, args, run, [seen, *callbacks], plain=True)
+    return {"obs": seen.obs[0], "actions": torch.stack(seen.actions), "weights": seen.weights, "summary": summary}
+
+
+def gradient_steps(fabric):
+    """Three steps on a batch of 48 that all ranks share; each step's 16 rows are divided between the ranks."""
+    envs = GymnasiumEnvs("CartPole-v1", 1)
+    torch.manual_seed(0)
+    agent = PlainSGD(envs.single_observation_space, envs.single_action_space, (8,), (8,), ortho_init=False)
+    model, optimizer = fabric.setup(agent, agent.configure_optimizers())
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(3):
+        random = partial(torch.randn, generator=generator)
+        actions = torch.randint(2, (16,), generator=generator)
+        batch = Minibatch(random(16, 4), actions, -random(16).abs(), random(16), 5 * random(16) + 1, random(16))
+        share = 16 // fabric.world_size
+        mine = Minibatch(*(x[fabric.global_rank * share : (fabric.global_rank + 1) * share] for x in batch))
+        learn(fabric, model, optimizer, mine, TrainArgs(update_epochs=1), share, torch.Generator())
+    return {k: v.detach().clone() for k, v in agent.state_dict().items()}
+
+
+def main(folder):
+    fabric = Fabric()
+    run = Run(Path(folder))
+    found = {
+        "cartpole": train_once(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), run),
+        "stopped": train_once(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), callbacks=[StopOnOneRank()]),
+        "rocketsim": train_once(fabric, partial(RocketSimPool, 2, state_setter=RandomState())),
+        "gradient": gradient_steps(fabric),
+    }
+    torch.save(found, Path(folder, f"rank{fabric.global_rank}.pt"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
