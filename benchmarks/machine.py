@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,3 +19,12 @@ def describe_machine() -> str:
     return (
         f"Machine: {cores} cores of {processor}, {platform.system()}, Python {platform.python_version()}, {packages}."
     )
+
+
+def peak_memory_mib() -> int | None:
+    """Largest resident memory of this process so far, MiB; None on Windows."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024))

@@ -9,17 +9,14 @@ Both are replays of the same games, so their ratio is the share of the pool's ti
 
 import argparse
 import json
-import platform
-import resource
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from machine import describe_machine, peak_memory_mib
 
 from envs import GameState, Kickoff, MixedStates, RandomState, RocketSimPool, StateSetter
 from envs.physics import SimArena
@@ -105,27 +102,19 @@ def record(pool: RocketSimPool, setter: RecordStates, actions: np.ndarray) -> li
     return starts
 
 
-def machine() -> str:
-    """CPU model, cores and versions in one line."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
-        model = names[0] if names else model
-    return f"{model}, {available_threads()} cores, Python {platform.python_version()}, numpy {np.__version__}"
-
-
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--num_arenas", type=int, default=64)
     parser.add_argument("--team_size", type=int, default=1)
     parser.add_argument("--num_threads", type=int, default=available_threads())
+    parser.add_argument("--starts", choices=("kickoff", "mixed"), default="kickoff", help="mixed: half random states")
     parser.add_argument("--steps", type=int, default=400, help="pool steps in one timed run")
     parser.add_argument("--repeats", type=int, default=5, help="timed runs of the pool and of bare physics, in turn")
     args = parser.parse_args()
 
-    setter = RecordStates(MixedStates([Kickoff(), RandomState()], [1, 1]))
+    inner = MixedStates([Kickoff(), RandomState()], [1, 1]) if args.starts == "mixed" else Kickoff()
+    setter = RecordStates(inner)
     pool = RocketSimPool(args.num_arenas, args.team_size, state_setter=setter, num_threads=args.num_threads, seed=SEED)
     actions = np.random.default_rng(SEED).integers(90, size=(args.steps, pool.num_envs))
     starts = record(pool, setter, actions)
@@ -140,18 +129,18 @@ def main() -> None:
         rates["pool"].append(agent_steps / run_pool(pool, actions))
         rates["bare"].append(agent_steps / bare.run(controls, starts))
         print(f"{repeat + 1}: pool {rates['pool'][-1]:,.0f}  bare {rates['bare'][-1]:,.0f} agent-steps/s")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
     figures = {
         "num_arenas": args.num_arenas,
         "team_size": args.team_size,
+        "starts": args.starts,
         "num_threads": pool.num_threads,
         "steps": args.steps,
         "episodes_begun": sum(len(s) for s in starts),
         "pool_agent_steps_per_second": round(statistics.median(rates["pool"])),
         "bare_agent_steps_per_second": round(statistics.median(rates["bare"])),
         "ratio": round(statistics.median(p / b for p, b in zip(rates["pool"], rates["bare"], strict=True)), 3),
-        "peak_memory_mib": round(peak),
-        "machine": machine(),
+        "peak_memory_mib": peak_memory_mib(),
+        "machine": describe_machine(),
     }
     print(
         f"{figures['machine']}\n{args.num_arenas} arenas of {args.team_size}v{args.team_size}, {pool.num_threads} "

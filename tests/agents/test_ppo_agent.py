@@ -87,9 +87,11 @@ def test_rows_are_sampled_independently():
     assert len(agent_with().act(obs).action.unique()) == 5
 
 
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
 def test_log_probs_are_float32_under_bf16():
     """Rollout and training must agree to float32 rounding, or the first ratios are not 1."""
     agent, obs = opinionated(), observations(64)
+    # Without oneDNN: it would use AMX, which some virtual machines announce and then forbid.
     with torch.backends.mkldnn.flags(enabled=False), torch.autocast("cpu", torch.bfloat16):
         assert agent.actor(obs).dtype == torch.bfloat16
         acted = agent.act(obs)

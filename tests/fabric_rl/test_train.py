@@ -115,7 +115,8 @@ def test_normalize_rows_is_torchs_mean_and_unbiased_deviation(fabric):
 
 def test_normalize_rows_leaves_a_single_sample_and_survives_equal_ones(fabric):
     assert normalize_rows(fabric, torch.tensor([[7.0], [9.0]])).tolist() == [[7.0], [9.0]]
-    assert normalize_rows(fabric, torch.full((1, 4), 0.3)).abs().max() < 1
+    # Rounding makes the variance of this many equal numbers a little negative.
+    assert normalize_rows(fabric, torch.full((1, 107), 0.7)).abs().max() < 1e-3
 
 
 @pytest.mark.parametrize(

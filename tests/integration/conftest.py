@@ -32,11 +32,11 @@ def start(*command) -> subprocess.Popen:
     )
 
 
-def run(*command) -> subprocess.CompletedProcess:
+def run(*command, seconds=SECONDS) -> subprocess.CompletedProcess:
     """Runs a Python command line to its end."""
     process = start(*command)
     try:
-        out, err = process.communicate(timeout=SECONDS)
+        out, err = process.communicate(timeout=seconds)
     finally:
         process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)

@@ -1,0 +1,221 @@
+"""train_fabric.py as a user runs it: one process, two ranks, config files, videos, Ctrl+C."""
+
+import json
+import re
+import signal
+from types import SimpleNamespace
+
+import pytest
+import torch
+import yaml
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from agents import PPOLightningAgent
+from envs import GymnasiumEnvs
+
+TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
+# What `lightning run model ...` runs, so that the test needs no installed console script.
+LIGHTNING = ["-c", "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli import lightning; lightning()"]
+REQUIREMENT_004 = ["--capture-video", "--env-id", "CartPole-v1", "--num-envs", 2, "--num-steps", 512]
+
+
+def events(run):
+    accumulator = EventAccumulator(str(run / "tensorboard"))
+    accumulator.Reload()
+    return accumulator
+
+
+@pytest.fixture(scope="module")
+def cartpole(run_python, tmp_path_factory):
+    """A run of two iterations, with dashes and underscores mixed."""
+    runs = tmp_path_factory.mktemp("runs")
+    flags = ["--env-id", "CartPole-v1", "--num_envs", 2, "--num-steps", 64, "--total_timesteps=256"]
+    flags += ["--minibatch-size", 64, "--update-epochs=2", "--runs-dir", runs, "--run_id", "cart", "--accelerator=cpu"]
+    result = run_python("train_fabric.py", *flags)
+    assert (result.returncode, result.stderr) == (0, "")
+    return SimpleNamespace(dir=runs / "cart", out=result.stdout)
+
+
+def test_cartpole_writes_a_summary(cartpole):
+    summary = json.loads((cartpole.dir / "summary.json").read_text())
+    assert (summary["run_id"], summary["total_steps"], summary["iterations"]) == ("cart", 256, 2)
+    assert summary["stopped_early"] is False
+    assert 5 < summary["mean_return"] < 100
+    assert summary["checkpoint"] == str(cartpole.dir / "checkpoints/final.ckpt")
+    assert {"wall_seconds", "collected_steps_per_second", "consumed_steps_per_second", "overall_steps_per_second"} <= {
+        name for name, value in summary.items() if isinstance(value, float) and value > 0
+    }
+
+
+def test_cartpole_logs_to_tensorboard(cartpole):
+    accumulator = events(cartpole.dir)
+    ppo = ("approx_kl", "clip_fraction", "entropy", "explained_variance", "policy_loss", "value_loss", "learning_rate")
+    speed = (f"{kind}_steps_per_second" for kind in ("collected", "consumed", "overall"))
+    expected = {
+        *(f"ppo/{name}" for name in ppo),
+        *(f"speed/{name}" for name in speed),
+        "reward/episode_return",
+        "reward/step",
+        "game/episode_length",
+    }
+    assert expected <= set(accumulator.Tags()["scalars"])
+    assert [event.step for event in accumulator.Scalars("ppo/approx_kl")] == [128, 256]
+    assert [event.value for event in accumulator.Scalars("ppo/learning_rate")] == pytest.approx([1e-3, 5e-4])
+    assert accumulator.Scalars("ppo/entropy")[0].value == pytest.approx(0.693, abs=0.01)  # log 2: no opinion yet
+    assert accumulator.Scalars("reward/step")[0].value == 1
+
+
+def test_cartpole_checkpoint_fits_the_agent(cartpole):
+    checkpoint = torch.load(cartpole.dir / "checkpoints/final.ckpt", weights_only=True)
+    envs = GymnasiumEnvs("CartPole-v1", 1)
+    agent = PPOLightningAgent(envs.single_observation_space, envs.single_action_space)
+    agent.load_state_dict(checkpoint["agent"])
+    assert (checkpoint["iteration"], checkpoint["steps"]) == (2, 256)
+    assert agent.actor[0].bias.any()  # begins at zero
+
+
+def test_cartpole_prints_its_progress_and_where_the_checkpoint_is(cartpole):
+    lines = [line.split()[0] for line in cartpole.out.splitlines() if re.match(r" +\d+/256 ", line)]
+    assert lines == ["128/256", "256/256"]
+    assert f"checkpoint: {cartpole.dir / 'checkpoints/final.ckpt'}" in cartpole.out
+    assert f"tensorboard --logdir {cartpole.dir.parent}" in cartpole.out
+
+
+def test_print_config_is_a_config_file(run_python, root, tmp_path):
+    flags = ["--config", root / "configs/rocket_1v1.yaml", *TINY, "--total-timesteps", 1]
+    flags += ["--env.num-arenas", 2, "--agent.actor-hidden-sizes", "[8]", "--agent.critic_hidden_sizes", "[8]"]
+    printed = run_python("train_fabric.py", *flags, "--runs_dir", tmp_path / "runs", "--print_config")
+    assert printed.returncode == 0
+    assert not (tmp_path / "runs").exists()
+    (tmp_path / "printed.yaml").write_text(printed.stdout)
+    settings = yaml.safe_load(printed.stdout)
+    assert settings["total_timesteps"] == 1
+    assert settings["env"]["init_args"]["num_arenas"] == 2
+    assert settings["agent"]["init_args"]["actor_hidden_sizes"] == [8]
+    assert settings["agent"]["init_args"]["actor_lr"] == 3e-4  # from the file
+
+    result = run_python("train_fabric.py", "--config", tmp_path / "printed.yaml", "--run_id", "again")
+    assert result.returncode == 0, result.stderr
+    summary = json.loads((tmp_path / "runs/again/summary.json").read_text())
+    assert summary["total_steps"] == 8 * 2 * 2
+    assert summary["touches_per_minute"].keys() == summary["goals_per_minute"].keys() == {"start", "end"}
+    weights = torch.load(tmp_path / "runs/again/checkpoints/final.ckpt", weights_only=True)["agent"]
+    assert weights["actor.0.weight"].shape[0] == 8
+
+
+def test_every_config_file_trains(run_python, root, tmp_path):
+    files = sorted((root / "configs").glob("*.yaml"))
+    assert files
+    for file in files:
+        size = "num_arenas" if "RocketSimPool" in yaml.safe_load(file.read_text())["env"]["class_path"] else "num_envs"
+        flags = [*TINY, "--total_timesteps", 1, f"--env.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
+        result = run_python("train_fabric.py", "--config", file, *flags)
+        assert (result.returncode, result.stderr) == (0, ""), file
+        assert json.loads((tmp_path / file.stem / "summary.json").read_text())["iterations"] == 1
+        accumulator = events(tmp_path / file.stem)
+        if size == "num_arenas":  # every component of the reward and the game itself show up
+            tags = set(accumulator.Tags()["scalars"])
+            assert {"game/touches_per_minute", "game/goals_per_minute"} <= tags
+            assert len([tag for tag in tags if tag.startswith("reward/")]) >= 4
+
+
+def test_requirement_004_with_few_steps(run_python, tmp_path):
+    """Two ranks, video in the run folder and in TensorBoard; only rank 0 records, logs and prints."""
+    launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
+    few = ["--total-timesteps", 4096, "--update-epochs", 1, "--minibatch-size", 512]
+    result = run_python(*launcher, "train_fabric.py", *REQUIREMENT_004, *few, "--runs-dir", tmp_path, "--run_id", "v")
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout.count("Run v: 4,096 steps") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["v"]
+    assert json.loads((tmp_path / "v/summary.json").read_text())["world_size"] == 2
+
+    videos = list((tmp_path / "v/videos").glob("*.mp4"))
+    assert videos
+    assert all(b"ftyp" in path.read_bytes()[:16] and path.stat().st_size > 1000 for path in videos)
+    accumulator = events(tmp_path / "v")
+    assert accumulator.Tags()["images"] == ["video/episode"]
+    for image in accumulator.Images("video/episode"):
+        assert image.encoded_image_string[:6] == b"GIF89a"
+        assert (image.width, image.height) == (600, 400)
+        assert image.encoded_image_string.count(b"\x21\xf9\x04") > 5  # frames: it moves
+    assert [event.step for event in accumulator.Scalars("ppo/approx_kl")] == [2048, 4096]
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_ctrl_c_ends_cleanly_with_a_checkpoint(start_python, tmp_path, devices):
+    """The signal reaches one process only, as `kill -INT` sends it; all ranks end after the same iteration."""
+    flags = ["--env-id", "CartPole-v1", "--num_envs", 2, "--num_steps", 16, "--total_timesteps", 100_000_000]
+    flags += ["--minibatch_size", 16, "--accelerator", "cpu", "--devices", devices, "--runs_dir", tmp_path]
+    process = start_python("train_fabric.py", *flags, "--run_id", "c")
+    try:
+        for line in process.stdout:
+            if re.match(r" +[\d,]+/100,000,", line):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
+    assert "stopping after this iteration" in out
+    summary = json.loads((tmp_path / "c/summary.json").read_text())
+    assert summary["stopped_early"] is True
+    assert 0 < summary["total_steps"] < 100_000_000
+    assert summary["world_size"] == devices
+    checkpoint = torch.load(tmp_path / "c/checkpoints/final.ckpt", weights_only=True)
+    assert checkpoint["steps"] == summary["total_steps"]
+    assert len(events(tmp_path / "c").Scalars("ppo/approx_kl")) == summary["iterations"]
+
+
+BROKEN = """
+import sys
+import numpy as np
+import train_fabric
+from envs import GymnasiumEnvs
+
+class Broken(GymnasiumEnvs):
+    def __init__(self, rank: int, seed: int = 0):
+        super().__init__("CartPole-v1", 2, seed)
+        self.rank = rank
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        self.spoil = seed == 2 * self.rank  # the seed says whose environment this is
+        return super().reset(seed=seed, options=options)
+
+    def step(self, actions):
+        obs, *rest = super().step(actions)
+        self.steps += 1
+        if self.spoil and self.steps == 21:
+            obs[1, 3] = np.nan
+        return obs, *rest
+
+if __name__ == "__main__":
+    train_fabric.cli()
+"""
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_nan_on_one_of_two_ranks_ends_the_run_and_says_where(run_python, fabric_run, tmp_path, rank):
+    (tmp_path / "broken.py").write_text(BROKEN)
+    launcher = [*fabric_run, "--accelerator=cpu", "--devices=2", tmp_path / "broken.py"]
+    flags = ["--env", "broken.Broken", "--env.rank", rank, "--num_steps", 16, "--total_timesteps", 100_000]
+    flags += ["--update_epochs", 1, "--minibatch_size", 32, "--runs_dir", tmp_path / "runs", "--run_id", "n"]
+    result = run_python(*launcher, *flags)
+    assert result.returncode != 0
+    message = "train_fabric.py: error: the environment returned an observation that is nan: sub-environment 1, column 3"
+    assert result.stderr.count(message) == 1
+    evidence = tmp_path / f"runs/n/nonfinite-rank{rank}.pt"
+    assert str(evidence) in result.stderr
+    assert torch.load(evidence, weights_only=True)["rollout"]["obs"].shape == (17, 2, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_requirement_004_learns(run_python, tmp_path):
+    launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
+    flags = [*REQUIREMENT_004, "--total-timesteps", 100_000, "--runs_dir", tmp_path, "--run_id", "learned"]
+    result = run_python(*launcher, "train_fabric.py", *flags, seconds=800)
+    assert result.returncode == 0, result.stderr
+    assert json.loads((tmp_path / "learned/summary.json").read_text())["mean_return"] >= 450
