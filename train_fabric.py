@@ -32,6 +32,7 @@ from fabric_rl import Callback, Run, TrainArgs, TrainState, train
 from fabric_rl.callbacks import VideoLogger
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
+_USER_ERRORS = (ArgumentError, ValueError, TypeError, OSError, ImportError, gymnasium.error.Error)
 DEFAULT_CONFIG = Path(__file__).parent / "configs" / "rocket_1v1.yaml"
 
 
@@ -87,20 +88,24 @@ def main(
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
     launched = _is_launched()
     run = Run.create(runs_dir, run_id) if _rank() == 0 else None
+    announcement: _Announcement | None = None
     try:
         logger = TensorBoardLogger(run.dir, name="tensorboard", version="") if run else None
         fabric = _fabric(logger, _hardware_flags(hardware) if launched else hardware)
         if not launched:
             fabric.launch()
         run = Run(Path(fabric.broadcast(str(run.dir) if run else "")))
-        hooks: list[Callback] = [_Announcement(_share_cores(fabric))]
+        announcement = _Announcement(_share_cores(fabric))
+        hooks: list[Callback] = [announcement]
         if capture_video:
             env = _with_video(env, run, fabric)
             hooks.append(VideoLogger(run.videos))
         summary = train(fabric, env, agent, args, run, [*callbacks, *hooks], plain)
-    except BaseException:
+    except BaseException as error:
         if run is not None and _rank() == 0:
             run.discard_if_empty()
+        if announcement is not None and announcement.made and isinstance(error, _USER_ERRORS):
+            raise RuntimeError(f"training stopped: {error}") from error  # no flag's fault: the traceback matters
         raise
     if fabric.is_global_zero:
         print(_report(run, summary))
@@ -123,7 +128,7 @@ def cli(argv: Sequence[str] | None = None) -> None:
         settings.pop("config")
         names = [field.name for field in fields(TrainArgs)]
         main(args=TrainArgs(**{name: settings.pop(name) for name in names}), **settings)
-    except (ArgumentError, ValueError, TypeError, OSError, ImportError, gymnasium.error.Error) as error:
+    except _USER_ERRORS as error:
         _fail(error, 2)
     except MisconfigurationException as error:
         _fail(f"{error} Change --devices, --accelerator, --strategy or --precision.", 2)
@@ -188,8 +193,10 @@ class _Announcement(Callback):
 
     def __init__(self, line: str) -> None:
         self.line = line
+        self.made = False
 
     def on_train_start(self, state: TrainState) -> None:
+        self.made = True
         if state.fabric.is_global_zero:
             print(self.line, flush=True)
 
