@@ -118,7 +118,7 @@ def main() -> None:
     pool = RocketSimPool(args.num_arenas, args.team_size, state_setter=setter, num_threads=args.num_threads, seed=SEED)
     actions = np.random.default_rng(SEED).integers(90, size=(args.steps, pool.num_envs))
     starts = record(pool, setter, actions)
-    controls = [list(pool.action_parser.controls(a)) for a in actions]
+    controls = [list(pool.action_parser.parse(a, pool.state).cars) for a in actions]
     bare = BarePhysics(pool)
 
     bare.run(controls, starts)  # fresh arenas are several times slower at first

@@ -2,15 +2,25 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from envs.game_state import Bool, Float, GameState
 from envs.physics import make_controls
 
 THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
+
+
+class Controls(NamedTuple):
+    """What every car is told for one step."""
+
+    rows: Float
+    """`[N, 8]` float32 in the order of the constants above; kept as `GameState.controls`."""
+    cars: Sequence[Any]
+    """`N` `RocketSim.CarControls` that say the same. They may be shared between cars; the caller only reads them."""
 
 
 class ActionParser(ABC):
@@ -22,18 +32,33 @@ class ActionParser(ABC):
         """The action space of one car."""
 
     @abstractmethod
-    def controls(self, actions: NDArray[Any]) -> Sequence[Any]:
+    def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         """Controls for every car.
 
         Args:
             actions: `[N, ...]` actions of the pool's cars, arena by arena, blue before orange.
-
-        Returns:
-            `N` `RocketSim.CarControls` in the same order. They may be shared between cars; the caller only reads them.
+            state: The state in which they were chosen.
 
         Raises:
             ValueError: Wrong shape or dtype, or an action outside the action space.
         """
+
+    def controls(self, actions: NDArray[Any], state: GameState | None = None) -> Sequence[Any]:
+        """`N` `RocketSim.CarControls`, see `parse`. `state` defaults to one arena of that many grounded blue cars."""
+        if state is None:
+            state = GameState(1, max(1, len(actions)), 0)
+            state.clear(np.array([0]))
+        return self.parse(actions, state).cars
+
+    def mask(self, state: GameState) -> Bool | None:
+        """`[A, C, n]` bool, True for the discrete actions that do something of their own in `state`.
+
+        None (the default) when every action always does. The pool hands it out as `infos["action_mask"]`.
+        """
+        return None
+
+    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most parsers keep nothing
+        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
 
 
 class LookupTable(ActionParser):
@@ -52,8 +77,8 @@ class LookupTable(ActionParser):
         """Discrete(90)."""
         return gymnasium.spaces.Discrete(len(self.table))
 
-    def controls(self, actions: NDArray[Any]) -> list[Any]:
-        """One prebuilt row of the table per car; see `ActionParser.controls`."""
+    def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
+        """One prebuilt row of the table per car; see `ActionParser.parse`."""
         if actions.ndim != 1 or actions.dtype.kind not in "iu":
             raise ValueError(
                 f"LookupTable: actions must be integers of shape [num_envs], got {actions.dtype} {list(actions.shape)}"
@@ -62,7 +87,7 @@ class LookupTable(ActionParser):
             wrong = actions[(actions < 0) | (actions >= len(self._rows))][0]
             raise ValueError(f"LookupTable: action {wrong} is outside the table, use 0..{len(self._rows) - 1}")
         rows = self._rows
-        return [rows[index] for index in actions.tolist()]
+        return Controls(self.table.take(actions, axis=0), [rows[index] for index in actions.tolist()])
 
 
 def _lookup_table() -> NDArray[np.float32]:

@@ -4,6 +4,7 @@ Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths a
 uu/s, angular velocities in rad/s, times in seconds. All floats are float32.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,27 +21,26 @@ BLUE, ORANGE = 0, 1
 BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11
 POS, VEL, ANG_VEL = slice(0, 3), slice(7, 10), slice(10, 13)
 FORWARD, RIGHT, UP = slice(13, 16), slice(16, 19), slice(19, 22)
-IS_DEMOED, TOUCHED, BOOST = 7, 9, 10
+IS_DEMOED, ON_GROUND, TOUCHED, BOOST = 7, 8, 9, 10
 
 MIRROR = np.array([-1, -1, 1], np.float32)
 """Factor on a vector that rotates it by 180 degrees about z."""
 
-# Attributes of RocketSim.CarState that the gym state lacks, in the order of `GameState.car_extra`.
-CAR_STATE_COLUMNS = (
-    "last_controls.jump",
+# Attributes of RocketSim.CarState that the gym state lacks and every step reads, packed into one row of CAR_STATE.
+CAR_TIMERS = (
     "handbrake_val",
-    "has_jumped",
-    "is_jumping",
-    "has_flipped",
     "flip_time",
-    "has_double_jumped",
     "air_time_since_jump",
     "demo_respawn_timer",
     "time_spent_boosting",
     "supersonic_time",
 )
-_EXTRA = {name: column for column, name in enumerate(CAR_STATE_COLUMNS)}
-NUM_EXTRA = len(CAR_STATE_COLUMNS) + 4  # and the four wheels
+CAR_FLAGS = ("last_controls.jump", "has_jumped", "is_jumping", "has_flipped", "has_double_jumped")
+CAR_STATE = np.dtype(
+    {"names": ["timers", "flags"], "formats": [("<f4", 6), ("?", 5)], "offsets": [0, 24], "itemsize": 32}
+)
+CAR_STATE_FORMAT = "6f5?3x"
+"""`CAR_STATE` for the struct module."""
 
 
 def _shift(columns: slice) -> slice:
@@ -128,7 +128,8 @@ class GameState:
         mirrored: The field rotated by 180 degrees about z.
         pad_timers: `[A, 34]` seconds, world order.
         boost: `[A, C]` 0..100.
-        touched: `[A, C]` bool, hit the ball since the previous step.
+        controls: `[A, C, 8]` float32, what each car was told in this step: throttle, steer, pitch, yaw, roll in -1..1,
+            jump, boost, handbrake 0 or 1; all zero when an episode begins.
         episode_ticks: `[A]` int64, ticks simulated since the episode began.
         ticks_since_touch: `[A]` int64, ticks since any car touched the ball or the episode began.
     """
@@ -149,7 +150,10 @@ class GameState:
             self.arena_index = np.arange(num_arenas)
             self.ball_rows = np.zeros((num_arenas, 2, BALL_COLUMNS), np.float32)
             self.car_rows = np.zeros((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
-            self.car_extra = np.zeros((num_arenas, num_cars, NUM_EXTRA), np.float32)
+            self.car_states = np.zeros((num_arenas, num_cars), CAR_STATE)
+            self.wheels = np.zeros((num_arenas, num_cars, 4), np.bool_)
+            self.wheels_stale = np.zeros(num_arenas, np.bool_)
+            self.controls = np.zeros((num_arenas, num_cars, 8), np.float32)
             self.pad_timers = np.zeros((num_arenas, NUM_PADS), np.float32)
             self.episode_ticks = np.zeros(num_arenas, np.int64)
             self.ticks_since_touch = np.zeros(num_arenas, np.int64)
@@ -158,7 +162,10 @@ class GameState:
                 self.arena_index,
                 self.ball_rows,
                 self.car_rows,
-                self.car_extra,
+                self.car_states,
+                self.wheels,
+                self.wheels_stale,
+                self.controls,
                 self.pad_timers,
                 self.episode_ticks,
                 self.ticks_since_touch,
@@ -166,9 +173,10 @@ class GameState:
         self.world = View(self.ball_rows[:, 0], self.car_rows[:, :, 0], self.pad_timers)
         self.mirrored = View(self.ball_rows[:, 1], self.car_rows[:, :, 1], self.pad_timers[:, ::-1])
         self.boost: Float = self.car_rows[:, :, 0, BOOST]
+        self.car_timers: Float = self.car_states["timers"]
+        self.car_flags: Bool = self.car_states["flags"]
+        self.read_wheels: Callable[[GameState], None] | None = None
         self._own: View | None = None
-        self._touched: Bool | None = None
-        self._on_ground: Bool | None = None
 
     @property
     def num_arenas(self) -> int:
@@ -186,12 +194,17 @@ class GameState:
             self.arena_index,
             self.ball_rows,
             self.car_rows,
-            self.car_extra,
+            self.car_states,
+            self.wheels,
+            self.wheels_stale,
+            self.controls,
             self.pad_timers,
             self.episode_ticks,
             self.ticks_since_touch,
         )
-        return GameState(len(arenas), self.num_blue, self.num_orange, buffers=tuple(b[arenas] for b in buffers))
+        part = GameState(len(arenas), self.num_blue, self.num_orange, buffers=tuple(b[arenas] for b in buffers))
+        part.read_wheels = self.read_wheels
+        return part
 
     @property
     def own(self) -> View:
@@ -204,18 +217,25 @@ class GameState:
 
     def invalidate(self) -> None:
         """Drops what was derived from the rows and kept; the pool calls it whenever it has written new rows."""
-        self._own = self._touched = self._on_ground = None
+        self._own = None
 
     def clear(self, arenas: NDArray[np.int64]) -> None:
         """Resets rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""
-        for rows in (self.ball_rows, self.car_rows, self.car_extra, self.pad_timers):
-            rows[arenas] = 0
+        for rows in (self.ball_rows, self.car_rows, self.car_states, self.controls, self.pad_timers):
+            rows[arenas] = np.zeros((), rows.dtype)
         self.episode_ticks[arenas] = 0
         self.ticks_since_touch[arenas] = 0
         self.car_rows[arenas, :, 0, CAR_FORWARD.start] = 1
         self.car_rows[arenas, :, 0, CAR_RIGHT.start + 1] = 1
         self.car_rows[arenas, :, 0, CAR_UP.start + 2] = 1
-        self.wheels_with_contact[arenas] = 1
+        self.car_rows[arenas, :, :, ON_GROUND] = 1
+        self.wheels[arenas] = True
+        self.wheels_stale[arenas] = False
+
+    def set_on_ground(self, arena: int, on_ground: Bool) -> None:
+        """Puts all or no wheels of each car (`on_ground [C]`) of one arena on the ground; for state setters."""
+        self.car_rows[arena, :, :, ON_GROUND] = on_ground[:, None]
+        self.wheels[arena] = on_ground[:, None]
 
     def set_car_rotation(self, arena: int, pitch: Float, yaw: Float, roll: Float) -> None:
         """Orients all cars of one arena (world view).
@@ -233,8 +253,12 @@ class GameState:
         world.car_right[arena] = np.stack((cy * sp * sr - cr * sy, sy * sp * sr + cr * cy, -cp * sr), axis=-1)
         world.car_up[arena] = np.stack((-cr * cy * sp - sr * sy, -cr * sy * sp + sr * cy, cp * cr), axis=-1)
 
-    def _column(self, name: str) -> Float:
-        column: Float = self.car_extra[:, :, _EXTRA[name]]
+    def _timer(self, name: str) -> Float:
+        column: Float = self.car_timers[:, :, CAR_TIMERS.index(name)]
+        return column
+
+    def _flag(self, name: str) -> Bool:
+        column: Bool = self.car_flags[:, :, CAR_FLAGS.index(name)]
         return column
 
     @property
@@ -244,68 +268,71 @@ class GameState:
         return touched
 
     @property
-    def wheels_with_contact(self) -> Float:
-        """`[A, C, 4]` 1 where the wheel touches something: front left, front right, back left, back right."""
-        return self.car_extra[:, :, len(CAR_STATE_COLUMNS) :]
+    def wheels_with_contact(self) -> Bool:
+        """`[A, C, 4]` whether each wheel touches something: front left, front right, back left, back right.
+
+        Writable by state setters. Read from the live arenas when first asked for after a step.
+        """
+        if self.read_wheels is not None and self.wheels_stale.any():
+            self.read_wheels(self)
+        return self.wheels
 
     @property
     def on_ground(self) -> Bool:
         """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
-        grounded: Bool = np.einsum("acw->ac", self.wheels_with_contact) >= 3  # faster than sum over a short axis
+        grounded: Bool = self.car_rows[:, :, 0, ON_GROUND] > 0
         return grounded
 
     @property
     def is_holding_jump(self) -> Bool:
         """`[A, C]` jump was pressed on the last tick."""
-        held: Bool = self._column("last_controls.jump") > 0
-        return held
+        return self._flag("last_controls.jump")
 
     @property
     def handbrake(self) -> Float:
         """`[A, C]` 0..1, rises and falls while the button is held and released."""
-        return self._column("handbrake_val")
+        return self._timer("handbrake_val")
 
     @property
-    def has_jumped(self) -> Float:
-        """`[A, C]` 1 after a jump until the car lands."""
-        return self._column("has_jumped")
+    def has_jumped(self) -> Bool:
+        """`[A, C]` after a jump until the car lands."""
+        return self._flag("has_jumped")
 
     @property
-    def is_jumping(self) -> Float:
-        """`[A, C]` 1 while the jump button still lifts the car."""
-        return self._column("is_jumping")
+    def is_jumping(self) -> Bool:
+        """`[A, C]` while the jump button still lifts the car."""
+        return self._flag("is_jumping")
 
     @property
-    def has_flipped(self) -> Float:
-        """`[A, C]` 1 after a flip until the car lands."""
-        return self._column("has_flipped")
+    def has_flipped(self) -> Bool:
+        """`[A, C]` after a flip until the car lands."""
+        return self._flag("has_flipped")
 
     @property
     def flip_time(self) -> Float:
         """`[A, C]` seconds since the flip began."""
-        return self._column("flip_time")
+        return self._timer("flip_time")
 
     @property
     def is_flipping(self) -> Bool:
         """`[A, C]` flipped less than 0.65 s ago (RLGym's definition, not CarState.is_flipping)."""
-        flipping: Bool = (self.has_flipped > 0) & (self.flip_time < FLIP_TORQUE_TIME)
+        flipping: Bool = self.has_flipped & (self.flip_time < FLIP_TORQUE_TIME)
         return flipping
 
     @property
-    def has_double_jumped(self) -> Float:
-        """`[A, C]` 1 after a double jump until the car lands."""
-        return self._column("has_double_jumped")
+    def has_double_jumped(self) -> Bool:
+        """`[A, C]` after a double jump until the car lands."""
+        return self._flag("has_double_jumped")
 
     @property
     def air_time_since_jump(self) -> Float:
         """`[A, C]` seconds since the jump ended, 0 on the ground."""
-        return self._column("air_time_since_jump")
+        return self._timer("air_time_since_jump")
 
     @property
     def has_flip(self) -> Bool:
         """`[A, C]` neither flipped nor double jumped, and at most 1.25 s since the jump."""
-        spent = (self.has_double_jumped > 0) | (self.has_flipped > 0)
-        unspent: Bool = ~spent & (self.air_time_since_jump < DOUBLEJUMP_MAX_DELAY)
+        unspent: Bool = ~(self.has_double_jumped | self.has_flipped) & (self.air_time_since_jump < DOUBLEJUMP_MAX_DELAY)
         return unspent
 
     @property
@@ -316,17 +343,17 @@ class GameState:
     @property
     def demo_respawn_timer(self) -> Float:
         """`[A, C]` seconds until a demolished car returns, 0 when alive."""
-        return self._column("demo_respawn_timer")
+        return self._timer("demo_respawn_timer")
 
     @property
     def boost_active_time(self) -> Float:
         """`[A, C]` seconds since boosting began, 0 when not boosting."""
-        return self._column("time_spent_boosting")
+        return self._timer("time_spent_boosting")
 
     @property
     def supersonic_time(self) -> Float:
         """`[A, C]` seconds since the car became supersonic, 0 when it is not."""
-        return self._column("supersonic_time")
+        return self._timer("supersonic_time")
 
     @property
     def goal_scored(self) -> Bool:

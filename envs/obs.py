@@ -122,7 +122,11 @@ class DefaultObs(ObsBuilder):
             np.multiply(view.pad_timers[:, None], self.pad_timer_coef, out=out[:, cars, self.PAD_TIMERS])
         flags = out[..., self.SELF_FLAGS]
         on_ground = state.on_ground
-        flags[..., :7] = state.car_extra[..., :7]  # CAR_STATE_COLUMNS has this order, but for is_flipping
+        held_and_jumps = state.car_flags  # is_holding_jump, has_jumped, is_jumping, has_flipped, has_double_jumped
+        flags[..., 0] = held_and_jumps[..., 0]
+        flags[..., 1] = state.handbrake
+        flags[..., 2:5] = held_and_jumps[..., 1:4]
+        flags[..., 6] = held_and_jumps[..., 4]
         flags[..., 5] = state.is_flipping
         flags[..., 7] = ~on_ground & ~state.is_holding_jump & state.has_flip
         flags[..., 8] = state.air_time_since_jump

@@ -5,6 +5,9 @@ Everything that calls the binding lives here and in `rocket_pool.py`, so its tra
 
 import operator
 import struct
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,20 @@ import RocketSim
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BOOST_CONSUMPTION_RATE, GRAVITY, TICKS_PER_SECOND
 
-from envs.game_state import CAR_BASIS, CAR_STATE_COLUMNS, MIRROR, NUM_EXTRA, GameState
+from envs.game_state import (
+    BALL_COLUMNS,
+    CAR_BASIS,
+    CAR_COLUMNS,
+    CAR_FLAGS,
+    CAR_STATE,
+    CAR_STATE_FORMAT,
+    CAR_TIMERS,
+    MIRROR,
+    NUM_PADS,
+    GameState,
+)
 
-__all__ = ["BALL_RESTING_HEIGHT", "TICKS_PER_SECOND", "SimArena", "StateRow", "init_rocketsim", "make_controls"]
+__all__ = ["BALL_RESTING_HEIGHT", "TICKS_PER_SECOND", "SimArena", "StateReader", "init_rocketsim", "make_controls"]
 
 _started_with: Path | None = None
 
@@ -63,46 +77,25 @@ def make_controls(row: NDArray[Any]) -> RocketSim.CarControls:
     return controls
 
 
-# One call reads every attribute of a CarState that the gym state lacks; wheels_with_contact is a tuple of four.
-_read_car_state = operator.attrgetter(*CAR_STATE_COLUMNS, "wheels_with_contact")
-_DEMO_TIMER = CAR_STATE_COLUMNS.index("demo_respawn_timer")
-_pack_car_extra = struct.Struct(f"={NUM_EXTRA}f").pack_into
-
-
-class StateRow:
-    """Where one arena writes what it reads: views of its row of a `GameState`.
-
-    Writing row by row into prepared views costs a fraction of collecting the arrays and joining them afterwards.
-    """
-
-    __slots__ = ("ball", "cars", "extra", "extra_offsets", "pads_active")
-
-    def __init__(self, state: GameState, index: int, pads_active: NDArray[np.float32]) -> None:
-        """Makes the views of row `index` of `state` and of `pads_active [A, 2, 34]` (1 where a pad can be taken)."""
-        self.ball = state.ball_rows[index]
-        self.cars = list(state.car_rows[index])
-        self.extra = state.car_extra.data
-        first, width = index * state.num_cars, state.car_extra.itemsize * NUM_EXTRA
-        self.extra_offsets = [(first + slot) * width for slot in range(state.num_cars)]
-        self.pads_active = pads_active[index]
-
-
 class SimArena:
     """One live RocketSim arena, its cars (blue first, then orange) and its boost pads."""
 
-    __slots__ = ("arena", "cars", "idle", "num_blue", "num_orange", "pads")
+    __slots__ = ("arena", "car_states", "cars", "idle", "num_blue", "num_orange", "pads")
 
     def __init__(self, num_blue: int, num_orange: int) -> None:
-        """Makes an empty arena; `set_state` adds the cars."""
+        """Makes an empty arena, most of it with the GIL released; `set_state` adds the cars."""
         self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR)
         mutators = RocketSim.MutatorConfig()
         mutators.gravity = RocketSim.Vec(0, 0, -GRAVITY)
         mutators.boost_used_per_second = BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
         self.arena.set_mutator_config(mutators)
         self.pads = self.arena.get_boost_pads()
+        self.arena.step(1)  # an arena's first tick takes 20 ms; not in the first episode, please
         self.num_blue, self.num_orange = num_blue, num_orange
         self.idle = RocketSim.CarControls()
         self.cars: list[Any] = []
+        self.car_states: list[Callable[[], Any]] = []
+        """Bound `get_state` of every car."""
 
     def set_state(self, state: GameState, index: int) -> None:
         """Puts the arena into the state that row `index` of `state` describes (world view).
@@ -116,6 +109,8 @@ class SimArena:
             arena.remove_car(car)
         self.cars = [arena.add_car(RocketSim.Team.BLUE) for _ in range(self.num_blue)]
         self.cars += [arena.add_car(RocketSim.Team.ORANGE) for _ in range(self.num_orange)]
+
+        self.car_states = [car.get_state for car in self.cars]
 
         world = state.world
         ball = RocketSim.BallState()
@@ -132,27 +127,6 @@ class SimArena:
             pad_state.is_active = timer <= 0
             pad.set_state(pad_state)
 
-    def read(self, row: StateRow) -> None:
-        """Writes the state of ball, cars and pads (without their timers) into `row`.
-
-        Raises:
-            RuntimeError: NaN physics; `row` is left as it was.
-        """
-        gym = self.arena.get_gym_state()
-        row.pads_active[...] = gym[1]  # [...] is faster than [:] for arrays as small as these
-        row.ball[...] = gym[2]
-        slot = 3
-        for car, view, offset in zip(self.cars, row.cars, row.extra_offsets, strict=True):
-            view[...] = gym[slot]
-            slot += 1
-            state = car.get_state()
-            extra = _read_car_state(state)
-            _pack_car_extra(row.extra, offset, *extra[:-1], *extra[-1])
-            if extra[_DEMO_TIMER]:  # a demolished car's CarState is frozen, but the gym state's rotation is newer
-                basis = state.rot_mat.as_numpy()
-                view[0, CAR_BASIS] = basis.reshape(-1)
-                view[1, CAR_BASIS] = (basis * MIRROR).reshape(-1)
-
     def step_and_respawn(self, ticks: int, rng: np.random.Generator) -> None:
         """Steps like `arena.step`, but draws where demolished cars return from `rng`.
 
@@ -165,6 +139,64 @@ class SimArena:
                 if state.is_demoed and state.demo_respawn_timer < 1.5 / TICKS_PER_SECOND:
                     car.respawn(int(rng.integers(2**31 - 1)))
             self.arena.step(1)
+
+
+class StateReader:
+    """Reads arenas into the rows of a `GameState`, many at a time, which is far faster than one by one.
+
+    Attributes:
+        pads_active: `[A, 2, 34]` float32, 1 where a pad can be taken; world order, then mirrored.
+    """
+
+    def __init__(self, state: GameState, sims: list[SimArena]) -> None:
+        """Prepares to write into `state`; `sims` is the pool's list, of which elements may be replaced."""
+        self.state, self.sims = state, sims
+        self.pads_active = np.ones((state.num_arenas, 2, NUM_PADS), np.float32)
+        self._pads = self.pads_active.reshape(-1, NUM_PADS)
+        self._balls = state.ball_rows.reshape(-1, BALL_COLUMNS)
+        self._cars = state.car_rows.reshape(-1, CAR_COLUMNS)
+        self._bytes = state.car_states.reshape(-1).view(np.uint8).data
+
+    def read(self, start: int, stop: int) -> None:
+        """Reads the arenas `start` to `stop - 1`: ball, cars and pads, without the pads' timers.
+
+        Raises:
+            RuntimeError: NaN physics in one of them; the rows are left as they were.
+        """
+        sims, cars = self.sims[start:stop], self.state.num_cars
+        gym = [sim.arena.get_gym_state() for sim in sims]
+        states = map(_read_car_state, [get() for sim in sims for get in sim.car_states])
+        np.concatenate([g[1] for g in gym], out=self._pads[2 * start : 2 * stop])
+        np.concatenate([g[2] for g in gym], out=self._balls[2 * start : 2 * stop])
+        np.concatenate([car for g in gym for car in g[3:]], out=self._cars[2 * start * cars : 2 * stop * cars])
+        count = (stop - start) * cars
+        _packer(count)(self._bytes, start * cars * CAR_STATE.itemsize, *chain.from_iterable(states))
+
+    def fix_demolished(self) -> None:
+        """A demolished car's state is frozen, but the gym state's rotation is newer: writes the frozen one."""
+        state = self.state
+        timers = state.demo_respawn_timer
+        if timers.any():
+            for index, slot in zip(*(axis.tolist() for axis in np.nonzero(timers)), strict=True):
+                basis = self.sims[index].cars[slot].get_state().rot_mat.as_numpy()
+                state.car_rows[index, slot, 0, CAR_BASIS] = basis.reshape(-1)
+                state.car_rows[index, slot, 1, CAR_BASIS] = (basis * MIRROR).reshape(-1)
+
+    def read_wheels(self, state: GameState) -> None:
+        """Fills the stale rows of `state.wheels` (of the pool's state or a part of it)."""
+        for row in np.flatnonzero(state.wheels_stale).tolist():
+            sim = self.sims[int(state.arena_index[row])]
+            state.wheels[row] = [get().wheels_with_contact for get in sim.car_states]
+        state.wheels_stale[:] = False
+
+
+# One call reads every attribute of a CarState that the gym state lacks.
+_read_car_state = operator.attrgetter(*CAR_TIMERS, *CAR_FLAGS)
+
+
+@lru_cache(maxsize=64)
+def _packer(num_cars: int) -> Callable[..., None]:
+    return struct.Struct("=" + CAR_STATE_FORMAT * num_cars).pack_into
 
 
 def _vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
@@ -180,7 +212,7 @@ def _car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     car.ang_vel = _vec(world.car_ang_vel[at])
     car.rot_mat = RocketSim.RotMat(_vec(world.car_forward[at]), _vec(world.car_right[at]), _vec(world.car_up[at]))
     car.boost = float(state.boost[at])
-    wheels = tuple(bool(w) for w in state.wheels_with_contact[at])
+    wheels = tuple(state.wheels[at].tolist())
     car.wheels_with_contact = wheels
     car.is_on_ground = sum(wheels) >= 3
     car.demo_respawn_timer = float(state.demo_respawn_timer[at])

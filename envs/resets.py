@@ -112,7 +112,7 @@ class RandomState(StateSetter):
             world.car_vel[arena] = heading * speed
             spin = _direction(rng, cars) * rng.uniform(0, 5.5, (cars, 1))
             world.car_ang_vel[arena] = np.where(grounded[:, None], 0, spin)
-        state.wheels_with_contact[arena] = grounded[:, None]
+        state.set_on_ground(arena, grounded)
         state.boost[arena] = rng.uniform(0, 100, cars)
 
     def _spread(self, heights: Double, rng: np.random.Generator) -> Double:

@@ -17,12 +17,13 @@ from envs.actions import ActionParser, LookupTable
 from envs.dones import DoneCondition, default_dones
 from envs.game_state import NUM_PADS, Bool, Float, GameState
 from envs.obs import DefaultObs, ObsBuilder
-from envs.physics import TICKS_PER_SECOND, SimArena, StateRow, init_rocketsim
+from envs.physics import TICKS_PER_SECOND, SimArena, StateReader, init_rocketsim
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import CombinedReward, Reward, default_reward
 
 MAX_CARS_PER_TEAM = 4
 ARENAS_PER_CHUNK = 8
+ARENAS_PER_READ = 16
 TICK_SECONDS = np.float32(1 / TICKS_PER_SECOND)
 
 
@@ -101,13 +102,14 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.render_mode = None
 
         self.state = GameState(num_arenas, blue, orange)
-        self._sims = [SimArena(blue, orange) for _ in range(num_arenas)]
-        self._pads_active = np.ones((num_arenas, 2, NUM_PADS), np.float32)
-        self._rows = [StateRow(self.state, i, self._pads_active) for i in range(num_arenas)]
         self._seed(seed)
         self.num_threads = min(num_threads or available_threads(), num_arenas)
         self._chunk = max(1, min(ARENAS_PER_CHUNK, num_arenas // (2 * self.num_threads)))
         self._workers = ThreadPoolExecutor(self.num_threads - 1, "rocketsim") if self.num_threads > 1 else None
+        with ThreadPoolExecutor(self.num_threads) as builders:
+            self._sims = list(builders.map(lambda _: SimArena(blue, orange), range(num_arenas)))
+        self._reader = StateReader(self.state, self._sims)
+        self.state.read_wheels = self._reader.read_wheels
         self._broken = np.zeros(num_arenas, np.bool_)
         self._counts = dict.fromkeys(("touches", "goals", "physics_errors", "episodes", "steps"), 0)
         self._started = False
@@ -133,7 +135,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         everything = np.ones(self.num_arenas, np.bool_)
         self._begin_episodes(everything)
         self._started = True
-        return self._observe(self.state), {}
+        return self._observe(self.state), self._infos()
 
     def step(self, actions: NDArray[np.int64]) -> tuple[Float, NDArray[Any], Bool, Bool, dict[str, Any]]:
         """Holds `actions` for `tick_skip` ticks in every arena.
@@ -152,10 +154,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         actions = np.asarray(actions)
         if actions.shape[:1] != (self.num_envs,):
             raise ValueError(f"RocketSimPool: got {list(actions.shape)} actions for {self.num_envs} cars")
-        controls = self.action_parser.controls(actions)
-        self._advance(controls)
-
         state, cars = self.state, self.num_cars
+        controls = self.action_parser.parse(actions, state)
+        self._advance(controls.cars)
+        state.controls.reshape(controls.rows.shape)[:] = controls.rows
         rewards = self._checked_rewards(self.reward.compute(state))
         terminated, truncated = np.zeros(self.num_arenas, np.bool_), self._broken.copy()
         for condition in self.done_conditions:
@@ -163,17 +165,17 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         if self._broken.any():  # what is left of a broken arena is its state one step earlier, which was paid for then
             rewards[self._broken], terminated[self._broken] = 0, False
         obs = self._observe(state)
-        infos: dict[str, Any] = {}
+        final: dict[str, Any] = {}
         done = terminated | truncated
         self._count(done)
         if done.any():
-            infos = {"final_obs": obs.copy(), "_final_obs": done.repeat(cars)}
+            final = {"final_obs": obs.copy(), "_final_obs": done.repeat(cars)}
             self._begin_episodes(done)
             fresh = np.flatnonzero(done)
             obs.reshape(self.num_arenas, cars, -1)[fresh] = self._observe(state.select(fresh)).reshape(
                 len(fresh), cars, -1
             )
-        return obs, rewards.reshape(-1), terminated.repeat(cars), truncated.repeat(cars), infos
+        return obs, rewards.reshape(-1), terminated.repeat(cars), truncated.repeat(cars), self._infos() | final
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Stops the threads."""
@@ -232,9 +234,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._work(starts, controls)
             for other in others:
                 other.result()
-        for index in range(self.num_arenas):
-            self._read_arena(index)
+        for start in range(0, self.num_arenas, ARENAS_PER_READ):
+            self._read(start, min(start + ARENAS_PER_READ, self.num_arenas))
+        self._reader.fix_demolished()
         state = self.state
+        state.wheels_stale[:] = True
         self._update_pad_timers()
         state.invalidate()
         state.episode_ticks += self.tick_skip
@@ -261,14 +265,18 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         if self.action_delay_ticks < self.tick_skip:
             step(self.tick_skip - self.action_delay_ticks)
 
-    def _read_arena(self, index: int) -> None:
-        """Reads one arena into the state, or marks it as broken when its physics produced NaN."""
+    def _read(self, start: int, stop: int) -> None:
+        """Reads arenas into the state, or marks those as broken whose physics produced NaN."""
         try:
-            self._sims[index].read(self._rows[index])
+            self._reader.read(start, stop)
         except RuntimeError as error:  # RocketSim notices NaN here, not while it steps
             if "NaN" not in str(error):
                 raise
-            self._broken[index] = True
+            if stop - start == 1:
+                self._broken[start] = True
+            else:
+                for index in range(start, stop):
+                    self._read(index, index + 1)
 
     def _update_pad_timers(self) -> None:
         """Counts down the pads that were gone and are still, and reads the cooldown of the others that are gone.
@@ -277,7 +285,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         come back during the step can have been taken again, so its cooldown is read.
         """
         timers = self.state.pad_timers.reshape(-1)
-        gone = np.flatnonzero(self._pads_active[:, 0] == 0)
+        gone = np.flatnonzero(self._reader.pads_active[:, 0] == 0)
         left = timers[gone]
         unknown = left < (self.tick_skip + 1) * TICK_SECONDS
         for _ in range(self.tick_skip):
@@ -317,12 +325,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             one[index] = False
             sim = self._sims[index]
             sim.set_state(state, index)
-            sim.read(self._rows[index])
-            gone = np.flatnonzero(self._pads_active[index, 0] == 0)
+            self._reader.read(index, index + 1)
+            state.wheels_stale[index] = True
+            gone = np.flatnonzero(self._reader.pads_active[index, 0] == 0)
             state.pad_timers[index] = 0
             self._read_pad_timers(index * NUM_PADS + gone)
         state.invalidate()
-        for component in (self.obs_builder, self.reward, *self.done_conditions):
+        for component in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions):
             component.reset(mask, state)
 
     def _count(self, done: Bool) -> None:
@@ -331,6 +340,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         counts["episodes"] += int(done.sum())
         counts["touches"] += int((self.state.touched & ~self._touched_before).sum())
         counts["goals"] += int(self.state.goal_scored.sum())
+
+    def _infos(self) -> dict[str, Any]:
+        mask = self.action_parser.mask(self.state)
+        return {} if mask is None else {"action_mask": mask.reshape(self.num_envs, -1)}
 
     def _observe(self, state: GameState) -> Float:
         shape = self.single_observation_space.shape or ()
@@ -357,7 +370,7 @@ def available_threads() -> int:
 def _component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
     if not isinstance(value, kind):
         given = getattr(value, "__name__", type(value).__name__)
-        raise TypeError(f"RocketSimPool: {name} must be an envs {kind.__name__}, got {given}")
+        raise TypeError(f"RocketSimPool: {name} (--env.{name}) must be an envs {kind.__name__}, got {given}")
     return value
 
 
@@ -365,17 +378,18 @@ def _check_sizes(
     num_arenas: int, sizes: tuple[int, ...], tick_skip: int, action_delay_ticks: int, num_threads: int | None
 ) -> None:
     if num_arenas < 1:
-        raise ValueError(f"RocketSimPool: num_arenas must be at least 1, got {num_arenas}")
+        raise ValueError(f"RocketSimPool: num_arenas (--env.num_arenas) must be at least 1, got {num_arenas}")
     if len(sizes) != 2 or min(sizes) < 0 or sum(sizes) < 1 or max(sizes) > MAX_CARS_PER_TEAM:
         raise ValueError(
-            f"RocketSimPool: team_size must be one number or [blue, orange], 0 to {MAX_CARS_PER_TEAM} cars a team and "
-            f"at least one in all, got {list(sizes)}"
+            "RocketSimPool: team_size (--env.team_size) must be one number or [blue, orange], 0 to "
+            f"{MAX_CARS_PER_TEAM} cars a team and at least one in all, got {list(sizes)}"
         )
     if tick_skip < 1:
-        raise ValueError(f"RocketSimPool: tick_skip must be at least 1, got {tick_skip}")
+        raise ValueError(f"RocketSimPool: tick_skip (--env.tick_skip) must be at least 1, got {tick_skip}")
     if not 0 <= action_delay_ticks <= tick_skip:
         raise ValueError(
-            f"RocketSimPool: action_delay_ticks must be between 0 and tick_skip={tick_skip}, got {action_delay_ticks}"
+            "RocketSimPool: action_delay_ticks (--env.action_delay_ticks) must be between 0 and "
+            f"tick_skip={tick_skip}, got {action_delay_ticks}"
         )
     if num_threads is not None and num_threads < 1:
-        raise ValueError(f"RocketSimPool: num_threads must be at least 1, got {num_threads}")
+        raise ValueError(f"RocketSimPool: num_threads (--env.num_threads) must be at least 1, got {num_threads}")

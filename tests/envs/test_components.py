@@ -23,6 +23,7 @@ from envs import (
     TouchReward,
     VelocityBallToGoalReward,
 )
+from envs.game_state import ON_GROUND
 from envs.physics import init_rocketsim
 
 REWARDS = [
@@ -59,7 +60,7 @@ def mirror(state):
     order = np.r_[state.num_blue : state.num_cars, 0 : state.num_blue]
     swapped.ball_rows[:] = state.ball_rows[:, ::-1]
     swapped.car_rows[:] = state.car_rows[:, order, ::-1]
-    swapped.car_extra[:] = state.car_extra[:, order]
+    swapped.car_states[:] = state.car_states[:, order]
     swapped.pad_timers[:] = state.pad_timers[:, ::-1]
     swapped.invalidate()
     return swapped, order
@@ -111,7 +112,7 @@ def test_hand_computed_rewards():
     state.world.ball_pos[0] = (300, 400, 17)
     state.world.car_pos[0] = [(0, 0, 17), (300, 0, 17)]
     state.world.car_vel[0] = [(2300, 0, 0), (0, -1000, 0)]
-    state.wheels_with_contact[0, 1] = (1, 1, 0, 0)
+    state.car_rows[0, 1, :, ON_GROUND] = 0
     np.testing.assert_allclose(SpeedTowardBallReward().compute(state), [[0.6, 0]], atol=1e-6)
     np.testing.assert_allclose(FaceBallReward().compute(state), [[0.6, 0]], atol=1e-6)  # both face +x
     np.testing.assert_array_equal(InAirReward().compute(state), [[0, 1]])
@@ -212,11 +213,11 @@ class Flat(Reward):
         (lambda: RocketSimPool(1, tick_skip=0), ValueError, "RocketSimPool: tick_skip"),
         (lambda: RocketSimPool(1, action_delay_ticks=9), ValueError, "RocketSimPool: action_delay_ticks"),
         (lambda: RocketSimPool(1, num_threads=0), ValueError, "RocketSimPool: num_threads"),
-        (lambda: RocketSimPool(1, obs=GoalReward()), TypeError, "obs must be an envs ObsBuilder, got GoalReward"),
-        (lambda: RocketSimPool(1, action=DefaultObs()), TypeError, "action must be .* ActionParser, got DefaultObs"),
-        (lambda: RocketSimPool(1, reward=GoalReward), TypeError, "reward must be an envs Reward, got GoalReward"),
-        (lambda: RocketSimPool(1, state_setter="x"), TypeError, "state_setter must be .* StateSetter, got str"),
-        (lambda: RocketSimPool(1, done=[Kickoff()]), TypeError, "done must be .* DoneCondition, got Kickoff"),
+        (lambda: RocketSimPool(1, obs=GoalReward()), TypeError, "obs .* must be an envs ObsBuilder, got GoalReward"),
+        (lambda: RocketSimPool(1, action=DefaultObs()), TypeError, "action .* must be .* ActionParser, got DefaultObs"),
+        (lambda: RocketSimPool(1, reward=GoalReward), TypeError, "reward .* must be an envs Reward, got GoalReward"),
+        (lambda: RocketSimPool(1, state_setter="x"), TypeError, "state_setter .* must be .* StateSetter, got str"),
+        (lambda: RocketSimPool(1, done=[Kickoff()]), TypeError, "done .* must be .* DoneCondition, got Kickoff"),
         (lambda: RocketSimPool(1, 4, obs=DefaultObs()), ValueError, "DefaultObs: zero_padding=3"),
         (lambda: RocketSimPool(1, collision_meshes="/nowhere"), FileNotFoundError, "--env.collision_meshes"),
         (lambda: init_rocketsim("/nowhere"), FileNotFoundError, "/nowhere"),
