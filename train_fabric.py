@@ -11,8 +11,9 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import logging
-import re
+import shlex
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
@@ -21,7 +22,7 @@ from typing import Any, Literal, cast
 
 import gymnasium
 import torch
-from jsonargparse import ArgumentError, ArgumentParser
+from jsonargparse import ArgumentError
 from lightning import Fabric
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -30,10 +31,13 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from fabric_rl import Callback, Run, TrainArgs, TrainState, train
 from fabric_rl.callbacks import VideoLogger
+from fabric_rl.flags import FlagParser, names_of, normalise, one_line, without
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
 _USER_ERRORS = (ArgumentError, ValueError, TypeError, OSError, ImportError, gymnasium.error.Error)
 DEFAULT_CONFIG = Path(__file__).parent / "configs" / "rocket_1v1.yaml"
+RANK_0_SECONDS = 10
+"""How long a failing rank leaves the word to rank 0: once one rank has ended, a launcher ends all the others."""
 
 
 def main(
@@ -99,12 +103,15 @@ def main(
         hooks: list[Callback] = [announcement]
         if capture_video:
             env = _with_video(env, run, fabric)
-            hooks.append(VideoLogger(run.videos))
+            hooks += [_NoTrialVideo(run.videos), VideoLogger(run.videos)]
         summary = train(fabric, env, agent, args, run, [*callbacks, *hooks], plain)
     except BaseException as error:
+        training = announcement is not None and announcement.made
         if run is not None and _rank() == 0:
+            if not training:
+                _remove_videos(run.videos)
             run.discard_if_empty()
-        if announcement is not None and announcement.made and isinstance(error, _USER_ERRORS):
+        if training and isinstance(error, _USER_ERRORS):
             raise RuntimeError(f"training stopped: {error}") from error  # no flag's fault: the traceback matters
         raise
     if fabric.is_global_zero:
@@ -114,20 +121,26 @@ def main(
 
 def cli(argv: Sequence[str] | None = None) -> None:
     """The command line of `main()`: any mistake of the user is one line on standard error and exit status 2."""
-    parser = ArgumentParser(prog="train_fabric.py", description=main.__doc__, exit_on_error=False)
+    parser = FlagParser(prog="train_fabric.py", description=main.__doc__, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
     parser.add_class_arguments(TrainArgs)
     parser.add_function_arguments(main, skip={"args", "callbacks"})
-    given = _normalise(list(sys.argv[1:] if argv is None else argv))
-    if not any(flag.split("=")[0].split(".")[0] in ("--config", "--env", "--env_id", "--help", "-h") for flag in given):
-        given = [f"--config={DEFAULT_CONFIG}", *given]
+    given = normalise(sys.argv[1:] if argv is None else argv, switches=("--capture_video", "--plain"))
+    names = names_of(given)
+    complete = {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names)
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     try:
-        config = parser.parse_args(given)
+        if "--env_id" in names:
+            _refuse_env_flags(names, "--env_id")
+        config = parser.parse_args(given if complete else [f"--config={DEFAULT_CONFIG}", *given])
+        if config.env_id is not None:
+            _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
         settings = vars(parser.instantiate(config))
         settings.pop("config")
-        names = [field.name for field in fields(TrainArgs)]
-        main(args=TrainArgs(**{name: settings.pop(name) for name in names}), **settings)
+        args = TrainArgs(**{field.name: settings.pop(field.name) for field in fields(TrainArgs)})
+        summary = main(args=args, **settings)
+        if _rank() == 0:
+            print(_next_steps(given, args, summary, settings["runs_dir"]))
     except _USER_ERRORS as error:
         _fail(error, 2)
     except MisconfigurationException as error:
@@ -138,17 +151,14 @@ def cli(argv: Sequence[str] | None = None) -> None:
         sys.exit(130)
 
 
-def _normalise(argv: list[str]) -> list[str]:
-    """Dashes in flag names become underscores, and a bare `--capture_video` or `--plain` means true."""
-    flags = []
-    for i, word in enumerate(argv):
-        if word.startswith("--"):
-            name, equals, value = word.partition("=")
-            name = "--" + name[2:].replace("-", "_")
-            bare = not equals and (i + 1 == len(argv) or argv[i + 1].startswith("--"))
-            word = f"{name}=true" if bare and name in ("--capture_video", "--plain") else name + equals + value
-        flags.append(word)
-    return flags
+def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
+    """Rejects flags of `env` beside `env_id`, which would take the environment's place; a config file's env may."""
+    env_flags = [name for name in names if name.partition(".")[0] == "--env"]
+    if env_flags:
+        raise ValueError(
+            f"{', '.join(env_flags)} would have no effect beside {env_id}, which chooses another environment "
+            "(its own flag is --num_envs); leave one of them out"
+        )
 
 
 def _is_launched() -> bool:
@@ -201,6 +211,22 @@ class _Announcement(Callback):
             print(self.line, flush=True)
 
 
+class _NoTrialVideo(Callback):
+    """Removes the video of the one step that every part is tried with before training."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def on_train_start(self, state: TrainState) -> None:
+        if state.fabric.is_global_zero:
+            _remove_videos(self.folder)
+
+
+def _remove_videos(folder: Path) -> None:
+    for path in folder.glob("*.mp4"):
+        path.unlink()
+
+
 def _with_video(env: EnvFactory, run: Run, fabric: Fabric) -> EnvFactory:
     """Adds `video_folder` to the environment of rank 0."""
     parts = (env, getattr(env, "func", None), *getattr(env, "args", ()))  # jsonargparse and functools hand out partials
@@ -220,33 +246,38 @@ def _report(run: Run, summary: dict[str, Any]) -> str:
     lines += [
         f"  steps per second: {', '.join(speeds)}",
         f"  checkpoint: {summary['checkpoint']}",
-        "Next:",
-        f"  tensorboard --logdir {run.dir.parent}",
-        "  python train_fabric.py --config configs/rocket_1v1.yaml --total_timesteps 20_000_000",
-        "  fabric run --accelerator=cpu --strategy=ddp --devices=2 train_fabric.py --config configs/rocket_1v1.yaml",
     ]
     return "\n".join(lines)
+
+
+def _next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], runs_dir: str) -> str:
+    """Commands that fit this run: its curves, the same for longer, and on two devices where it had one."""
+    launcher = ["python"]
+    if _is_launched():
+        options = {
+            name: os.environ.get(f"LT_{name.upper()}") for name in ("accelerator", "strategy", "devices", "precision")
+        }
+        launcher = ["fabric", "run", *(f"--{name}={value}" for name, value in options.items() if value)]
+    same = without(given, ["--run_id", "--total_timesteps"])
+    longer = [*launcher, "train_fabric.py", *same, "--total_timesteps", f"{10 * args.total_timesteps:_}"]
+    commands = [["tensorboard", "--logdir", runs_dir], longer]
+    if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
+        same = without(given, ["--run_id", "--devices"])
+        commands.append(["python", "train_fabric.py", *same, "--devices", "2"])
+    return "\n  ".join(["Next:", *map(shlex.join, commands)])
 
 
 def _fail(error: BaseException | str, status: int, every_rank: bool = False) -> None:
     """Prints one line, on rank 0 or on every rank, and ends the process."""
     if os.environ.get("FABRIC_RL_TRACEBACK") == "1" and isinstance(error, BaseException):
         raise error
-    if every_rank or _rank() == 0:
-        print(f"train_fabric.py: error: {_one_line(str(error))}", file=sys.stderr, flush=True)
+    speaks = every_rank or _rank() == 0
+    if not speaks and _is_launched():
+        time.sleep(RANK_0_SECONDS)
+        speaks = True
+    if speaks:
+        print(f"train_fabric.py: error: {one_line(str(error))}", file=sys.stderr, flush=True)
     sys.exit(status)
-
-
-def _one_line(message: str) -> str:
-    """Joins a message to one line and drops what jsonargparse says about Python types."""
-    line = " ".join(message.split())
-    line = re.sub(r'Parser key "([^"]*)":', r"--\1:", line)
-    line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
-    line = re.sub(r"Does not validate against any of the Union subtypes Subtypes: \[.*?\] Errors: - ", "", line)
-    line = re.sub(r" - Expected a <class 'NoneType'>.*", "", line)
-    line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
-    line = re.sub(r"^(--[\w.]+): --(\w+):", r"\1.\2:", line)
-    return re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", line)
 
 
 if __name__ == "__main__":

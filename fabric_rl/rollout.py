@@ -120,6 +120,7 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
 
     Raises:
         NonFiniteError: The environment returned NaN or infinity; the rollout holds what came before.
+        ValueError: The environment truncated an episode and did not say what its last observation was.
     """
     device = rollout.obs.device
     rewards = np.zeros((rollout.num_steps, rollout.num_envs), np.float32)
@@ -138,6 +139,8 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
         rollout.obs[t + 1] = torch.from_numpy(obs).to(device, non_blocking=True)
         cut = np.flatnonzero(truncated[t] & ~terminated[t])
         if len(cut):
+            if "final_obs" not in infos:
+                raise ValueError(f"{type(env).__name__}.step(): an episode was truncated, but infos lacks 'final_obs'")
             final_obs = np.asarray(infos["final_obs"], np.float32)[cut]
             _require_finite("a final observation", final_obs, f"rollout step {t}", cut)
             last_obs.append((t, cut, final_obs))
@@ -156,13 +159,20 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
         rollout.next_value[steps.to(device), envs.to(device)] = agent.value(rows)
 
 
-def _require_finite(what: str, array: NDArray[Any], when: str, sub_envs: NDArray[np.intp] | None = None) -> None:
-    """Raises NonFiniteError; row `i` of `array` belongs to sub-environment `sub_envs[i]`, by default to `i`."""
+def find_non_finite(array: NDArray[Any], sub_envs: NDArray[np.intp] | None = None) -> str | None:
+    """Describes the first NaN or infinity of `array [N, ...]`, for example `nan: sub-environment 1, column 3`.
+
+    Row `i` belongs to sub-environment `sub_envs[i]`, by default to `i`.
+    """
     if np.isfinite(array).all():
-        return
+        return None
     where = np.argwhere(~np.isfinite(array))[0].tolist()
     sub_env = where[0] if sub_envs is None else sub_envs[where[0]]
     column = f", column {where[1:] if len(where) > 2 else where[1]}" if len(where) > 1 else ""
-    raise NonFiniteError(
-        f"the environment returned {what} that is {array[tuple(where)]}: sub-environment {sub_env}{column}, {when}"
-    )
+    return f"{array[tuple(where)]}: sub-environment {sub_env}{column}"
+
+
+def _require_finite(what: str, array: NDArray[Any], when: str, sub_envs: NDArray[np.intp] | None = None) -> None:
+    found = find_non_finite(array, sub_envs)
+    if found:
+        raise NonFiniteError(f"the environment returned {what} that is {found}, {when}")

@@ -11,10 +11,12 @@ from types import FrameType
 from typing import Any, cast
 
 import torch
+from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.checks import try_parts
 from fabric_rl.gae import gae
 from fabric_rl.log import Sums, TrainConsole, means, reduce_sums
 from fabric_rl.rollout import EpisodeStats, Rollout, collect
@@ -102,24 +104,32 @@ def train(
         The summary that `runs/<run_id>/summary.json` holds.
 
     Raises:
-        ValueError: Settings, environment and agent do not fit; raised before anything is collected.
+        ValueError: Settings, environment and agent do not fit or one of them is malformed; raised before anything is
+            collected.
+        TypeError: The environment is no VectorEnv, the agent no ActorCritic, or its optimizer is none.
         NonFiniteError: NaN or infinity in observations, rewards or the loss.
     """
     fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
     envs = env(seed=args.seed)
+    if not isinstance(envs, VectorEnv):
+        raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
     rollout = Rollout(args.num_steps, envs, fabric.device)
     minibatch_size = args.minibatch_for(args.num_steps * envs.num_envs)
     module = agent(envs.single_observation_space, envs.single_action_space)
     if not isinstance(module, ActorCritic):
         raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.types.ActorCritic")
     optimizer: Any = module.configure_optimizers()
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
+    num_seeds = envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs
+    first_seed = args.seed + fabric.global_rank * num_seeds
+    try_parts(fabric, envs, module, first_seed, minibatch_size)
     base_lrs = [group["lr"] for group in optimizer.param_groups]
     model, optimizer = fabric.setup(module, optimizer)
 
-    num_seeds = envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs
     torch.manual_seed(args.seed + fabric.global_rank)  # every rank explores noise of its own
     shuffle = torch.Generator().manual_seed(args.seed + fabric.global_rank)
-    rollout.begin(envs.reset(seed=args.seed + fabric.global_rank * num_seeds)[0])
+    rollout.begin(envs.reset(seed=first_seed)[0])
 
     steps_per_iteration = args.num_steps * envs.num_envs * fabric.world_size
     iterations = math.ceil(args.total_timesteps / steps_per_iteration)
@@ -158,7 +168,7 @@ def train(
                 batch = rollout.flat(advantage)
                 losses = learn(fabric, model, optimizer, batch, args, minibatch_size, shuffle)
                 losses["ppo/update_magnitude"] = _distance(module, before)
-            except NonFiniteError as error:
+            except (NonFiniteError, FloatingPointError) as error:  # the latter from a pool that checks for itself
                 raise _with_evidence(error, fabric, run, rollout, module, before) from error
             learned = time.perf_counter()
 
@@ -352,11 +362,11 @@ def _window(trace: list[Sums], name: str, steps_per_iteration: int, steps: int) 
 
 
 def _with_evidence(
-    error: NonFiniteError, fabric: Fabric, run: Run | None, rollout: Rollout, module: ActorCritic, before: list[Tensor]
+    error: Exception, fabric: Fabric, run: Run | None, rollout: Rollout, module: ActorCritic, before: list[Tensor]
 ) -> NonFiniteError:
     """Saves the rollout and the weights before it, and says where."""
     if run is None:
-        return error
+        return NonFiniteError(str(error))
     path = run.dir / f"nonfinite-rank{fabric.global_rank}.pt"
     names = [name for name, _ in module.named_parameters()]
     weights = dict(zip(names, before, strict=True))

@@ -154,6 +154,15 @@ def test_the_rollout_keeps_what_came_before_a_non_finite_number(setup):
     assert torch.isfinite(rollout.obs).all()
 
 
+@torch.no_grad()
+def test_a_truncation_without_the_last_observation_is_named(setup):
+    env, agent, rollout = setup()
+    step = env.step
+    env.step = lambda actions: (*step(actions)[:4], {})
+    with pytest.raises(ValueError, match=r"CounterEnv.step\(\): an episode was truncated, but infos lacks 'final_obs'"):
+        collect(env, agent, rollout)
+
+
 def test_a_non_finite_first_observation_is_named(counter_env):
     env = counter_env(broken=("reset", 0, 2, np.nan))
     with pytest.raises(NonFiniteError, match=r"an observation that is nan: sub-environment 2, column 1, at reset$"):

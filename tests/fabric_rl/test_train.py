@@ -1,16 +1,18 @@
 """The training loop: minibatches, schedules, stopping, failures, determinism and the summary."""
 
+import importlib
 import json
 import math
 from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
 
 from agents import PPOLightningAgent
-from envs import GymnasiumEnvs, RocketSimPool
+from envs import GymnasiumEnvs, RandomState, RocketSimPool
 from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, train
 from fabric_rl.train import normalize_rows
 from fabric_rl.types import NonFiniteError
@@ -196,7 +198,7 @@ def test_the_environment_is_seeded_once_and_closed(train_known, counter_env):
 
     train_known(env=factory, total_timesteps=30, seed=17)
     assert len(made) == 1
-    assert made[0].seeds == [17]
+    assert made[0].seeds == [17, 17]  # for the trial, and for training
     assert made[0].closed_by_train
 
 
@@ -279,7 +281,10 @@ def test_touches_at_the_start_and_at_the_end(train_known, counter_env, iteration
 
         def __init__(self, seed):
             super().__init__((99,) * 1000, (99,) * 1000)
+
+        def reset(self, *, seed=None, options=None):
             self.drained = 0
+            return super().reset(seed=seed, options=options)
 
         def drain_metrics(self):
             self.drained += 1
@@ -316,6 +321,27 @@ def test_an_environment_with_another_autoreset_is_refused(train_known, counter_e
 def test_an_agent_that_is_no_actor_critic_is_refused(train_known):
     with pytest.raises(TypeError, match=r"--agent Linear is not a .*ActorCritic"):
         train_known(agent=lambda observation_space, action_space: torch.nn.Linear(2, 2))
+
+
+def test_an_environment_that_is_no_vector_is_refused(train_known):
+    with pytest.raises(TypeError, match=r"--env \w+ is not a gymnasium.vector.VectorEnv"):
+        train_known(env=lambda seed: gymnasium.make("CartPole-v1"))
+
+
+def test_several_optimizers_are_refused(train_known, known_agent):
+    class Two(known_agent):
+        def configure_optimizers(self):
+            return [super().configure_optimizers()] * 2
+
+    with pytest.raises(TypeError, match=r"--agent Two.configure_optimizers\(\) must return one torch optimizer"):
+        train_known(agent=Two)
+
+
+def test_a_malformed_reward_is_refused_before_anything_is_collected(train_known, counter_env):
+    recorder = Recorder()
+    with pytest.raises(ValueError, match=r"CounterEnv.step\(\): the rewards must be finite, got nan"):
+        train_known(env=partial(counter_env, broken=("reward", 0, 1, math.nan)), recorder=recorder)
+    assert recorder.calls == []
 
 
 # ----------------------------------------------------------------------------------------------------- NaN and infinity
@@ -388,6 +414,20 @@ def test_a_non_finite_environment_stops_the_run_and_the_rollout_is_saved(train_k
     assert [w.item() for w in evidence["weights_before"].values()] != [0, 0]  # the first iteration has learned
 
 
+def test_an_environment_that_checks_for_itself_stops_the_run_in_the_same_way(train_known, counter_env, tmp_path):
+    class Checking(counter_env):
+        def step(self, actions):
+            if self.steps == 7:
+                raise FloatingPointError("MyReward: nan in the rewards of arena 1")
+            return super().step(actions)
+
+    with pytest.raises(
+        NonFiniteError, match=r"^MyReward: nan in the rewards of arena 1\. Rollout and the weights before"
+    ):
+        train_known(env=Checking, total_timesteps=60)
+    assert load_evidence(tmp_path)["rollout"]["obs"][0, :, 0].tolist() == [102, 1201, 2101]
+
+
 # -------------------------------------------------------------------------------------------------------- determinism
 
 
@@ -410,6 +450,16 @@ def test_the_seed_decides_everything(fabric):
     np.random.rand(3)
     assert torch.equal(first, weights_after(fabric, env, 1, 128))
     assert not torch.equal(first, weights_after(fabric, env, 2, 128))
+
+
+def test_the_trial_before_training_leaves_no_trace(fabric, monkeypatch):
+    env = partial(RocketSimPool, 4, state_setter=RandomState(), num_threads=1)
+    tried = weights_after(fabric, env, 3, 512)
+    calls = []
+    loop = importlib.import_module("fabric_rl.train")  # the package's `train` is the function
+    monkeypatch.setattr(loop, "try_parts", lambda *args: calls.append(args))
+    assert torch.equal(weights_after(fabric, env, 3, 512), tried)
+    assert len(calls) == 1
 
 
 def test_the_number_of_threads_does_not_matter(fabric):

@@ -7,12 +7,70 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-# name: (arguments, what the line must contain). {tmp} is a folder of the case's own.
+from agents import PPOLightningAgent
+
+FILES = {
+    "file": "in the way",
+    "unknown_key.yaml": "nonsense: 3\n",
+    "misspelt.yaml": "total_timestep: 3\n",
+    "misspelt_agent.yaml": "agent: {class_path: agents.PPOLightningAgent, init_args: {actor_lrr: 0.1}}\n",
+    "misspelt_done.yaml": """
+env:
+  class_path: envs.RocketSimPool
+  init_args:
+    done: [{class_path: envs.TimeoutCondition, init_args: {timeout_secs: 3}}]
+""",
+    "cartpole.yaml": "env_id: CartPole-v1\n",
+}
+ON_CARTPOLE = "--env_id CartPole-v1 --num_steps 16"
+# name: (arguments, what the line must contain). {tmp} is a folder of the case's own, with FILES in it.
 CASES = {
-    "unknown key": ("--nonsense 3", ["--nonsense"]),
-    "unknown key of the agent": ("--agent.nonsense 3", ["--agent", "nonsense"]),
+    "unknown key": ("--nonsense 3", ["--nonsense: no such setting; see --help"]),
+    "unknown key of the agent": (
+        "--agent.nonsense 3",
+        ["--agent.nonsense: PPOLightningAgent has no such setting; known: actor_hidden_sizes, "],
+    ),
+    "misspelt key": ("--total_tmesteps 4000", ["--total_tmesteps: no such setting; did you mean --total_timesteps?"]),
+    "abbreviated key": ("--total_timestep=4", ["--total_timestep: no such setting; did you mean --total_timesteps?"]),
+    "key without its group": ("--num-arenas 4", ["--num_arenas: no such setting; did you mean --env.num_arenas?"]),
+    "misspelt key of the agent": (
+        "--agent.actor_lrr 1e-3",
+        ["error: --agent.actor_lrr: PPOLightningAgent has no such setting; did you mean actor_lr?\n"],
+    ),
+    "misspelt key of the environment": (
+        "--env.num_arena 3",
+        ["--env.num_arena: RocketSimPool has no such setting; did you mean num_arenas?"],
+    ),
+    "abbreviated key of the environment": ("--env.num_a 3", ["--env.num_a: RocketSimPool has no such setting"]),
+    "misspelt key of a reward": (
+        "--env.reward envs.CombinedReward --env.reward.weigths [1]",
+        ["--env.reward.weigths: CombinedReward has no such setting; did you mean weights?"],
+    ),
+    "key of a reward that is not chosen": ("--env.reward.weights [1]", ["--env.reward: choose a subclass of envs.Rew"]),
+    "misspelt key in a config file": (
+        "--config {tmp}/misspelt.yaml",
+        ["--total_timestep: no such setting; did you mean --total_timesteps?"],
+    ),
+    "misspelt key of the agent in a config file": (
+        "--config {tmp}/misspelt_agent.yaml",
+        ["--agent.actor_lrr: PPOLightningAgent has no such setting; did you mean actor_lr?"],
+    ),
+    "misspelt key in a list of a config file": (
+        "--config {tmp}/misspelt_done.yaml",
+        ["--env.done.timeout_secs: TimeoutCondition has no such setting; did you mean timeout_seconds?"],
+    ),
+    "environment flags beside an id": (
+        "--env_id CartPole-v1 --env.num_envs 4 --env.tick_skip=4",
+        ["--env.num_envs, --env.tick_skip", "beside --env_id", "--num_envs"],
+    ),
+    "an id beside environment flags": ("--env.num_arenas 4 --env-id CartPole-v1", ["--env.num_arenas", "--env_id"]),
+    "an environment beside an id": ("--env envs.RocketSimPool --env_id CartPole-v1", ["--env would", "--env_id"]),
+    "environment flags beside a config file's id": (
+        "--config {tmp}/cartpole.yaml --env.num_arenas 4",
+        ["--env.num_arenas", "env_id: CartPole-v1 in the config file"],
+    ),
     "missing config file": ("--config {tmp}/nowhere.yaml", ["--config", "nowhere.yaml"]),
-    "unknown key in a config file": ("--config {tmp}/unknown_key.yaml", ["nonsense"]),
+    "unknown key in a config file": ("--config {tmp}/unknown_key.yaml", ["--nonsense: no such setting; see --help"]),
     "unknown class": ("--agent agents.Nope", ["--agent", "agents.Nope"]),
     "unknown environment id": ("--env_id Nope-v0", ["--env_id", "Nope-v0"]),
     "wrong base class of the agent": ("--agent envs.DefaultObs", ["--agent", "envs.DefaultObs"]),
@@ -22,7 +80,11 @@ CASES = {
     "zero steps": ("--num-steps 0", ["--num_steps must be at least 1, got 0"]),
     "negative steps": ("--total-timesteps -5", ["--total_timesteps must be at least 1, got -5"]),
     "zero hidden units": ("--env-id CartPole-v1 --agent.actor_hidden_sizes [0]", ["--agent.actor_hidden_sizes"]),
-    "zero arenas": ("--env.num_arenas 0", ["num_arenas must be at least 1, got 0"]),
+    "zero arenas": ("--env.num_arenas 0", ["RocketSimPool: num_arenas (--env.num_arenas) must be at least 1, got 0"]),
+    "too many cars": ("--env.team_size 5", ["team_size (--env.team_size) must be", "got "]),
+    "no ticks": ("--env.tick_skip 0", ["tick_skip (--env.tick_skip) must be at least 1, got 0"]),
+    "long delay": ("--env.action_delay_ticks 9", ["action_delay_ticks (--env.action_delay_ticks) must be", "got 9"]),
+    "no threads": ("--env.num_threads 0", ["num_threads (--env.num_threads) must be at least 1, got 0"]),
     "minibatch too large": (
         "--env.num_arenas 2 --num_steps 8 --minibatch-size 33",
         ["--minibatch_size 33", "32 steps", "--num_steps 8"],
@@ -38,19 +100,57 @@ CASES = {
     "unknown strategy": ("--strategy nonsense", ["--strategy", "nonsense"]),
     "precision that is not supported": ("--precision 64-true", ["--precision", "64-true"]),
     "no collision meshes": ("--env.collision_meshes {tmp}", ["--env.collision_meshes"]),
+    "reward of the wrong shape": (
+        "--env.num_arenas 2 --minibatch_size 64 --env.reward malformed.OnePerArena",
+        ["RocketSimPool.step(): OnePerArena: compute() returned shape [2], expected [arenas, cars] = [2, 2]"],
+    ),
+    "reward that is NaN": (
+        "--env.num_arenas 2 --minibatch_size 64 --env.reward malformed.NotFinite",
+        ["RocketSimPool.step(): ", "rewards", "nan"],
+    ),
+    "environment with rewards of the wrong shape": (
+        "--env malformed.MatrixRewards",
+        ["MatrixRewards.step(): the rewards must be numbers of shape [2], got float64 of shape [2, 1]"],
+    ),
+    "environment with another autoreset": ("--env malformed.NextStepReset", ["NextStepReset", "SAME_STEP"]),
+    "environment without final observations": ("--env malformed.NoFinalObs", ["NoFinalObs.step()", "'final_obs'"]),
+    "environment that is no vector": ("--env malformed.NoVector", ["--env", "VectorEnv"]),
+    "values of the wrong shape": (
+        f"{ON_CARTPOLE} --agent malformed.ColumnValues",
+        ["ColumnValues.act(): value must be floats of shape [4], got float32 of shape [4, 1]"],
+    ),
+    "loss that is no scalar": (
+        f"{ON_CARTPOLE} --agent malformed.LossPerStep",
+        ["LossPerStep.training_step(): the loss"],
+    ),
+    "agent that begins with NaN": (
+        f"{ON_CARTPOLE} --agent malformed.NanWeights",
+        ["NanWeights.act(): value must be finite, got nan: sub-environment 0"],
+    ),
 }
+LEFT = sorted([*FILES, "runs", "runs/taken"])
 
 
 # Imports once and forks a process for every case, which otherwise spends most of its time on importing.
 RUN_ALL = """
-import json, os, sys
+import json, os, sys, traceback
+sys.path.append(sys.argv[2])
 import train_fabric
 
 def child(arguments, folder):
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(os.path.join(folder, name), os.O_CREAT | os.O_WRONLY), number)
-    train_fabric.cli(arguments)
-    sys.exit(0)
+    status = 0
+    try:
+        train_fabric.cli(arguments)
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # Python's own way out takes longer than all the rest
 
 statuses = []
 for arguments, folder in json.loads(sys.argv[1]):
@@ -64,11 +164,12 @@ print(json.dumps(statuses))
 
 def arguments_of(name, tmp):
     """The case's arguments, and a folder with what it may meet there."""
-    (tmp / "file").write_text("in the way")
-    (tmp / "unknown_key.yaml").write_text("nonsense: 3\n")
+    for file, text in FILES.items():
+        (tmp / file).write_text(text)
     (tmp / "runs/taken").mkdir(parents=True)
     arguments = CASES[name][0].format(tmp=tmp).split()
-    return arguments if "--runs_dir" in arguments else [*arguments, "--runs_dir", str(tmp / "runs")]
+    defaults = ["--runs_dir", str(tmp / "runs"), "--total_timesteps", "1"]  # ends at once if nothing is noticed
+    return [*defaults, *arguments]  # the last of two equal flags counts
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +178,7 @@ def outcomes(run_python, tmp_path_factory):
     folders = {name: tmp_path_factory.mktemp("case") for name in CASES}
     outputs = {name: tmp_path_factory.mktemp("output") for name in CASES}
     jobs = [(arguments_of(name, folders[name]), str(outputs[name])) for name in CASES]
-    result = run_python("-c", RUN_ALL, json.dumps(jobs))
+    result = run_python("-c", RUN_ALL, json.dumps(jobs), Path(__file__).parent)
     assert result.returncode == 0, result.stderr
     return {
         name: SimpleNamespace(
@@ -103,7 +204,7 @@ def test_bad_input_is_one_line(outcomes, name):
     assert outcome.err.startswith("train_fabric.py: error: ")
     assert "Traceback" not in outcome.out + outcome.err
     assert [text for text in named if text not in outcome.err] == [], outcome.err
-    assert outcome.left == ["file", "runs", "runs/taken", "unknown_key.yaml"]
+    assert outcome.left == LEFT
 
 
 def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):
@@ -113,7 +214,7 @@ def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):
     assert result.returncode == 2
     assert result.stderr == "train_fabric.py: error: --num_steps must be at least 1, got 0\n"
     assert result.stdout == ""
-    assert files_in(tmp_path) == ["file", "runs", "runs/taken", "unknown_key.yaml"]
+    assert files_in(tmp_path) == LEFT
 
 
 def test_a_notebook_gets_the_exception(tmp_path: Path):
@@ -122,3 +223,16 @@ def test_a_notebook_gets_the_exception(tmp_path: Path):
 
     with pytest.raises(ValueError, match="--num_envs goes with --env_id"):
         train_fabric.main(num_envs=3, runs_dir=str(tmp_path))
+
+
+def test_a_failed_trial_leaves_no_video_behind(tmp_path: Path, monkeypatch):
+    import train_fabric
+
+    class NoScalar(PPOLightningAgent):
+        def training_step(self, minibatch):
+            return self.value(minibatch.obs), {}
+
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")  # which main() sets
+    with pytest.raises(ValueError, match="the loss must be"):
+        train_fabric.main(agent=NoScalar, env_id="CartPole-v1", capture_video=True, runs_dir=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []

@@ -78,7 +78,18 @@ def test_cartpole_prints_its_progress_and_where_the_checkpoint_is(cartpole):
     lines = [line.split()[0] for line in cartpole.out.splitlines() if re.match(r" +\d+/256 ", line)]
     assert lines == ["128/256", "256/256"]
     assert f"checkpoint: {cartpole.dir / 'checkpoints/final.ckpt'}" in cartpole.out
-    assert f"tensorboard --logdir {cartpole.dir.parent}" in cartpole.out
+
+
+def test_cartpole_prints_what_may_come_next(cartpole):
+    """The run's own flags, without its name, for ten times as long or on two devices."""
+    flags = "--env_id CartPole-v1 --num_envs 2 --num_steps 64"
+    rest = f"--minibatch_size 64 --update_epochs=2 --runs_dir {cartpole.dir.parent} --accelerator=cpu"
+    assert cartpole.out.splitlines()[-4:] == [
+        "Next:",
+        f"  tensorboard --logdir {cartpole.dir.parent}",
+        f"  python train_fabric.py {flags} {rest} --total_timesteps 2_560",
+        f"  python train_fabric.py {flags} --total_timesteps=256 {rest} --devices 2",
+    ]
 
 
 def test_print_config_is_a_config_file(run_python, root, tmp_path):
@@ -127,11 +138,17 @@ def test_requirement_004_with_few_steps(run_python, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout.count("Run v: 4,096 steps") == 1
+    longer = (
+        "\n  fabric run --accelerator=cpu --strategy=ddp --devices=2 train_fabric.py --capture_video=true --env_id "
+    )
+    assert result.stdout.count(longer) == 1
+    assert result.stdout.rstrip().endswith("--total_timesteps 40_960")
     assert [path.name for path in tmp_path.iterdir()] == ["v"]
     assert json.loads((tmp_path / "v/summary.json").read_text())["world_size"] == 2
 
     videos = list((tmp_path / "v/videos").glob("*.mp4"))
-    assert videos
+    assert len(videos) > 1
+    assert "rl-video-episode-0.mp4" not in [path.name for path in videos]  # the trial's single step
     assert all(b"ftyp" in path.read_bytes()[:16] and path.stat().st_size > 1000 for path in videos)
     accumulator = events(tmp_path / "v")
     assert accumulator.Tags()["images"] == ["video/episode"]
@@ -209,6 +226,56 @@ def test_nan_on_one_of_two_ranks_ends_the_run_and_says_where(run_python, fabric_
     evidence = tmp_path / f"runs/n/nonfinite-rank{rank}.pt"
     assert str(evidence) in result.stderr
     assert torch.load(evidence, weights_only=True)["rollout"]["obs"].shape == (17, 2, 4)
+
+
+MALFORMED = """
+import train_fabric
+from envs import GymnasiumEnvs
+
+class OnRankOne(GymnasiumEnvs):
+    def __init__(self, seed: int = 0):
+        super().__init__("CartPole-v1", 2, seed)
+
+    def reset(self, *, seed=None, options=None):
+        obs, infos = super().reset(seed=seed, options=options)
+        return obs[:, :3] if seed == 2 else obs, infos
+
+if __name__ == "__main__":
+    train_fabric.cli()
+"""
+
+
+def test_what_is_malformed_on_one_of_two_ranks_is_one_line(run_python, tmp_path):
+    (tmp_path / "malformed_parts.py").write_text(MALFORMED)
+    flags = ["--env", "malformed_parts.OnRankOne", "--accelerator", "cpu", "--devices", 2, "--num_steps", 16]
+    result = run_python(tmp_path / "malformed_parts.py", *flags, "--runs_dir", tmp_path / "runs")
+    message = "OnRankOne.reset(): the observations must be numbers of shape [2, 4], got float32 of shape [2, 3]"
+    assert (result.returncode, result.stderr.count("error")) == (2, 1), result.stderr
+    assert result.stderr.endswith(f"train_fabric.py: error: {message}\n")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_the_line_is_printed_once_though_the_silent_rank_fails_first(run_python, fabric_run, tmp_path):
+    """A launcher ends all workers as soon as one has failed."""
+    slow = "import os, time, train_fabric\ntime.sleep(2 * (os.environ['RANK'] == '0'))\ntrain_fabric.cli()\n"
+    (tmp_path / "slow.py").write_text(slow)
+    result = run_python(*fabric_run, "--accelerator=cpu", "--devices=2", tmp_path / "slow.py", "--num_steps", 0)
+    assert result.returncode != 0
+    assert result.stderr.count("train_fabric.py: error: --num_steps must be at least 1, got 0\n") == 1
+
+
+def test_flags_of_the_environment_keep_the_default_config(run_python):
+    result = run_python("train_fabric.py", "--env.num_arenas", 3, "--print_config")
+    settings = yaml.safe_load(result.stdout)
+    assert settings["env"]["init_args"]["num_arenas"] == 3
+    assert settings["agent"]["init_args"]["actor_hidden_sizes"] == [256, 256, 256]  # configs/rocket_1v1.yaml
+
+
+def test_an_environment_id_wins_over_a_config_files_environment(run_python, root, tmp_path):
+    flags = ["--config", root / "configs/rocket_1v1.yaml", "--env_id", "CartPole-v1", *TINY, "--total_timesteps", 1]
+    result = run_python("train_fabric.py", *flags, "--runs_dir", tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "32/32 " in result.stdout
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ class Seen(Callback):
 
             def watched_reset(*, seed=None, options=None):
                 obs, infos = reset(seed=seed, options=options)
-                self.obs.append(torch.from_numpy(obs.copy()))
+                self.obs, self.actions = [torch.from_numpy(obs.copy())], []  # of the last reset: training's
                 return obs, infos
 
             def watched_step(actions):

@@ -1,0 +1,63 @@
+"""Parts as a user may get them wrong, for test_bad_input.py."""
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from agents import PPOLightningAgent
+from envs import GymnasiumEnvs, Reward
+
+
+class OnePerArena(Reward):
+    def compute(self, state):
+        return state.world.ball_pos[:, 2]
+
+
+class NotFinite(Reward):
+    def compute(self, state):
+        return np.full((state.num_arenas, state.num_cars), np.nan, np.float32)
+
+
+class MatrixRewards(GymnasiumEnvs):
+    def __init__(self, seed: int = 0):
+        super().__init__("CartPole-v1", 2, seed)
+
+    def step(self, actions):
+        obs, rewards, *rest = super().step(actions)
+        return obs, rewards[:, None], *rest
+
+
+class NextStepReset(SyncVectorEnv):
+    def __init__(self, seed: int = 0):
+        super().__init__([lambda: gymnasium.make("CartPole-v1")] * 2, autoreset_mode=AutoresetMode.NEXT_STEP)
+
+
+class NoFinalObs(GymnasiumEnvs):
+    def __init__(self, seed: int = 0):
+        super().__init__("CartPole-v1", 2, seed)
+
+    def step(self, actions):
+        obs, rewards, terminated, truncated, _ = super().step(actions)
+        return obs, rewards, terminated, ~truncated, {}
+
+
+class ColumnValues(PPOLightningAgent):
+    def value(self, obs, state=None):
+        return self.critic(obs)
+
+
+class LossPerStep(PPOLightningAgent):
+    def training_step(self, minibatch):
+        return (self.value(minibatch.obs) - minibatch.returns).square(), {}
+
+
+class NanWeights(PPOLightningAgent):
+    def __init__(self, observation_space, action_space):
+        super().__init__(observation_space, action_space)
+        torch.nn.init.constant_(self.critic[0].weight, torch.nan)
+
+
+class NoVector(gymnasium.Env):
+    def __init__(self, seed: int = 0):
+        pass
