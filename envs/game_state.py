@@ -4,6 +4,7 @@ Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths a
 uu/s, angular velocities in rad/s, times in seconds. All floats are float32.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +20,9 @@ BLUE, ORANGE = 0, 1
 
 # Columns of the ball's block in RocketSim's gym state; a car's block is the same from column CAR_PHYSICS on.
 BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11
-POS, VEL, ANG_VEL = slice(0, 3), slice(7, 10), slice(10, 13)
+POS, QUATERNION, VEL, ANG_VEL = slice(0, 3), slice(3, 7), slice(7, 10), slice(10, 13)
 FORWARD, RIGHT, UP = slice(13, 16), slice(16, 19), slice(19, 22)
+GOALS, SAVES, SHOTS, DEMOS, BOOST_PICKUPS = 2, 3, 4, 5, 6
 IS_DEMOED, ON_GROUND, TOUCHED, BOOST = 7, 8, 9, 10
 
 MIRROR = np.array([-1, -1, 1], np.float32)
@@ -42,12 +44,59 @@ CAR_STATE = np.dtype(
 CAR_STATE_FORMAT = "6f5?3x"
 """`CAR_STATE` for the struct module."""
 
+# What is read only when somebody asks for it: fields of CAR_DETAILS and the attributes of CarState they come from.
+CAR_DETAIL_ATTRIBUTES = {
+    "wheels": "wheels_with_contact",
+    "jump_time": "jump_time",
+    "air_time": "air_time",
+    "flip_torque": "flip_rel_torque",
+    "is_auto_flipping": "is_auto_flipping",
+    "auto_flip_timer": "auto_flip_timer",
+    "auto_flip_direction": "auto_flip_torque_scale",
+    "bump_cooldown": "car_contact_cooldown_timer",
+    "has_world_contact": "has_world_contact",
+    "world_contact_normal": "world_contact_normal",
+    "bump_victim": "car_contact_id",
+}
+CAR_DETAILS = np.dtype(
+    [
+        ("wheels", "?", 4),
+        ("jump_time", "<f4"),
+        ("air_time", "<f4"),
+        ("flip_torque", "<f4", 3),
+        ("is_auto_flipping", "?"),
+        ("auto_flip_timer", "<f4"),
+        ("auto_flip_direction", "<f4"),
+        ("bump_cooldown", "<f4"),
+        ("has_world_contact", "?"),
+        ("world_contact_normal", "<f4", 3),
+        ("bump_victim", "<i4"),
+        ("got_flip_reset", "?"),
+    ]
+)
+
+_ARRAYS = (
+    "arena_index",
+    "present",
+    "ball_rows",
+    "car_rows",
+    "car_states",
+    "details",
+    "details_stale",
+    "last_touch_car",
+    "controls",
+    "pad_timers",
+    "episode_ticks",
+    "ticks_since_touch",
+)
+
 
 def _shift(columns: slice) -> slice:
     return slice(columns.start + CAR_PHYSICS, columns.stop + CAR_PHYSICS)
 
 
 CAR_POS, CAR_VEL, CAR_ANG_VEL = _shift(POS), _shift(VEL), _shift(ANG_VEL)
+CAR_QUATERNION = _shift(QUATERNION)
 CAR_FORWARD, CAR_RIGHT, CAR_UP = _shift(FORWARD), _shift(RIGHT), _shift(UP)
 CAR_BASIS = slice(CAR_FORWARD.start, CAR_UP.stop)
 
@@ -101,6 +150,24 @@ class View:
         return self.cars[..., CAR_ANG_VEL]
 
     @property
+    def car_quaternion(self) -> Float:
+        """Rotation as a unit quaternion w, x, y, z."""
+        return self.cars[..., CAR_QUATERNION]
+
+    @property
+    def ball_quaternion(self) -> Float:
+        """Rotation as a unit quaternion w, x, y, z."""
+        return self.ball[..., QUATERNION]
+
+    @property
+    def car_pitch_yaw_roll(self) -> Float:
+        """Euler angles, radians: pitch in -pi/2..pi/2 lifts the nose, yaw 0 faces +x, roll turns to the right."""
+        forward, right, up = self.car_forward, self.car_right, self.car_up
+        pitch = np.arcsin(np.clip(forward[..., 2], -1, 1))
+        yaw = np.arctan2(forward[..., 1], forward[..., 0])
+        return np.stack((pitch, yaw, np.arctan2(-right[..., 2], up[..., 2])), axis=-1)
+
+    @property
     def car_forward(self) -> Float:
         """Unit vector out of the car's nose."""
         return self.cars[..., CAR_FORWARD]
@@ -119,10 +186,14 @@ class View:
 class GameState:
     """The state of all arenas after a step. Components read it; state setters write it.
 
+    A slot of `[A, C]` without a car (`present` is False, in pools of mixed team sizes) is zero everywhere.
+
     Attributes:
-        num_blue: Blue cars per arena.
-        num_orange: Orange cars per arena.
+        num_blue: Blue slots per arena.
+        num_orange: Orange slots per arena.
         arena_index: `[A]` int64, the pool's number of each arena here (a pool also builds states of a few arenas).
+        present: `[A, C]` bool, whether there is a car in the slot.
+        all_present: Whether every slot has a car.
         team: `[C]` int8, 0 blue, 1 orange.
         world: The field as it is; writable by state setters.
         mirrored: The field rotated by 180 degrees about z.
@@ -134,48 +205,54 @@ class GameState:
         ticks_since_touch: `[A]` int64, ticks since any car touched the ball or the episode began.
     """
 
-    def __init__(
-        self,
-        num_arenas: int,
-        num_blue: int,
-        num_orange: int,
-        *,
-        buffers: tuple[NDArray[Any], ...] | None = None,
-    ) -> None:
-        """Creates a state, all zero unless `buffers` (in the order of `select`) bring the values."""
+    arena_index: NDArray[np.int64]
+    present: Bool
+    ball_rows: Float
+    car_rows: Float
+    car_states: NDArray[np.void]
+    details: NDArray[np.void]
+    details_stale: Bool
+    last_touch_car: NDArray[np.int64]
+    controls: Float
+    pad_timers: Float
+    episode_ticks: NDArray[np.int64]
+    ticks_since_touch: NDArray[np.int64]
+
+    def __init__(self, num_arenas: int, num_blue: int, num_orange: int, present: Bool | None = None) -> None:
+        """Creates a state, all zero.
+
+        Args:
+            num_arenas: `A`.
+            num_blue: Blue slots per arena.
+            num_orange: Orange slots per arena.
+            present: `[A, C]` which slots have a car. Default: all.
+        """
         num_cars = num_blue + num_orange
         self.num_blue, self.num_orange = num_blue, num_orange
         self.team = np.array([BLUE] * num_blue + [ORANGE] * num_orange, dtype=np.int8)
-        if buffers is None:
-            self.arena_index = np.arange(num_arenas)
-            self.ball_rows = np.zeros((num_arenas, 2, BALL_COLUMNS), np.float32)
-            self.car_rows = np.zeros((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
-            self.car_states = np.zeros((num_arenas, num_cars), CAR_STATE)
-            self.wheels = np.zeros((num_arenas, num_cars, 4), np.bool_)
-            self.wheels_stale = np.zeros(num_arenas, np.bool_)
-            self.controls = np.zeros((num_arenas, num_cars, 8), np.float32)
-            self.pad_timers = np.zeros((num_arenas, NUM_PADS), np.float32)
-            self.episode_ticks = np.zeros(num_arenas, np.int64)
-            self.ticks_since_touch = np.zeros(num_arenas, np.int64)
-        else:
-            (
-                self.arena_index,
-                self.ball_rows,
-                self.car_rows,
-                self.car_states,
-                self.wheels,
-                self.wheels_stale,
-                self.controls,
-                self.pad_timers,
-                self.episode_ticks,
-                self.ticks_since_touch,
-            ) = buffers
+        self.arena_index = np.arange(num_arenas)
+        self.present = np.ones((num_arenas, num_cars), np.bool_) if present is None else present
+        self.ball_rows = np.zeros((num_arenas, 2, BALL_COLUMNS), np.float32)
+        self.car_rows = np.zeros((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
+        self.car_states = np.zeros((num_arenas, num_cars), CAR_STATE)
+        self.details = np.zeros((num_arenas, num_cars), CAR_DETAILS)
+        self.details_stale = np.zeros(num_arenas, np.bool_)
+        self.last_touch_car = np.full(num_arenas, -1)
+        self.controls = np.zeros((num_arenas, num_cars, 8), np.float32)
+        self.pad_timers = np.zeros((num_arenas, NUM_PADS), np.float32)
+        self.episode_ticks = np.zeros(num_arenas, np.int64)
+        self.ticks_since_touch = np.zeros(num_arenas, np.int64)
+        self.read_details: Callable[[GameState], None] | None = None
+        """Fills the stale rows of `details` and `last_touch_car` from the live arenas; set by the pool."""
+        self._make_views()
+
+    def _make_views(self) -> None:
+        self.all_present = bool(self.present.all())
         self.world = View(self.ball_rows[:, 0], self.car_rows[:, :, 0], self.pad_timers)
         self.mirrored = View(self.ball_rows[:, 1], self.car_rows[:, :, 1], self.pad_timers[:, ::-1])
         self.boost: Float = self.car_rows[:, :, 0, BOOST]
         self.car_timers: Float = self.car_states["timers"]
         self.car_flags: Bool = self.car_states["flags"]
-        self.read_wheels: Callable[[GameState], None] | None = None
         self._own: View | None = None
 
     @property
@@ -190,21 +267,31 @@ class GameState:
 
     def select(self, arenas: NDArray[np.int64]) -> "GameState":
         """A copy that holds only the given rows, with the pool's arena numbers in `arena_index`."""
-        buffers = (
-            self.arena_index,
-            self.ball_rows,
-            self.car_rows,
-            self.car_states,
-            self.wheels,
-            self.wheels_stale,
-            self.controls,
-            self.pad_timers,
-            self.episode_ticks,
-            self.ticks_since_touch,
-        )
-        part = GameState(len(arenas), self.num_blue, self.num_orange, buffers=tuple(b[arenas] for b in buffers))
-        part.read_wheels = self.read_wheels
+        part = copy.copy(self)
+        for name in _ARRAYS:
+            setattr(part, name, getattr(self, name)[arenas])
+        part._make_views()
         return part
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Copies of all arrays, by name; plain dtypes only."""
+        return {name: _plain(getattr(self, name)).copy() for name in _ARRAYS}
+
+    def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Takes what `state_dict` gave.
+
+        Raises:
+            ValueError: Another number of arenas or cars.
+        """
+        for name in _ARRAYS:
+            mine = _plain(getattr(self, name))
+            if mine.shape != arrays[name].shape:
+                raise ValueError(
+                    f"GameState: the saved {name} has shape {list(arrays[name].shape)}, this one {list(mine.shape)}; "
+                    "restore into a pool with the same number of arenas and cars"
+                )
+            mine[:] = arrays[name]
+        self._make_views()
 
     @property
     def own(self) -> View:
@@ -221,7 +308,7 @@ class GameState:
 
     def clear(self, arenas: NDArray[np.int64]) -> None:
         """Resets rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""
-        for rows in (self.ball_rows, self.car_rows, self.car_states, self.controls, self.pad_timers):
+        for rows in (self.ball_rows, self.car_rows, self.car_states, self.details, self.controls, self.pad_timers):
             rows[arenas] = np.zeros((), rows.dtype)
         self.episode_ticks[arenas] = 0
         self.ticks_since_touch[arenas] = 0
@@ -229,13 +316,20 @@ class GameState:
         self.car_rows[arenas, :, 0, CAR_RIGHT.start + 1] = 1
         self.car_rows[arenas, :, 0, CAR_UP.start + 2] = 1
         self.car_rows[arenas, :, :, ON_GROUND] = 1
-        self.wheels[arenas] = True
-        self.wheels_stale[arenas] = False
+        self.details["wheels"][arenas] = True
+        self.details_stale[arenas] = False
+        self.last_touch_car[arenas] = -1
+
+    def clear_absent(self, arena: int) -> None:
+        """Zeroes the slots of one arena that have no car, whatever a state setter wrote there."""
+        absent = np.flatnonzero(~self.present[arena])
+        for rows in (self.car_rows, self.car_states, self.details, self.controls):
+            rows[arena, absent] = np.zeros((), rows.dtype)
 
     def set_on_ground(self, arena: int, on_ground: Bool) -> None:
         """Puts all or no wheels of each car (`on_ground [C]`) of one arena on the ground; for state setters."""
         self.car_rows[arena, :, :, ON_GROUND] = on_ground[:, None]
-        self.wheels[arena] = on_ground[:, None]
+        self.details["wheels"][arena] = on_ground[:, None]
 
     def set_car_rotation(self, arena: int, pitch: Float, yaw: Float, roll: Float) -> None:
         """Orients all cars of one arena (world view).
@@ -266,16 +360,6 @@ class GameState:
         """`[A, C]` whether the car hit the ball since the previous step."""
         touched: Bool = self.car_rows[:, :, 0, TOUCHED] > 0
         return touched
-
-    @property
-    def wheels_with_contact(self) -> Bool:
-        """`[A, C, 4]` whether each wheel touches something: front left, front right, back left, back right.
-
-        Writable by state setters. Read from the live arenas when first asked for after a step.
-        """
-        if self.read_wheels is not None and self.wheels_stale.any():
-            self.read_wheels(self)
-        return self.wheels
 
     @property
     def on_ground(self) -> Bool:
@@ -356,6 +440,125 @@ class GameState:
         return self._timer("supersonic_time")
 
     @property
+    def is_boosting(self) -> Bool:
+        """`[A, C]` boost is burning."""
+        boosting: Bool = self.boost_active_time > 0
+        return boosting
+
+    @property
+    def is_supersonic(self) -> Bool:
+        """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
+        supersonic: Bool = self.supersonic_time > 0
+        return supersonic
+
+    @property
+    def is_demoed(self) -> Bool:
+        """`[A, C]` demolished and not back yet; position and rotation stay what they were."""
+        demoed: Bool = self.demo_respawn_timer > 0
+        return demoed
+
+    # Counters of the game, float32 `[A, C]`, since the episode began.
+
+    @property
+    def goals(self) -> Float:
+        """`[A, C]` goals the car has scored in this episode."""
+        return self.car_rows[:, :, 0, GOALS]
+
+    @property
+    def shots(self) -> Float:
+        """`[A, C]` shots on goal in this episode, as the game counts them."""
+        return self.car_rows[:, :, 0, SHOTS]
+
+    @property
+    def saves(self) -> Float:
+        """`[A, C]` saves in this episode, as the game counts them."""
+        return self.car_rows[:, :, 0, SAVES]
+
+    @property
+    def demos(self) -> Float:
+        """`[A, C]` opponents demolished in this episode."""
+        return self.car_rows[:, :, 0, DEMOS]
+
+    @property
+    def boost_pickups(self) -> Float:
+        """`[A, C]` boost pads taken in this episode."""
+        return self.car_rows[:, :, 0, BOOST_PICKUPS]
+
+    # The second tier: read from the live arenas when first asked for after a step (about 2 us per car).
+
+    def _detail(self, name: str) -> NDArray[Any]:
+        if self.read_details is not None and self.details_stale.any():
+            self.read_details(self)
+        return self.details[name]
+
+    @property
+    def wheels_with_contact(self) -> Bool:
+        """`[A, C, 4]` whether each wheel touches something: front left, front right, back left, back right."""
+        return self._detail("wheels")
+
+    @property
+    def jump_time(self) -> Float:
+        """`[A, C]` seconds since the jump began, while it lifts the car."""
+        return self._detail("jump_time")
+
+    @property
+    def air_time(self) -> Float:
+        """`[A, C]` seconds since the car left the ground, 0 on it."""
+        return self._detail("air_time")
+
+    @property
+    def flip_torque(self) -> Float:
+        """`[A, C, 3]` direction of the last flip in the car's frame: x rolls, y pitches; zero before the first."""
+        return self._detail("flip_torque")
+
+    @property
+    def is_auto_flipping(self) -> Bool:
+        """`[A, C]` the car lies on its roof and turns itself over."""
+        return self._detail("is_auto_flipping")
+
+    @property
+    def auto_flip_timer(self) -> Float:
+        """`[A, C]` seconds that the auto-flip still turns the car."""
+        return self._detail("auto_flip_timer")
+
+    @property
+    def auto_flip_direction(self) -> Float:
+        """`[A, C]` the way the auto-flip rolls the car: 1, -1, or 0 when there was none."""
+        return self._detail("auto_flip_direction")
+
+    @property
+    def got_flip_reset(self) -> Bool:
+        """`[A, C]` in the air with a flip won back by four wheels on the ball (or another surface), not by a jump."""
+        return self._detail("got_flip_reset")
+
+    @property
+    def bump_cooldown(self) -> Float:
+        """`[A, C]` seconds until the same car can be bumped again, 0 without a recent bump."""
+        return self._detail("bump_cooldown")
+
+    @property
+    def bump_victim(self) -> NDArray[np.int32]:
+        """`[A, C]` slot of the car that was bumped while `bump_cooldown` lasts, else -1."""
+        return self._detail("bump_victim")
+
+    @property
+    def has_world_contact(self) -> Bool:
+        """`[A, C]` the car's body touches the field."""
+        return self._detail("has_world_contact")
+
+    @property
+    def world_contact_normal(self) -> Float:
+        """`[A, C, 3]` unit normal of the surface that the body touches, world view; multiply by MIRROR for orange's."""
+        return self._detail("world_contact_normal")
+
+    @property
+    def last_touch(self) -> NDArray[np.int64]:
+        """`[A]` slot of the car that touched the ball last in this episode, -1 for none."""
+        if self.read_details is not None and self.details_stale.any():
+            self.read_details(self)
+        return self.last_touch_car
+
+    @property
     def goal_scored(self) -> Bool:
         """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
         scored: Bool = np.abs(self.world.ball_pos[:, 1]) > GOAL_THRESHOLD
@@ -366,3 +569,8 @@ class GameState:
         """`[A]` 0 where blue has scored, 1 where orange has, -1 elsewhere."""
         team = np.where(self.world.ball_pos[:, 1] > 0, BLUE, ORANGE)
         return np.where(self.goal_scored, team, -1).astype(np.int8)
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Structured arrays as bytes, others as they are."""
+    return array.view(np.uint8) if array.dtype.names else array

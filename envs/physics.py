@@ -3,10 +3,10 @@
 Everything that calls the binding lives here and in `rocket_pool.py`, so its traps are handled in one place.
 """
 
+import functools
 import operator
 import struct
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from envs.game_state import (
     BALL_COLUMNS,
     CAR_BASIS,
     CAR_COLUMNS,
+    CAR_DETAIL_ATTRIBUTES,
     CAR_FLAGS,
     CAR_STATE,
     CAR_STATE_FORMAT,
@@ -30,6 +31,8 @@ from envs.game_state import (
 )
 
 __all__ = ["BALL_RESTING_HEIGHT", "TICKS_PER_SECOND", "SimArena", "StateReader", "init_rocketsim", "make_controls"]
+
+CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 
 _started_with: Path | None = None
 
@@ -80,10 +83,15 @@ def make_controls(row: NDArray[Any]) -> RocketSim.CarControls:
 class SimArena:
     """One live RocketSim arena, its cars (blue first, then orange) and its boost pads."""
 
-    __slots__ = ("arena", "car_states", "cars", "idle", "num_blue", "num_orange", "pads")
+    __slots__ = ("arena", "car_states", "cars", "idle", "pads", "slot_of_id", "slots", "teams")
 
-    def __init__(self, num_blue: int, num_orange: int) -> None:
-        """Makes an empty arena, most of it with the GIL released; `set_state` adds the cars."""
+    def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None) -> None:
+        """Makes an empty arena, most of it with the GIL released; `set_state` adds the cars.
+
+        Args:
+            teams: Team of every car, 0 blue or 1 orange, blue first.
+            slots: The column of each car in a `GameState`; default 0, 1, 2, ...
+        """
         self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR)
         mutators = RocketSim.MutatorConfig()
         mutators.gravity = RocketSim.Vec(0, 0, -GRAVITY)
@@ -91,7 +99,9 @@ class SimArena:
         self.arena.set_mutator_config(mutators)
         self.pads = self.arena.get_boost_pads()
         self.arena.step(1)  # an arena's first tick takes 20 ms; not in the first episode, please
-        self.num_blue, self.num_orange = num_blue, num_orange
+        self.teams = list(teams)
+        self.slots = list(range(len(self.teams)) if slots is None else slots)
+        self.slot_of_id: dict[int, int] = {}
         self.idle = RocketSim.CarControls()
         self.cars: list[Any] = []
         self.car_states: list[Callable[[], Any]] = []
@@ -105,12 +115,7 @@ class SimArena:
         to the bit.
         """
         arena = self.arena
-        for car in reversed(self.cars):  # in reverse, so that the new cars take the old ones' places in the broadphase
-            arena.remove_car(car)
-        self.cars = [arena.add_car(RocketSim.Team.BLUE) for _ in range(self.num_blue)]
-        self.cars += [arena.add_car(RocketSim.Team.ORANGE) for _ in range(self.num_orange)]
-
-        self.car_states = [car.get_state for car in self.cars]
+        self._renew_cars()
 
         world = state.world
         ball = RocketSim.BallState()
@@ -118,13 +123,54 @@ class SimArena:
         ball.vel = _vec(world.ball_vel[index])
         ball.ang_vel = _vec(world.ball_ang_vel[index])
         arena.ball.set_state(ball)
-        for slot, car in enumerate(self.cars):
+        for slot, car in zip(self.slots, self.cars, strict=True):
             car.set_state(_car_state(state, index, slot))
             car.set_controls(self.idle)
         for pad, timer in zip(self.pads, state.pad_timers[index].tolist(), strict=True):
             pad_state = RocketSim.BoostPadState()
             pad_state.cooldown = timer
             pad_state.is_active = timer <= 0
+            pad.set_state(pad_state)
+
+    def _renew_cars(self) -> None:
+        arena = self.arena
+        for car in reversed(self.cars):  # in reverse, so that the new cars take the old ones' places in the broadphase
+            arena.remove_car(car)
+        self.cars = [arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams]
+        self.car_states = [car.get_state for car in self.cars]
+        self.slot_of_id = {car.id: slot for slot, car in zip(self.slots, self.cars, strict=True)}
+
+    def snapshot(self) -> NDArray[np.float64]:
+        """Everything that `restore` needs, as numbers: ball, every car with its controls, every pad."""
+        numbers = list(_flat(self.arena.ball.get_state(), _BALL_SNAPSHOT))
+        for car in self.cars:
+            numbers += _flat(car.get_state(), _CAR_SNAPSHOT)
+            numbers += _flat(car.get_controls(), _CONTROLS_SNAPSHOT)
+        for pad in self.pads:
+            numbers += _flat(pad.get_state(), _PAD_SNAPSHOT)
+        return np.array(numbers, np.float64)
+
+    def restore(self, numbers: NDArray[np.float64]) -> None:
+        """Puts the arena into the state of a `snapshot`.
+
+        Every arena restored from the same numbers continues the same, to the bit. The arena that was read does not,
+        since contacts that the physics engine keeps are in no snapshot: restore that one too. Counters of goals, shots,
+        saves, demos and pads, which nothing but the game's statistics depends on, begin at zero.
+        """
+        self._renew_cars()
+        values = iter(numbers.tolist())
+        ball = RocketSim.BallState()
+        _fill(ball, _BALL_SNAPSHOT, values)
+        self.arena.ball.set_state(ball)
+        for car in self.cars:
+            state, controls = RocketSim.CarState(), RocketSim.CarControls()
+            _fill(state, _CAR_SNAPSHOT, values)
+            _fill(controls, _CONTROLS_SNAPSHOT, values)
+            car.set_state(state)
+            car.set_controls(controls)
+        for pad in self.pads:
+            pad_state = RocketSim.BoostPadState()
+            _fill(pad_state, _PAD_SNAPSHOT, values)
             pad.set_state(pad_state)
 
     def step_and_respawn(self, ticks: int, rng: np.random.Generator) -> None:
@@ -154,8 +200,15 @@ class StateReader:
         self.pads_active = np.ones((state.num_arenas, 2, NUM_PADS), np.float32)
         self._pads = self.pads_active.reshape(-1, NUM_PADS)
         self._balls = state.ball_rows.reshape(-1, BALL_COLUMNS)
-        self._cars = state.car_rows.reshape(-1, CAR_COLUMNS)
-        self._bytes = state.car_states.reshape(-1).view(np.uint8).data
+        self._first_car = [0, *np.cumsum(state.present.sum(axis=1)).tolist()]
+        self._slots = np.flatnonzero(state.present)
+        # The rows of all slots; without gaps they are read into at once, with gaps by way of dense copies.
+        self._all_cars = state.car_rows.reshape(-1, 2, CAR_COLUMNS)
+        self._all_states = state.car_states.reshape(-1)
+        dense = state.all_present
+        self._cars = self._all_cars if dense else np.empty((len(self._slots), 2, CAR_COLUMNS), np.float32)
+        self._states = self._all_states if dense else np.zeros(len(self._slots), CAR_STATE)
+        self._bytes = self._states.view(np.uint8).data
 
     def read(self, start: int, stop: int) -> None:
         """Reads the arenas `start` to `stop - 1`: ball, cars and pads, without the pads' timers.
@@ -163,14 +216,19 @@ class StateReader:
         Raises:
             RuntimeError: NaN physics in one of them; the rows are left as they were.
         """
-        sims, cars = self.sims[start:stop], self.state.num_cars
+        sims = self.sims[start:stop]
+        first, last = self._first_car[start], self._first_car[stop]
         gym = [sim.arena.get_gym_state() for sim in sims]
         states = map(_read_car_state, [get() for sim in sims for get in sim.car_states])
         np.concatenate([g[1] for g in gym], out=self._pads[2 * start : 2 * stop])
         np.concatenate([g[2] for g in gym], out=self._balls[2 * start : 2 * stop])
-        np.concatenate([car for g in gym for car in g[3:]], out=self._cars[2 * start * cars : 2 * stop * cars])
-        count = (stop - start) * cars
-        _packer(count)(self._bytes, start * cars * CAR_STATE.itemsize, *chain.from_iterable(states))
+        rows = self._cars[first:last].reshape(-1, CAR_COLUMNS)
+        np.concatenate([car for g in gym for car in g[3:]], out=rows)
+        _packer(last - first)(self._bytes, first * CAR_STATE.itemsize, *chain.from_iterable(states))
+        if self._cars is not self._all_cars:
+            slots = self._slots[first:last]
+            self._all_cars[slots] = self._cars[first:last]
+            self._all_states[slots] = self._states[first:last]
 
     def fix_demolished(self) -> None:
         """A demolished car's state is frozen, but the gym state's rotation is newer: writes the frozen one."""
@@ -178,25 +236,77 @@ class StateReader:
         timers = state.demo_respawn_timer
         if timers.any():
             for index, slot in zip(*(axis.tolist() for axis in np.nonzero(timers)), strict=True):
-                basis = self.sims[index].cars[slot].get_state().rot_mat.as_numpy()
+                sim = self.sims[index]
+                basis = sim.car_states[sim.slots.index(slot)]().rot_mat.as_numpy()
                 state.car_rows[index, slot, 0, CAR_BASIS] = basis.reshape(-1)
                 state.car_rows[index, slot, 1, CAR_BASIS] = (basis * MIRROR).reshape(-1)
 
-    def read_wheels(self, state: GameState) -> None:
-        """Fills the stale rows of `state.wheels` (of the pool's state or a part of it)."""
-        for row in np.flatnonzero(state.wheels_stale).tolist():
+    def read_details(self, state: GameState) -> None:
+        """Fills the stale rows of `details` and `last_touch_car` of the pool's state or of a part of it."""
+        for row in np.flatnonzero(state.details_stale).tolist():
             sim = self.sims[int(state.arena_index[row])]
-            state.wheels[row] = [get().wheels_with_contact for get in sim.car_states]
-        state.wheels_stale[:] = False
+            for slot, get in zip(sim.slots, sim.car_states, strict=True):
+                car = get()
+                values = [tuple(v) if isinstance(v, RocketSim.Vec) else v for v in _read_car_details(car)]
+                victim = sim.slot_of_id.get(car.car_contact_id, -1) if car.car_contact_cooldown_timer > 0 else -1
+                state.details[row, slot] = (*values[:-1], victim, car.got_flip_reset())
+            state.last_touch_car[row] = sim.slot_of_id.get(sim.arena.ball.get_state().last_hit_car_id, -1)
+        state.details_stale[:] = False
 
 
 # One call reads every attribute of a CarState that the gym state lacks.
 _read_car_state = operator.attrgetter(*CAR_TIMERS, *CAR_FLAGS)
+_read_car_details = operator.attrgetter(*CAR_DETAIL_ATTRIBUTES.values())
+
+_BASIS = ("rot_mat.forward", "rot_mat.right", "rot_mat.up")
+_BALL_SNAPSHOT = ("pos", "vel", "ang_vel", *_BASIS)
+_CAR_SNAPSHOT = (
+    *("pos", "vel", "ang_vel", *_BASIS, "flip_rel_torque", "world_contact_normal"),
+    *("is_on_ground", "has_jumped", "has_double_jumped", "has_flipped", "is_flipping", "is_jumping", "is_supersonic"),
+    *(
+        "is_auto_flipping",
+        "is_demoed",
+        "has_world_contact",
+        "jump_time",
+        "flip_time",
+        "air_time",
+        "air_time_since_jump",
+    ),
+    *("boost", "time_spent_boosting", "supersonic_time", "handbrake_val", "auto_flip_timer"),
+    *("auto_flip_torque_scale", "car_contact_cooldown_timer", "demo_respawn_timer", "wheels_with_contact"),
+    *(f"last_controls.{name}" for name in CONTROLS),
+)
+_CONTROLS_SNAPSHOT = CONTROLS
+_PAD_SNAPSHOT = ("is_active", "cooldown")
 
 
-@lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=64)
 def _packer(num_cars: int) -> Callable[..., None]:
     return struct.Struct("=" + CAR_STATE_FORMAT * num_cars).pack_into
+
+
+def _flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - any of RocketSim's structs
+    """The named attributes as numbers, vectors and tuples flattened."""
+    numbers: list[float] = []
+    for value in operator.attrgetter(*names)(struct):
+        numbers += value if isinstance(value, (RocketSim.Vec, tuple)) else (value,)
+    return numbers
+
+
+def _fill(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  # noqa: ANN401 - any of RocketSim's structs
+    """Sets the named attributes from what `_flat` gave."""
+    for name in names:
+        *path, last = name.split(".")
+        owner = functools.reduce(getattr, path, struct)
+        old = getattr(owner, last)
+        value: Any
+        if isinstance(old, RocketSim.Vec):
+            value = RocketSim.Vec(next(numbers), next(numbers), next(numbers))
+        elif isinstance(old, tuple):
+            value = tuple(bool(next(numbers)) for _ in old)
+        else:
+            value = type(old)(next(numbers))
+        setattr(owner, last, value)
 
 
 def _vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
@@ -212,7 +322,7 @@ def _car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     car.ang_vel = _vec(world.car_ang_vel[at])
     car.rot_mat = RocketSim.RotMat(_vec(world.car_forward[at]), _vec(world.car_right[at]), _vec(world.car_up[at]))
     car.boost = float(state.boost[at])
-    wheels = tuple(state.wheels[at].tolist())
+    wheels = tuple(state.details["wheels"][at].tolist())
     car.wheels_with_contact = wheels
     car.is_on_ground = sum(wheels) >= 3
     car.demo_respawn_timer = float(state.demo_respawn_timer[at])

@@ -6,6 +6,7 @@ Every car is judged from its own side of the field, where the opponents' goal is
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from rlgym.rocket_league.common_values import BACK_NET_Y, BALL_MAX_SPEED, CAR_MAX_SPEED
@@ -22,6 +23,13 @@ class Reward(ABC):
 
     def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most rewards keep nothing
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the reward remembers between steps, as numbers and arrays; nothing by default."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most rewards keep nothing
+        """Takes what `state_dict` gave."""
 
 
 class SpeedTowardBallReward(Reward):
@@ -132,8 +140,12 @@ class CombinedReward(Reward):
                     f"{list(shape)}"
                 )
             terms[i] = term
-        self._sums += terms.sum(axis=(1, 2))
-        self._count += terms[0].size
+        sums = terms.sum(axis=(1, 2)) if state.all_present else terms.sum(axis=(1, 2), where=state.present)
+        if not np.isfinite(sums).all():
+            wrong = ", ".join(name for name, total in zip(self.names, sums.tolist(), strict=True) if total - total != 0)
+            raise FloatingPointError(f"{wrong}: NaN or infinity in the rewards")
+        self._sums += sums
+        self._count += int(state.present.sum())
         terms *= self._factors  # no matrix product: its rounding may depend on how many arenas there are
         total: Float = terms.sum(axis=0)
         return total
@@ -142,6 +154,16 @@ class CombinedReward(Reward):
         """Resets every term."""
         for reward in self.rewards:
             reward.reset(mask, state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The terms' states and the sums of the metrics."""
+        return {"terms": [r.state_dict() for r in self.rewards], "sums": self._sums.copy(), "count": self._count}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        for reward, kept in zip(self.rewards, state["terms"], strict=True):
+            reward.load_state_dict(kept)
+        self._sums, self._count = state["sums"].copy(), state["count"]
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """`reward/<name>` -> (sum of weighted rewards, number of car-steps) since the last call."""

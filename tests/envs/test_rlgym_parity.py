@@ -81,6 +81,71 @@ def guide_rewards(state):
     return paid
 
 
+def compare_cars(state, arena, live, arena_object):
+    """Every field of RLGym's cars and ball against the GameState's row."""
+    world = state.world
+    np.testing.assert_allclose(
+        world.ball_quaternion[arena], unit(live.ball.quaternion, world.ball_quaternion[arena]), atol=1e-5
+    )
+    np.testing.assert_array_equal(state.pad_timers[arena], live.boost_pad_timers)
+    names = list(live.cars)
+    for slot, car in enumerate(live.cars.values()):
+        at = (arena, slot)
+        pairs = [
+            (world.car_pos[at], car.physics.position),
+            (world.car_vel[at], car.physics.linear_velocity),
+            (world.car_ang_vel[at], car.physics.angular_velocity),
+            (world.car_forward[at], car.physics.forward),
+            (world.car_right[at], car.physics.right),
+            (world.car_up[at], car.physics.up),
+            (state.boost[at], car.boost_amount),
+            (state.flip_torque[at], car.flip_torque),
+        ]
+        for mine, theirs in pairs:
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-5)
+        exact = {
+            "on_ground": car.on_ground,
+            "wheels_with_contact": list(car.wheels_with_contact),
+            "is_demoed": car.is_demoed,
+            "demo_respawn_timer": car.demo_respawn_timer,
+            "is_supersonic": car.is_supersonic,
+            "supersonic_time": car.supersonic_time,
+            "is_boosting": car.is_boosting,
+            "boost_active_time": car.boost_active_time,
+            "handbrake": car.handbrake,
+            "has_jumped": car.has_jumped,
+            "is_holding_jump": car.is_holding_jump,
+            "is_jumping": car.is_jumping,
+            "jump_time": car.jump_time,
+            "has_flipped": car.has_flipped,
+            "is_flipping": car.is_flipping,
+            "has_double_jumped": car.has_double_jumped,
+            "air_time_since_jump": car.air_time_since_jump,
+            "flip_time": car.flip_time,
+            "has_flip": car.has_flip,
+            "can_flip": car.can_flip,
+            "is_auto_flipping": car.is_autoflipping,
+            "auto_flip_timer": car.autoflip_timer,
+            "auto_flip_direction": car.autoflip_direction,
+            "bump_victim": -1 if car.bump_victim_id is None else names.index(car.bump_victim_id),
+        }
+        for name, theirs in exact.items():
+            mine = getattr(state, name)[at]
+            assert mine.tolist() == (np.float32(theirs).item() if isinstance(theirs, float) else theirs), name
+        angles = world.car_pitch_yaw_roll[at]
+        if abs(angles[0]) < 1.5 and not car.is_demoed:
+            turned = np.array([car.physics.pitch, car.physics.yaw, car.physics.roll]) - angles
+            np.testing.assert_allclose(np.sin(turned), 0, atol=2e-3)
+    last = arena_object.ball.get_state().last_hit_car_id
+    ids = [car.id for car in sorted(arena_object.get_cars(), key=lambda car: car.id)]
+    assert state.last_touch[arena] == (ids.index(last) if last in ids else -1)
+
+
+def unit(quaternion, like):
+    """A quaternion and its negative are the same rotation."""
+    return quaternion * (1 if np.dot(quaternion, like) > 0 else -1)
+
+
 def count_events(met, state, previous_boost):
     met["goal"] += bool(state.goal_scored)
     met["pad taken"] += int((state.boost_pad_timers > 0).any())
@@ -125,6 +190,7 @@ def compare_with_rlgym(reader, setters, team_size, obs, reference, steps, seed=0
             live = reader(pool.arenas[i])
             reached = setter.final.get(i, live)
             np.testing.assert_allclose(current[i], rlgym_obs(builder, live), rtol=0, atol=1e-6)
+            compare_cars(pool.state, i, live, pool.arenas[i])
             for name, expected in guide_rewards(reached).items():
                 np.testing.assert_allclose(reward.paid[name][i], expected, rtol=0, atol=1e-6, err_msg=name)
             if any(car.ball_touches for car in reached.cars.values()):
