@@ -4,7 +4,16 @@ from envs.actions import ActionParser, LookupTable
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.game_state import GameState
 from envs.gymnasium_envs import GymnasiumEnvs
-from envs.obs import DefaultObs, ObsBuilder
+from envs.obs import (
+    AdvancedObs,
+    AdvancedObsPlus,
+    DefaultObs,
+    EntityObs,
+    ObsBuilder,
+    PrivilegedObs,
+    RelativeObs,
+    StackedObs,
+)
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
 from envs.rewards import (
     CombinedReward,
@@ -20,9 +29,12 @@ from envs.rocket_pool import RocketSimPool
 
 __all__ = [
     "ActionParser",
+    "AdvancedObs",
+    "AdvancedObsPlus",
     "CombinedReward",
     "DefaultObs",
     "DoneCondition",
+    "EntityObs",
     "FaceBallReward",
     "GameState",
     "GoalCondition",
@@ -34,10 +46,13 @@ __all__ = [
     "MixedStates",
     "NoTouchCondition",
     "ObsBuilder",
+    "PrivilegedObs",
     "RandomState",
+    "RelativeObs",
     "Reward",
     "RocketSimPool",
     "SpeedTowardBallReward",
+    "StackedObs",
     "StateSetter",
     "TimeoutCondition",
     "TouchReward",

@@ -1,7 +1,6 @@
-"""Observation builders: GameState -> one row of floats per car."""
+"""RLGym's DefaultObs, batched."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -16,28 +15,8 @@ from envs.game_state import CAR_FORWARD as STATE_FORWARD
 from envs.game_state import CAR_POS as STATE_POS
 from envs.game_state import CAR_UP as STATE_UP
 from envs.game_state import CAR_VEL as STATE_VEL
-
-
-class ObsBuilder(ABC):
-    """Builds the observations of all cars at once."""
-
-    @abstractmethod
-    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """The observation space of one car, float32 `[D]`.
-
-        Raises:
-            ValueError: The builder cannot describe that many cars.
-        """
-
-    @abstractmethod
-    def build(self, state: GameState, out: Float) -> None:
-        """Writes the observation of every car into `out [A, C, D]` float32 (every element must be written).
-
-        `state` may hold a few of the pool's arenas only; `state.arena_index` says which.
-        """
-
-    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most builders keep nothing
-        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
+from envs.obs.base import ObsBuilder
+from envs.obs.blocks import car_order, clear_absent_observers, repeated
 
 
 class DefaultObs(ObsBuilder):
@@ -136,6 +115,19 @@ class DefaultObs(ObsBuilder):
         # take copies whole blocks of 20 floats; the same by fancy indexing is several times slower
         seen = blocks.reshape(state.num_arenas, -1, self.CAR_WIDTH).take(slots, axis=1)
         out[..., self.CARS] = seen.reshape(state.num_arenas, state.num_cars, -1)
+        clear_absent_observers(state, out)
+
+    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
+        """The world's and the car's own columns, then `car_0` (itself), `car_1`...: see `ObsBuilder.columns`."""
+        width = self.space(num_blue, num_orange).shape[0]
+        named = {
+            "ball_pos": self.BALL_POS,
+            "ball_vel": self.BALL_VEL,
+            "ball_ang_vel": self.BALL_ANG_VEL,
+            "pad_timers": self.PAD_TIMERS,
+            "self_flags": self.SELF_FLAGS,
+        }
+        return named | repeated("car", self.CARS.start, self.CAR_WIDTH, width)
 
     def _car_blocks(self, state: GameState, on_ground: Bool) -> Float:
         """`[A, C + 1, 2, 20]`: every car in the world and in the mirrored view; the last car is padding, all zero."""
@@ -156,22 +148,7 @@ class DefaultObs(ObsBuilder):
 @lru_cache(maxsize=32)
 def _car_slots(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArray[np.intp]:
     """`[C * slots]` rows of the blocks `[C + 1, 2]`: which car each car sees in each slot, and from which side."""
-    order = _car_order(num_blue, num_orange, zero_padding)
+    order = car_order(num_blue, num_orange, zero_padding)
     side = np.repeat([0, 1], [num_blue, num_orange])[:, None]
     slots: NDArray[np.intp] = (2 * order + side).reshape(-1)
     return slots
-
-
-def _car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArray[np.intp]:
-    """`[C, slots]`: which car each car sees in each slot (itself, allies, enemies); `C` stands for padding."""
-    num_cars = num_blue + num_orange
-    order = []
-    for car in range(num_cars):
-        blue, orange = list(range(num_blue)), list(range(num_blue, num_cars))
-        own, other = (blue, orange) if car < num_blue else (orange, blue)
-        allies = [c for c in own if c != car]
-        if zero_padding is not None:
-            allies += [num_cars] * (zero_padding - 1 - len(allies))
-            other = other + [num_cars] * (zero_padding - len(other))
-        order.append([car, *allies, *other])
-    return np.array(order, dtype=np.intp)

@@ -1,0 +1,237 @@
+"""What several builders share: who sees whom, rotation into a car's frame, pads, named columns, checks."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
+
+from envs.game_state import CAR_BASIS, CAR_COLUMNS, NUM_PADS, Bool, Float, GameState
+
+PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
+"""`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
+PAD_IS_BIG = PAD_POS[:, 2] > 71.5
+OPPONENT_GOAL_POS, OWN_GOAL_POS = (np.array([0, y, GOAL_HEIGHT / 2], np.float32) for y in (BACK_WALL_Y, -BACK_WALL_Y))
+"""Middle of each goal's mouth as every car sees it from its own side, uu."""
+
+# A car as others may see it, see `car_status`.
+STATUS_WIDTH = 6
+STATUS_BOOST, STATUS_TIMER, STATUS_ON_GROUND, STATUS_HAS_FLIP, STATUS_BOOSTING, STATUS_SUPERSONIC = range(STATUS_WIDTH)
+# What only concerns the car itself, see `jump_state`.
+JUMP_WIDTH = 9
+# One pad in `nearest_pads`.
+PAD_WIDTH = 6
+PAD_OFFSET, PAD_BIG, PAD_AVAILABLE, PAD_TIMER = slice(0, 3), 3, 4, 5
+
+
+class SeenCars(NamedTuple):
+    """The cars as every car sees them from its own side, `S` slots each: itself, allies, enemies, padding in between.
+
+    Attributes:
+        rows: `[A, C, S, 36]` rows of the gym state; of padding the row of some car.
+        present: `[A, C, S]` whether a car is in the slot.
+        slots: `[C, S]` which car is in the slot; of padding some car.
+    """
+
+    rows: Float
+    present: Bool
+    slots: NDArray[np.intp]
+
+    def pick(self, values: Float) -> Float:
+        """`[A, C, S, K]` of `values [A, C, K]`: what each car sees in its slots."""
+        arenas, _, width = values.shape
+        return values.take(self.slots.reshape(-1), axis=1).reshape(arenas, *self.slots.shape, width)
+
+    def hide_padding(self, blocks: Float) -> None:
+        """Zeroes what `blocks [A, C, S, K]` holds of slots without a car."""
+        if not self.present.all():
+            blocks[~self.present] = 0
+
+
+def seen_cars(state: GameState, zero_padding: int | None) -> SeenCars:
+    """Who sees whom; `zero_padding` is the room for cars per team, None for those in the arena."""
+    order = car_order(state.num_blue, state.num_orange, zero_padding)
+    real = order < state.num_cars
+    slots = np.where(real, order, 0)
+    rows = state.car_rows.reshape(state.num_arenas, -1, CAR_COLUMNS)
+    rows = rows.take((2 * slots + state.team[:, None]).reshape(-1), axis=1)
+    return SeenCars(rows.reshape(state.num_arenas, *slots.shape, -1), state.present[:, slots] & real, slots)
+
+
+@lru_cache(maxsize=32)
+def car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArray[np.intp]:
+    """`[C, slots]`: which car each car sees in each slot (itself, allies, enemies); `C` stands for padding."""
+    num_cars = num_blue + num_orange
+    order = []
+    for car in range(num_cars):
+        blue, orange = list(range(num_blue)), list(range(num_blue, num_cars))
+        own, other = (blue, orange) if car < num_blue else (orange, blue)
+        allies = [c for c in own if c != car]
+        if zero_padding is not None:
+            allies += [num_cars] * (zero_padding - 1 - len(allies))
+            other = other + [num_cars] * (zero_padding - len(other))
+        order.append([car, *allies, *other])
+    return np.array(order, dtype=np.intp)
+
+
+def num_slots(owner: str, argument: str, room: int | None, num_blue: int, num_orange: int) -> int:
+    """Cars in an observation with room for `room` a team (None: those in the arena).
+
+    Raises:
+        ValueError: There is no room for so many cars.
+    """
+    if room is None:
+        return num_blue + num_orange
+    if max(num_blue, num_orange) > room:
+        raise ValueError(f"{owner}: {argument}={room} is too small for {max(num_blue, num_orange)} cars a team")
+    return 2 * room
+
+
+def clear_absent_observers(state: GameState, out: Float) -> None:
+    """Zeroes the observations `out [A, C, ...]` of cars that are not there."""
+    if not state.all_present:
+        out[~state.present] = 0
+
+
+def own_basis(state: GameState) -> Float:
+    """`[A, C, 3, 3]` forward, right and up of every car, seen from its own side."""
+    return state.own.cars[..., CAR_BASIS].reshape(state.num_arenas, state.num_cars, 3, 3)
+
+
+def to_frame(basis: Float, vectors: Float) -> Float:
+    """Components of `vectors [A, C, 3]` or `[A, C, S, 3]` along forward, right and up of `basis [A, C, 3, 3]`."""
+    axes = basis if vectors.ndim == 3 else basis[:, :, None]
+    # written out: a matrix product may round differently when other arenas are in the batch
+    along: Float = vectors[..., 0:1] * axes[..., 0]
+    along += vectors[..., 1:2] * axes[..., 1]
+    along += vectors[..., 2:3] * axes[..., 2]
+    return along
+
+
+def lengths(vectors: Float) -> Float:
+    """Euclidean norms `[...]` of `vectors [..., 3]`."""
+    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
+    norms: Float = np.sqrt(x * x + y * y + z * z)
+    return norms
+
+
+def direction_and_distance(vectors: Float, distance_coef: np.float32) -> Float:
+    """`[..., 4]` of `vectors [..., 3]`: the unit vector (zero for the zero vector) and the scaled length."""
+    norms = lengths(vectors)[..., None]
+    return np.concatenate((vectors / np.maximum(norms, np.float32(1e-6)), norms * distance_coef), axis=-1)
+
+
+def nearest_pads(
+    points: Float, timers: Float, basis: Float, count: int, pos_coef: np.float32, timer_coef: np.float32
+) -> Float:
+    """The pads nearest to a point, the nearest first.
+
+    Args:
+        points: `[A, C, 3]` uu, from each car's own side.
+        timers: `[A, C, 34]` seconds until each pad is back, from each car's own side.
+        basis: `[A, C, 3, 3]` of the cars.
+        count: How many pads.
+        pos_coef: Factor on offsets (uu).
+        timer_coef: Factor on timers (seconds).
+
+    Returns:
+        `[A, C, count, 6]` float32: from the point to the pad in the car's frame, 1 for a big pad (100 boost, else 12),
+        1 while it can be taken, seconds until it can again.
+    """
+    to_pads = PAD_POS - points[:, :, None]
+    nearest = np.argsort(lengths(to_pads), axis=-1, kind="stable")[..., :count]
+    left = np.take_along_axis(timers, nearest, axis=-1)
+    pads = np.empty((*nearest.shape, PAD_WIDTH), np.float32)
+    pads[..., PAD_OFFSET] = to_frame(basis, np.take_along_axis(to_pads, nearest[..., None], axis=2)) * pos_coef
+    pads[..., PAD_BIG] = PAD_IS_BIG[nearest]
+    pads[..., PAD_AVAILABLE] = left == 0
+    pads[..., PAD_TIMER] = left * timer_coef
+    return pads
+
+
+def car_status(state: GameState, boost_coef: np.float32, timer_coef: np.float32) -> Float:
+    """`[A, C, 6]`: boost, seconds until a demolished car is back, on_ground, has_flip, boosting, supersonic."""
+    status = np.empty((*state.present.shape, STATUS_WIDTH), np.float32)
+    status[..., STATUS_BOOST] = state.boost * boost_coef
+    status[..., STATUS_TIMER] = state.demo_respawn_timer * timer_coef
+    status[..., STATUS_ON_GROUND] = state.on_ground
+    status[..., STATUS_HAS_FLIP] = state.has_flip
+    status[..., STATUS_BOOSTING] = state.is_boosting
+    status[..., STATUS_SUPERSONIC] = state.is_supersonic
+    return status
+
+
+def jump_state(state: GameState) -> Float:
+    """`[A, C, 9]`, the order of DefaultObs.
+
+    is_holding_jump, handbrake (0..1), has_jumped, is_jumping, has_flipped, is_flipping, has_double_jumped, can_flip,
+    air_time_since_jump (seconds).
+    """
+    jumps = np.empty((*state.present.shape, JUMP_WIDTH), np.float32)
+    parts = (
+        *(state.is_holding_jump, state.handbrake, state.has_jumped, state.is_jumping, state.has_flipped),
+        *(state.is_flipping, state.has_double_jumped, state.can_flip, state.air_time_since_jump),
+    )
+    for column, part in enumerate(parts):
+        jumps[..., column] = part
+    return jumps
+
+
+def spans(*widths: int, start: int = 0) -> list[slice]:
+    """Slices of these widths, one after the other."""
+    ends = np.cumsum((start, *widths)).tolist()
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def repeated(name: str, start: int, width: int, stop: int) -> dict[str, slice]:
+    """`name_0`, `name_1`... for the blocks of `width` columns between `start` and `stop`."""
+    return {f"{name}_{i}": slice(at, at + width) for i, at in enumerate(range(start, stop, width))}
+
+
+def coefficient(owner: str, argument: str, value: float) -> np.float32:
+    """A factor as float32.
+
+    Raises:
+        ValueError: Not a finite number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+        raise ValueError(f"{owner}: {argument} must be a finite number, got {value!r}")
+    return np.float32(value)
+
+
+def pos_coefficient(owner: str, value: float | Sequence[float]) -> Float:
+    """A factor on positions as `[3]` float32, from one number or one per axis.
+
+    Raises:
+        ValueError: Neither.
+    """
+    values = list(value) if isinstance(value, Sequence | np.ndarray) else [value] * 3
+    if len(values) != 3:
+        raise ValueError(f"{owner}: pos_coef must be one number or three, got {value!r}")
+    return np.array([coefficient(owner, "pos_coef", v) for v in values], np.float32)
+
+
+def room_for_cars(owner: str, argument: str, value: int | None) -> int | None:
+    """Checks the room for cars per team.
+
+    Raises:
+        ValueError: Not a positive integer or None.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ValueError(f"{owner}: {argument} must be a number of cars, at least 1, got {value!r}")
+    return value
+
+
+def pad_count(owner: str, argument: str, value: int) -> int:
+    """Checks a number of pads.
+
+    Raises:
+        ValueError: Not an integer in 0..34.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= NUM_PADS:
+        raise ValueError(f"{owner}: {argument} must be a number of pads, 0 to {NUM_PADS}, got {value!r}")
+    return value

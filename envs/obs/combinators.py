@@ -1,0 +1,199 @@
+"""Builders made of builders: several frames, and a critic that sees more than the actor."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.game_state import Bool, Float, GameState
+from envs.obs.base import ObsBuilder
+
+
+class StackedObs(ObsBuilder):
+    """The last `num_frames` observations of another builder side by side along the last axis, the newest first.
+
+    When an episode begins all frames are its first observation. The frames belong to the arenas of one pool
+    (`state.arena_index`), so every pool needs its own `StackedObs`. A step is told from a second look at the same
+    situation by `state.episode_ticks`: building twice without a step in between gives the same frames twice.
+    """
+
+    def __init__(self, inner: ObsBuilder, num_frames: int = 3) -> None:
+        """Creates the builder.
+
+        Args:
+            inner: Builds one frame, `[D]` or `[E, F]`.
+            num_frames: Frames in an observation, usually 1 to 4.
+
+        Raises:
+            TypeError: `inner` is no builder.
+            ValueError: No frames.
+        """
+        self.inner = _builder("StackedObs", "inner", inner)
+        if isinstance(num_frames, bool) or not isinstance(num_frames, int) or num_frames < 1:
+            raise ValueError(f"StackedObs: num_frames must be a number of frames, at least 1, got {num_frames!r}")
+        self.num_frames = num_frames
+        self._frames: Float = np.zeros((0, num_frames), np.float32)
+        """`[arenas, num_frames, C, ...]`, the newest first."""
+        self._ticks = np.zeros(0, np.int64)
+        """`[arenas]` `episode_ticks` of the newest frame."""
+        self._fresh = np.zeros(0, np.bool_)
+        """`[arenas]` no frame of this episode yet."""
+
+    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+        """The inner space, its last axis `num_frames` times; see `ObsBuilder.space`."""
+        inner = self.inner.space(num_blue, num_orange)
+        low, high = (np.concatenate([bound] * self.num_frames, axis=-1) for bound in (inner.low, inner.high))
+        return gymnasium.spaces.Box(low, high, dtype=np.float32)
+
+    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
+        """The inner names as `frame_0/...` (the newest), `frame_1/...`; see `ObsBuilder.columns`."""
+        inner = self.inner.columns(num_blue, num_orange)
+        width = self.inner.space(num_blue, num_orange).shape[-1]
+        return {
+            f"frame_{i}/{name}": slice(i * width + at.start, i * width + at.stop)
+            for i in range(self.num_frames)
+            for name, at in inner.items()
+        }
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Forgets the frames of the arenas in `mask [A]`."""
+        self.inner.reset(mask, state)
+        starting = state.arena_index[mask]
+        self._fresh[starting[starting < len(self._fresh)]] = True
+
+    def build(self, state: GameState, out: Float) -> None:
+        """See `ObsBuilder.build`."""
+        width = out.shape[-1] // self.num_frames
+        newest = np.empty((*out.shape[:-1], width), np.float32)
+        self.inner.build(state, newest)
+        arenas, ticks = state.arena_index, state.episode_ticks
+        self._make_room(int(arenas.max(initial=-1)) + 1, newest.shape[1:])
+        fresh = self._fresh[arenas]
+        stepped = ~fresh & (self._ticks[arenas] != ticks)
+        frames = self._frames[arenas]
+        frames[stepped, 1:] = frames[stepped, :-1]
+        frames[fresh] = newest[fresh, None]
+        frames[:, 0] = newest
+        self._frames[arenas], self._ticks[arenas], self._fresh[arenas] = frames, ticks, False
+        for i in range(self.num_frames):
+            out[..., i * width : (i + 1) * width] = frames[:, i]
+
+    def _make_room(self, num_arenas: int, shape: tuple[int, ...]) -> None:
+        """Adds arenas without frames up to `num_arenas`; forgets everything if the observations (`shape`) changed."""
+        known = len(self._frames) if self._frames.shape[2:] == shape else 0
+        if known and known >= num_arenas:
+            return
+        missing = num_arenas - known
+        added = np.zeros((missing, self.num_frames, *shape), np.float32)
+        self._frames = np.concatenate((self._frames[:known], added)) if known else added
+        self._ticks = np.concatenate((self._ticks[:known], np.zeros(missing, np.int64)))
+        self._fresh = np.concatenate((self._fresh[:known], np.ones(missing, np.bool_)))
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Frames of all arenas, and what the inner builder remembers."""
+        mine: dict[str, NDArray[Any]] = {"frames": self._frames, "ticks": self._ticks, "fresh": self._fresh}
+        return {name: value.copy() for name, value in mine.items()} | _prefixed("inner", self.inner.state_dict())
+
+    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
+        """See `ObsBuilder.load_state_dict`."""
+        frames = state["frames"]
+        if frames.shape[1] != self.num_frames:
+            raise ValueError(
+                f"StackedObs: num_frames={self.num_frames}, but the saved state has {frames.shape[1]} frames"
+            )
+        self._frames, self._ticks, self._fresh = frames.copy(), state["ticks"].copy(), state["fresh"].copy()
+        self.inner.load_state_dict(_part("inner", state))
+
+
+class PrivilegedObs(ObsBuilder):
+    """Two observations side by side: the actor looks at the first columns only, the critic at all of them.
+
+    `obs[..., :n]` with `n = actor_features(num_blue, num_orange)` is what `actor` builds, the rest what `critic` adds,
+    for instance exact positions where the actor's are noisy or limited. The critic need not repeat what the actor has.
+    """
+
+    def __init__(self, actor: ObsBuilder, critic: ObsBuilder) -> None:
+        """Creates the builder.
+
+        Args:
+            actor: Builds the columns for both, flat `[D]`.
+            critic: Builds the columns for the critic alone, flat `[D]`.
+
+        Raises:
+            TypeError: One of them is no builder.
+        """
+        self.actor = _builder("PrivilegedObs", "actor", actor)
+        self.critic = _builder("PrivilegedObs", "critic", critic)
+        self._actor_features: dict[tuple[int, int], int] = {}
+
+    def actor_features(self, num_blue: int, num_orange: int) -> int:
+        """How many columns, from the first on, are for the actor.
+
+        Raises:
+            ValueError: The actor's observations are not flat, or it cannot describe that many cars.
+        """
+        teams = (num_blue, num_orange)
+        if teams not in self._actor_features:
+            self._actor_features[teams] = len(self._flat("actor", self.actor, teams).low)
+        return self._actor_features[teams]
+
+    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+        """Box of both; see `ObsBuilder.space`."""
+        teams = (num_blue, num_orange)
+        actor, critic = self._flat("actor", self.actor, teams), self._flat("critic", self.critic, teams)
+        low, high = np.concatenate((actor.low, critic.low)), np.concatenate((actor.high, critic.high))
+        return gymnasium.spaces.Box(low, high, dtype=np.float32)
+
+    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
+        """The names of both as `actor/...` and `critic/...`; see `ObsBuilder.columns`."""
+        start = self.actor_features(num_blue, num_orange)
+        actor, critic = (builder.columns(num_blue, num_orange) for builder in (self.actor, self.critic))
+        named = {f"actor/{name}": at for name, at in actor.items()}
+        return named | {f"critic/{name}": slice(start + at.start, start + at.stop) for name, at in critic.items()}
+
+    def build(self, state: GameState, out: Float) -> None:
+        """See `ObsBuilder.build`."""
+        start = self.actor_features(state.num_blue, state.num_orange)
+        self.actor.build(state, out[..., :start])
+        self.critic.build(state, out[..., start:])
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Resets both."""
+        self.actor.reset(mask, state)
+        self.critic.reset(mask, state)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """What both remember."""
+        return _prefixed("actor", self.actor.state_dict()) | _prefixed("critic", self.critic.state_dict())
+
+    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
+        """See `ObsBuilder.load_state_dict`."""
+        self.actor.load_state_dict(_part("actor", state))
+        self.critic.load_state_dict(_part("critic", state))
+
+    @staticmethod
+    def _flat(argument: str, builder: ObsBuilder, teams: tuple[int, int]) -> gymnasium.spaces.Box:
+        space = builder.space(*teams)
+        if len(space.shape) != 1:
+            raise ValueError(
+                f"PrivilegedObs: {argument} must build flat observations, {type(builder).__name__} builds "
+                f"{list(space.shape)}"
+            )
+        return space
+
+
+def _builder(owner: str, argument: str, value: ObsBuilder) -> ObsBuilder:
+    if not isinstance(value, ObsBuilder):
+        given = getattr(value, "__name__", type(value).__name__)
+        raise TypeError(f"{owner}: {argument} must be an envs ObsBuilder, got {given}")
+    return value
+
+
+def _prefixed(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {f"{prefix}/{name}": value for name, value in state.items()}
+
+
+def _part(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    start = f"{prefix}/"
+    return {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}

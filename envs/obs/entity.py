@@ -1,0 +1,187 @@
+"""EntityObs: a set of objects, for networks with attention."""
+
+import math
+from collections.abc import Sequence
+
+import gymnasium
+import numpy as np
+
+from envs.game_state import CAR_ANG_VEL as STATE_ANG_VEL
+from envs.game_state import CAR_FORWARD as STATE_FORWARD
+from envs.game_state import CAR_POS as STATE_POS
+from envs.game_state import CAR_UP as STATE_UP
+from envs.game_state import CAR_VEL as STATE_VEL
+from envs.game_state import NUM_PADS, Bool, Float, GameState
+from envs.obs.base import ObsBuilder
+from envs.obs.blocks import (
+    OPPONENT_GOAL_POS,
+    OWN_GOAL_POS,
+    PAD_IS_BIG,
+    PAD_POS,
+    car_status,
+    clear_absent_observers,
+    coefficient,
+    num_slots,
+    pos_coefficient,
+    room_for_cars,
+    seen_cars,
+    spans,
+)
+
+BIG_PAD_BOOST, SMALL_PAD_BOOST = 100, 12
+
+
+class EntityObs(ObsBuilder):
+    """`[E, F]`: one row per object. Row 0 the car itself, 1 the ball, then allies, enemies, pads, both goals.
+
+    There are rows for `max_cars_per_team` cars a team in every arena, so one network plays any team size; rows
+    without an object are all zero. Nothing but the one-hot columns depends on the place of a row: exchanging two
+    allies or two enemies exchanges their rows. Everything is seen from the car's own side (it attacks +y).
+
+    Units before the coefficients: uu, uu/s, rad/s, boost 0..100, seconds; flags are 0 or 1. What an object does not
+    have (a pad's velocity) is 0.
+    """
+
+    PRESENT = 0
+    """1 for an object, 0 for padding: the mask of attention is `obs[..., EntityObs.PRESENT] == 0`."""
+    TYPE, TEAM = slice(1, 5), slice(5, 8)
+    """One-hot: car, ball, pad, goal; and whose, for cars and goals: the car itself, its team's, the opponents'."""
+    IS_CAR, IS_BALL, IS_PAD, IS_GOAL, IS_SELF, IS_ALLY, IS_ENEMY = range(1, 8)
+    POS, OFFSET, VEL, REL_VEL, ANG_VEL, FORWARD, UP = spans(*[3] * 7, start=8)
+    """OFFSET and REL_VEL are minus the car's own position and velocity. REL_VEL is 0 for pads and goals."""
+    STATUS = slice(29, 35)
+    """BOOST is what a car has and what a pad gives; TIMER counts down until a demolished car or a pad is back."""
+    BOOST, TIMER, ON_GROUND, HAS_FLIP, BOOSTING, SUPERSONIC = range(29, 35)
+    NUM_FEATURES = 35
+    SELF, BALL, OTHER_CARS = 0, 1, 2
+    """Rows."""
+
+    def __init__(
+        self,
+        max_cars_per_team: int = 3,
+        include_pads: bool = False,
+        include_goals: bool = False,
+        pos_coef: float | Sequence[float] = 1 / 2300,
+        lin_vel_coef: float = 1 / 2300,
+        ang_vel_coef: float = 1 / math.pi,
+        boost_coef: float = 1 / 100,
+        timer_coef: float = 1 / 10,
+    ) -> None:
+        """Creates the builder.
+
+        Args:
+            max_cars_per_team: Cars per team that the set has room for.
+            include_pads: Adds the 34 pads.
+            include_goals: Adds the opponents' goal and the own one (middle of the mouth).
+            pos_coef: Factor on positions (uu), one number or one per axis.
+            lin_vel_coef: Factor on linear velocities (uu/s).
+            ang_vel_coef: Factor on angular velocities (rad/s).
+            boost_coef: Factor on the boost amount (0..100).
+            timer_coef: Factor on timers (seconds).
+        """
+        name = "EntityObs"
+        if max_cars_per_team is None:
+            raise ValueError("EntityObs: max_cars_per_team must be a number of cars, at least 1, got None")
+        self.max_cars_per_team = room_for_cars(name, "max_cars_per_team", max_cars_per_team) or 1
+        self.include_pads, self.include_goals = include_pads, include_goals
+        self.pos_coef = pos_coefficient(name, pos_coef)
+        self.lin_vel_coef = coefficient(name, "lin_vel_coef", lin_vel_coef)
+        self.ang_vel_coef = coefficient(name, "ang_vel_coef", ang_vel_coef)
+        self.boost_coef = coefficient(name, "boost_coef", boost_coef)
+        self.timer_coef = coefficient(name, "timer_coef", timer_coef)
+        self._template = self._constants()
+
+    @staticmethod
+    def padding_mask(obs: Float) -> Bool:
+        """`[..., E]` True where a row of `obs [..., E, F]` is padding: the key-padding mask of attention."""
+        mask: Bool = obs[..., EntityObs.PRESENT] == 0
+        return mask
+
+    @property
+    def objects(self) -> dict[str, slice]:
+        """Rows by name: self, ball, allies, enemies, pads, goals (opponents', own)."""
+        cars = self.max_cars_per_team
+        widths = (1, 1, cars - 1, cars, NUM_PADS * self.include_pads, 2 * self.include_goals)
+        return dict(zip(("self", "ball", "allies", "enemies", "pads", "goals"), spans(*widths), strict=True))
+
+    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+        """Box of `[objects, 35]`; see `ObsBuilder.space`."""
+        num_slots("EntityObs", "max_cars_per_team", self.max_cars_per_team, num_blue, num_orange)
+        return gymnasium.spaces.Box(-np.inf, np.inf, self._template.shape, np.float32)
+
+    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
+        """Features of an object; see `ObsBuilder.columns`."""
+        return {
+            "present": slice(self.PRESENT, self.PRESENT + 1),
+            "type": self.TYPE,
+            "team": self.TEAM,
+            "pos": self.POS,
+            "offset": self.OFFSET,
+            "vel": self.VEL,
+            "rel_vel": self.REL_VEL,
+            "ang_vel": self.ANG_VEL,
+            "forward": self.FORWARD,
+            "up": self.UP,
+            "status": self.STATUS,
+        }
+
+    def build(self, state: GameState, out: Float) -> None:
+        """See `ObsBuilder.build`."""
+        out[:] = self._template
+        own, rows = state.own, self.objects
+        ball = out[:, :, self.BALL]
+        ball[..., self.POS] = own.ball_pos * self.pos_coef
+        ball[..., self.OFFSET] = (own.ball_pos - own.car_pos) * self.pos_coef
+        ball[..., self.VEL] = own.ball_vel * self.lin_vel_coef
+        ball[..., self.REL_VEL] = (own.ball_vel - own.car_vel) * self.lin_vel_coef
+        ball[..., self.ANG_VEL] = own.ball_ang_vel * self.ang_vel_coef
+        cars = self._cars(state)
+        out[:, :, self.SELF] = cars[:, :, 0]
+        out[:, :, rows["allies"].start : rows["enemies"].stop] = cars[:, :, 1:]
+        for name, positions in (("pads", PAD_POS), ("goals", np.stack((OPPONENT_GOAL_POS, OWN_GOAL_POS)))):
+            if rows[name].stop > rows[name].start:
+                out[:, :, rows[name], self.OFFSET] = (positions - own.car_pos[:, :, None]) * self.pos_coef
+        if self.include_pads:
+            out[:, :, rows["pads"], self.TIMER] = own.pad_timers * self.timer_coef
+        clear_absent_observers(state, out)
+
+    def _cars(self, state: GameState) -> Float:
+        """`[A, C, slots, F]`: itself, allies, enemies."""
+        seen = seen_cars(state, self.max_cars_per_team)
+        rows = seen.rows
+        pos, vel = rows[..., STATE_POS], rows[..., STATE_VEL]
+        cars = np.empty((*seen.present.shape, self.NUM_FEATURES), np.float32)
+        slots = np.r_[self.SELF, self.OTHER_CARS : self.objects["enemies"].stop]
+        cars[..., : self.POS.start] = self._template[slots, : self.POS.start]
+        cars[..., self.POS] = pos * self.pos_coef
+        cars[..., self.OFFSET] = (pos - pos[:, :, :1]) * self.pos_coef
+        cars[..., self.VEL] = vel * self.lin_vel_coef
+        cars[..., self.REL_VEL] = (vel - vel[:, :, :1]) * self.lin_vel_coef
+        cars[..., self.ANG_VEL] = rows[..., STATE_ANG_VEL] * self.ang_vel_coef
+        cars[..., self.FORWARD] = rows[..., STATE_FORWARD]
+        cars[..., self.UP] = rows[..., STATE_UP]
+        cars[..., self.STATUS] = seen.pick(car_status(state, self.boost_coef, self.timer_coef))
+        seen.hide_padding(cars)
+        return cars
+
+    def _constants(self) -> Float:
+        """`[E, F]`: what no state changes: presence, types, teams, places of pads and goals."""
+        rows = self.objects
+        template = np.zeros((rows["goals"].stop, self.NUM_FEATURES), np.float32)
+        template[:, self.PRESENT] = 1
+        for name, *kinds in (
+            ("self", self.IS_CAR, self.IS_SELF),
+            ("ball", self.IS_BALL),
+            ("allies", self.IS_CAR, self.IS_ALLY),
+            ("enemies", self.IS_CAR, self.IS_ENEMY),
+            ("pads", self.IS_PAD),
+            ("goals", self.IS_GOAL),
+        ):
+            template[rows[name], kinds] = 1
+        if self.include_pads:
+            template[rows["pads"], self.POS] = PAD_POS * self.pos_coef
+            template[rows["pads"], self.BOOST] = np.where(PAD_IS_BIG, BIG_PAD_BOOST, SMALL_PAD_BOOST) * self.boost_coef
+        if self.include_goals:
+            template[rows["goals"], self.POS] = np.stack((OPPONENT_GOAL_POS, OWN_GOAL_POS)) * self.pos_coef
+            template[rows["goals"], (self.IS_ENEMY, self.IS_ALLY)] = np.eye(2)
+        return template

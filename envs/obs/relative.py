@@ -1,0 +1,150 @@
+"""RelativeObs: everything as the driver sees it."""
+
+import math
+
+import gymnasium
+import numpy as np
+
+from envs.game_state import CAR_ANG_VEL, CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float, GameState
+from envs.obs.base import ObsBuilder
+from envs.obs.blocks import (
+    JUMP_WIDTH,
+    OPPONENT_GOAL_POS,
+    OWN_GOAL_POS,
+    PAD_WIDTH,
+    STATUS_WIDTH,
+    car_status,
+    clear_absent_observers,
+    coefficient,
+    jump_state,
+    nearest_pads,
+    num_slots,
+    own_basis,
+    pad_count,
+    repeated,
+    room_for_cars,
+    seen_cars,
+    spans,
+    to_frame,
+)
+
+
+class RelativeObs(ObsBuilder):
+    """47 floats, 6 per pad, then 21 per other car (allies first), all along the car's forward, right and up.
+
+    Positions are minus the car's, and so are velocities but the car's own. Turning and moving the whole scene, however
+    the car lies, changes nothing but the columns about the field: `WORLD_UP`, the goals and the pads. Units before the
+    coefficients: uu, uu/s, rad/s, boost 0..100, seconds; flags are 0 or 1.
+    """
+
+    VEL, ANG_VEL, STATUS, JUMPS, PREVIOUS_ACTION = spans(3, 3, STATUS_WIDTH, JUMP_WIDTH, 8)
+    """STATUS: boost, seconds until a demolished car is back, on_ground, has_flip, boosting, supersonic. JUMPS:
+    is_holding_jump, handbrake (0..1), has_jumped, is_jumping, has_flipped, is_flipping, has_double_jumped, can_flip,
+    air_time_since_jump (seconds, unscaled). PREVIOUS_ACTION: throttle, steer, pitch, yaw, roll, jump, boost,
+    handbrake."""
+    BALL_POS, BALL_VEL, BALL_ANG_VEL = spans(3, 3, 3, start=29)
+    WORLD_UP, OPPONENT_GOAL, OWN_GOAL = spans(3, 3, 3, start=38)
+    """The world's +z, against gravity, as a unit vector; the middle of each goal's mouth."""
+    PADS = slice(47, None)
+    """`PAD_WIDTH` floats for each of `num_pads` pads, the nearest first: position, 1 for a big pad, 1 while it is
+    there, seconds until it is back."""
+    PAD_WIDTH = PAD_WIDTH
+    OTHER_POS, OTHER_VEL, OTHER_FORWARD, OTHER_UP, OTHER_ANG_VEL, OTHER_STATUS = spans(3, 3, 3, 3, 3, STATUS_WIDTH)
+    """Columns of another car's block; OTHER_STATUS as STATUS."""
+    OTHER_WIDTH = 21
+
+    def __init__(
+        self,
+        zero_padding: int | None = None,
+        num_pads: int = 6,
+        pos_coef: float = 1 / 2300,
+        lin_vel_coef: float = 1 / 2300,
+        ang_vel_coef: float = 1 / math.pi,
+        boost_coef: float = 1 / 100,
+        timer_coef: float = 1 / 10,
+    ) -> None:
+        """Creates the builder.
+
+        Args:
+            zero_padding: Cars per team that the observation has room for, or None for exactly those in the arena.
+            num_pads: Pads next to the car, 0 to 34.
+            pos_coef: Factor on positions (uu).
+            lin_vel_coef: Factor on linear velocities (uu/s).
+            ang_vel_coef: Factor on angular velocities (rad/s).
+            boost_coef: Factor on the boost amount (0..100).
+            timer_coef: Factor on the timers of pads and demolished cars (seconds).
+        """
+        name = "RelativeObs"
+        self.zero_padding = room_for_cars(name, "zero_padding", zero_padding)
+        self.num_pads = pad_count(name, "num_pads", num_pads)
+        self.pos_coef = coefficient(name, "pos_coef", pos_coef)
+        self.lin_vel_coef = coefficient(name, "lin_vel_coef", lin_vel_coef)
+        self.ang_vel_coef = coefficient(name, "ang_vel_coef", ang_vel_coef)
+        self.boost_coef = coefficient(name, "boost_coef", boost_coef)
+        self.timer_coef = coefficient(name, "timer_coef", timer_coef)
+
+    @property
+    def others_start(self) -> int:
+        """First column of the other cars' blocks."""
+        start: int = self.PADS.start + PAD_WIDTH * self.num_pads
+        return start
+
+    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+        """Box of `47 + 6 * pads + 21 * others`; see `ObsBuilder.space`."""
+        others = num_slots("RelativeObs", "zero_padding", self.zero_padding, num_blue, num_orange) - 1
+        return gymnasium.spaces.Box(-np.inf, np.inf, (self.others_start + self.OTHER_WIDTH * others,), np.float32)
+
+    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
+        """The class's slices by name, then `pad_0`..., `other_0`...; see `ObsBuilder.columns`."""
+        named = {
+            "vel": self.VEL,
+            "ang_vel": self.ANG_VEL,
+            "status": self.STATUS,
+            "jumps": self.JUMPS,
+            "previous_action": self.PREVIOUS_ACTION,
+            "ball_pos": self.BALL_POS,
+            "ball_vel": self.BALL_VEL,
+            "ball_ang_vel": self.BALL_ANG_VEL,
+            "world_up": self.WORLD_UP,
+            "opponent_goal": self.OPPONENT_GOAL,
+            "own_goal": self.OWN_GOAL,
+        }
+        named |= repeated("pad", self.PADS.start, PAD_WIDTH, self.others_start)
+        width = self.space(num_blue, num_orange).shape[0]
+        return named | repeated("other", self.others_start, self.OTHER_WIDTH, width)
+
+    def build(self, state: GameState, out: Float) -> None:
+        """See `ObsBuilder.build`."""
+        own, basis = state.own, own_basis(state)
+        status = car_status(state, self.boost_coef, self.timer_coef)
+        out[..., self.VEL] = to_frame(basis, own.car_vel) * self.lin_vel_coef
+        out[..., self.ANG_VEL] = to_frame(basis, own.car_ang_vel) * self.ang_vel_coef
+        out[..., self.STATUS] = status
+        out[..., self.JUMPS] = jump_state(state)
+        out[..., self.PREVIOUS_ACTION] = state.controls
+        out[..., self.BALL_POS] = to_frame(basis, own.ball_pos - own.car_pos) * self.pos_coef
+        out[..., self.BALL_VEL] = to_frame(basis, own.ball_vel - own.car_vel) * self.lin_vel_coef
+        out[..., self.BALL_ANG_VEL] = to_frame(basis, own.ball_ang_vel) * self.ang_vel_coef
+        out[..., self.WORLD_UP] = basis[..., 2]
+        out[..., self.OPPONENT_GOAL] = to_frame(basis, OPPONENT_GOAL_POS - own.car_pos) * self.pos_coef
+        out[..., self.OWN_GOAL] = to_frame(basis, OWN_GOAL_POS - own.car_pos) * self.pos_coef
+        pads = nearest_pads(own.car_pos, own.pad_timers, basis, self.num_pads, self.pos_coef, self.timer_coef)
+        out[..., self.PADS.start : self.others_start] = pads.reshape(state.num_arenas, state.num_cars, -1)
+        others = self._others(state, basis, status)
+        out[..., self.others_start :] = others.reshape(state.num_arenas, state.num_cars, -1)
+        clear_absent_observers(state, out)
+
+    def _others(self, state: GameState, basis: Float, status: Float) -> Float:
+        """`[A, C, slots - 1, 21]`."""
+        seen = seen_cars(state, self.zero_padding)
+        rows, own = seen.rows, state.own
+        to_car, rel_vel = rows[..., CAR_POS] - own.car_pos[:, :, None], rows[..., CAR_VEL] - own.car_vel[:, :, None]
+        blocks = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
+        blocks[..., self.OTHER_POS] = to_frame(basis, to_car) * self.pos_coef
+        blocks[..., self.OTHER_VEL] = to_frame(basis, rel_vel) * self.lin_vel_coef
+        blocks[..., self.OTHER_FORWARD] = to_frame(basis, rows[..., CAR_FORWARD])
+        blocks[..., self.OTHER_UP] = to_frame(basis, rows[..., CAR_UP])
+        blocks[..., self.OTHER_ANG_VEL] = to_frame(basis, rows[..., CAR_ANG_VEL]) * self.ang_vel_coef
+        blocks[..., self.OTHER_STATUS] = seen.pick(status)
+        seen.hide_padding(blocks)
+        return blocks[:, :, 1:]

@@ -1,0 +1,256 @@
+"""What holds for every observation builder: no colours, named columns, absent cars, pools, clear errors."""
+
+import numpy as np
+import pytest
+
+from envs import GameState, RandomState, RocketSimPool, TimeoutCondition
+from envs.obs import (
+    AdvancedObs,
+    AdvancedObsPlus,
+    DefaultObs,
+    EntityObs,
+    ObsBuilder,
+    PrivilegedObs,
+    RelativeObs,
+    StackedObs,
+)
+
+BUILDERS = {
+    "default": lambda room: DefaultObs(zero_padding=room),
+    "advanced": lambda room: AdvancedObs(zero_padding=room),
+    "plus": lambda room: AdvancedObsPlus(zero_padding=room),
+    "relative": lambda room: RelativeObs(zero_padding=room),
+    "entity": lambda room: EntityObs(room or 3, include_pads=True, include_goals=True),
+    "stacked": lambda room: StackedObs(AdvancedObs(zero_padding=room), 2),
+    "stacked entity": lambda room: StackedObs(EntityObs(room or 3), 3),
+    "privileged": lambda room: PrivilegedObs(RelativeObs(zero_padding=room), AdvancedObs(zero_padding=room)),
+}
+every_builder = pytest.mark.parametrize("make", BUILDERS.values(), ids=BUILDERS)
+
+
+def build(builder, state):
+    shape = (state.num_arenas, state.num_cars, *builder.space(state.num_blue, state.num_orange).shape)
+    obs = np.full(shape, np.nan, np.float32)
+    builder.build(state, obs)
+    return obs
+
+
+def random_play(team_size, num_arenas=6, steps=25):
+    pool = RocketSimPool(
+        num_arenas, team_size, state_setter=RandomState(), done=[TimeoutCondition(100)], num_threads=1, seed=2
+    )
+    pool.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(steps):
+        pool.step(rng.integers(90, size=pool.num_envs))
+    state = pool.state.select(np.arange(num_arenas))
+    pool.close()
+    state.pad_timers[:, :3] = (1.0, 2.0, 3.0)
+    state.pad_timers[::2, 20] = 4.0
+    state.ticks_since_touch[:] = 100 * np.arange(num_arenas)
+    state.invalidate()
+    return state
+
+
+@pytest.fixture(scope="module")
+def two_vs_two():
+    return random_play(2)
+
+
+@pytest.fixture(scope="module")
+def three_vs_three():
+    return random_play(3)
+
+
+def reordered(state, order, *, sides=slice(None)):
+    """The same arenas with other cars in the slots, `sides=slice(None, None, -1)` seen from the other side."""
+    other = state.select(np.arange(state.num_arenas))
+    other.ball_rows[:] = state.ball_rows[:, sides]
+    other.car_rows[:] = state.car_rows[:, order][:, :, sides]
+    other.car_states[:] = state.car_states[:, order]
+    other.controls[:] = state.controls[:, order]
+    other.pad_timers[:] = state.pad_timers[:, sides]
+    other.invalidate()
+    return other
+
+
+@every_builder
+@pytest.mark.parametrize("room", [None, 3])
+def test_blue_and_orange_see_the_same(make, room, two_vs_two):
+    order = np.array([2, 3, 0, 1])
+    swapped = reordered(two_vs_two, order, sides=slice(None, None, -1))
+    obs = build(make(room), two_vs_two)
+    np.testing.assert_array_equal(build(make(room), swapped), obs[:, order])
+    assert not np.array_equal(obs[:, 0], obs[:, 2])
+
+
+@every_builder
+@pytest.mark.parametrize("teams", [(1, 1), (3, 3), (2, 1), (1, 0), (0, 2)])
+def test_named_columns_cover_everything_once(make, teams):
+    builder = make(None)
+    width = builder.space(*teams).shape[-1]
+    columns = builder.columns(*teams)
+    covered = np.zeros(width, int)
+    for at in columns.values():
+        assert 0 <= at.start < at.stop <= width
+        covered[at] += 1
+    assert (covered == 1).all()
+    assert len(columns) > 5
+
+
+def test_a_builder_that_names_nothing_has_one_column_range():
+    class Nothing(DefaultObs):
+        columns = ObsBuilder.columns
+
+    assert Nothing(zero_padding=None).columns(1, 1) == {"obs": slice(0, 92)}
+
+
+@pytest.mark.parametrize("builder", [DefaultObs(None), AdvancedObs(), AdvancedObsPlus(), RelativeObs()])
+@pytest.mark.parametrize("car", [1, 2, 3])
+def test_a_cars_block_changes_with_that_car_only(builder, car, two_vs_two):
+    changed = two_vs_two.select(np.arange(6))
+    changed.car_rows[:, car, :, 10] += 1  # boost
+    changed.invalidate()
+    differs = (build(builder, changed)[:, 0] != build(builder, two_vs_two)[:, 0]).any(axis=0)
+    block = f"car_{car}" if isinstance(builder, DefaultObs) else f"other_{car - 1}"
+    assert [name for name, at in builder.columns(2, 2).items() if differs[at].any()] == [block]
+
+
+@pytest.mark.parametrize(("pads", "goals"), [(False, False), (True, False), (False, True), (True, True)])
+def test_named_objects_cover_every_row_once(pads, goals):
+    builder = EntityObs(2, include_pads=pads, include_goals=goals)
+    covered = np.zeros(builder.space(1, 1).shape[0], int)
+    for rows in builder.objects.values():
+        covered[rows] += 1
+    assert (covered == 1).all()
+
+
+@pytest.mark.parametrize("room", [2, 3])
+@every_builder
+def test_absent_cars_look_like_padding(make, room, two_vs_two):
+    arrays = two_vs_two.state_dict()
+    arrays["present"][:3, [1, 3]] = False
+    mixed = GameState(6, 2, 2)
+    mixed.load_state_dict(arrays)
+    for arena in range(3):
+        mixed.clear_absent(arena)
+    small = GameState(3, 1, 1)
+    for name in ("ball_rows", "pad_timers", "episode_ticks", "ticks_since_touch"):
+        vars(small)[name][:] = vars(mixed)[name][:3]
+    for name in ("car_rows", "car_states", "controls"):
+        vars(small)[name][:] = vars(mixed)[name][:3][:, [0, 2]]
+    obs = build(make(room), mixed)
+    np.testing.assert_array_equal(obs[:3, [0, 2]], build(make(room), small))
+    assert (obs[:3, [1, 3]] == 0).all()
+    np.testing.assert_array_equal(obs[3:], build(make(room), two_vs_two)[3:])
+
+
+def test_an_absent_car_without_room_to_spare_is_zero(two_vs_two):
+    arrays = two_vs_two.state_dict()
+    arrays["present"][:, 3] = False
+    mixed = GameState(6, 2, 2)
+    mixed.load_state_dict(arrays)
+    for arena in range(6):
+        mixed.clear_absent(arena)
+    for builder in (AdvancedObs(), AdvancedObsPlus(), RelativeObs()):
+        obs, columns = build(builder, mixed), builder.columns(2, 2)
+        assert (obs[:, 0, columns["other_2"]] == 0).all() and (obs[:, 0, columns["other_1"]] != 0).any()
+        assert (obs[:, 2, columns["other_0"]] == 0).all() and (obs[:, 2, columns["other_2"]] != 0).any()
+
+
+@every_builder
+@pytest.mark.parametrize("teams", [1, 3, (1, 0), (0, 1), [(1, 1), (2, 1)]], ids=str)
+def test_plays_in_a_pool(make, teams):
+    pool = RocketSimPool(2, teams, obs=make(None), done=[TimeoutCondition(0.3)], num_threads=1, seed=1)
+    obs, _ = pool.reset()
+    space, rng = pool.single_observation_space, np.random.default_rng(0)
+    assert obs.shape == (pool.num_envs, *space.shape) and space.dtype == np.float32
+    ends = 0
+    for _ in range(10):
+        previous = obs
+        obs, _, _, _, infos = pool.step(rng.integers(90, size=pool.num_envs))
+        assert pool.observation_space.contains(obs) and np.isfinite(obs).all()
+        assert not np.array_equal(obs, previous)
+        ends += "final_obs" in infos
+    assert ends >= 2
+    present = build(pool.obs_builder, pool.state)[pool.state.present]
+    np.testing.assert_array_equal(obs, present)
+    pool.close()
+
+
+@pytest.mark.parametrize("builder", [RelativeObs(), AdvancedObsPlus(), EntityObs(include_pads=True), AdvancedObs()])
+def test_one_arena_reads_the_same_alone_and_among_others(builder, three_vs_three):
+    everything = build(builder, three_vs_three)
+    for arena in range(6):
+        np.testing.assert_array_equal(build(builder, three_vs_three.select(np.array([arena])))[0], everything[arena])
+
+
+def test_the_set_does_not_know_the_order_of_allies_and_enemies(three_vs_three):
+    builder = EntityObs(max_cars_per_team=4, include_pads=True, include_goals=True)
+    rows = builder.objects
+    allies, enemies = np.r_[rows["allies"]], np.r_[rows["enemies"]]
+    obs = build(builder, three_vs_three)[:, 0]
+    other = build(builder, reordered(three_vs_three, np.array([0, 2, 1, 5, 3, 4])))[:, 0]
+    expected = obs.copy()
+    expected[:, allies[:3]] = obs[:, allies[[1, 0, 2]]]
+    expected[:, enemies[:4]] = obs[:, enemies[[2, 0, 1, 3]]]
+    np.testing.assert_array_equal(other, expected)
+    assert not np.array_equal(other, obs)
+
+
+def test_no_builder_writes_outside_its_columns(two_vs_two):
+    """`PrivilegedObs` and callers with larger arrays hand out a part of the columns."""
+    for make in BUILDERS.values():
+        if make(None).space(2, 2).shape[1:]:
+            continue
+        obs = build(make(None), two_vs_two)
+        wide = np.full((6, 4, obs.shape[-1] + 5), 7, np.float32)
+        make(None).build(two_vs_two, wide[..., 2:-3])
+        np.testing.assert_array_equal(wide[..., 2:-3], obs)
+        assert (wide[..., :2] == 7).all() and (wide[..., -3:] == 7).all()
+
+
+def test_widths():
+    assert AdvancedObs().space(1, 1).shape == (107,)
+    assert AdvancedObs().space(3, 3).shape == (231,)
+    assert AdvancedObs(zero_padding=3).space(1, 1).shape == (231,)
+    assert AdvancedObsPlus().space(1, 1).shape == (77 + 6 * 6 + 27,)
+    assert AdvancedObsPlus(pads_near_car=0, pads_near_ball=0).space(1, 0).shape == (77,)
+    assert RelativeObs(num_pads=34).space(1, 1).shape == (47 + 6 * 34 + 21,)
+    assert EntityObs().space(1, 0).shape == (7, 35)
+    assert EntityObs(2, include_pads=True, include_goals=True).space(2, 2).shape == (5 + 34 + 2, 35)
+    assert StackedObs(EntityObs(), 4).space(1, 1).shape == (7, 140)
+    assert PrivilegedObs(AdvancedObs(), DefaultObs(None)).space(1, 1).shape == (107 + 92,)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: AdvancedObs(pos_coef=(1, 2)), ValueError, "AdvancedObs: pos_coef must be one number or three"),
+        (lambda: AdvancedObs(zero_padding=0), ValueError, "AdvancedObs: zero_padding .* at least 1, got 0"),
+        (lambda: AdvancedObs(boost_coef=float("nan")), ValueError, "AdvancedObs: boost_coef must be a finite number"),
+        (lambda: AdvancedObs(lin_vel_coef="x"), ValueError, "AdvancedObs: lin_vel_coef must be a finite number"),
+        (lambda: AdvancedObs(zero_padding=2).space(3, 1), ValueError, "AdvancedObs: zero_padding=2 is too small for 3"),
+        (lambda: AdvancedObsPlus(pos_coef=(1, 1, 1)), ValueError, "AdvancedObsPlus: pos_coef must be a finite number"),
+        (lambda: AdvancedObsPlus(pads_near_car=35), ValueError, "AdvancedObsPlus: pads_near_car .* 0 to 34, got 35"),
+        (lambda: AdvancedObsPlus(pads_near_ball=-1), ValueError, "AdvancedObsPlus: pads_near_ball .* got -1"),
+        (lambda: AdvancedObsPlus(zero_padding=1).space(2, 2), ValueError, "AdvancedObsPlus: zero_padding=1"),
+        (lambda: RelativeObs(num_pads=1.5), ValueError, "RelativeObs: num_pads .* got 1.5"),
+        (lambda: RelativeObs(timer_coef=float("inf")), ValueError, "RelativeObs: timer_coef must be a finite number"),
+        (lambda: RelativeObs(zero_padding=1).space(1, 2), ValueError, "RelativeObs: zero_padding=1"),
+        (lambda: EntityObs(0), ValueError, "EntityObs: max_cars_per_team .* at least 1, got 0"),
+        (lambda: EntityObs(None), ValueError, "EntityObs: max_cars_per_team .* got None"),
+        (lambda: EntityObs(2).space(1, 3), ValueError, "EntityObs: max_cars_per_team=2 is too small for 3 cars"),
+        (lambda: RocketSimPool(1, 4, obs=EntityObs()), ValueError, "EntityObs: max_cars_per_team=3 is too small"),
+        (lambda: StackedObs("x"), TypeError, "StackedObs: inner must be an envs ObsBuilder, got str"),
+        (lambda: StackedObs(EntityObs), TypeError, "StackedObs: inner must be an envs ObsBuilder, got EntityObs"),
+        (lambda: StackedObs(AdvancedObs(), 0), ValueError, "StackedObs: num_frames .* at least 1, got 0"),
+        (lambda: PrivilegedObs(AdvancedObs(), 1), TypeError, "PrivilegedObs: critic must be an envs ObsBuilder"),
+        (lambda: PrivilegedObs(EntityObs(), AdvancedObs()).space(1, 1), ValueError, "PrivilegedObs: actor .* flat"),
+        (lambda: PrivilegedObs(AdvancedObs(), EntityObs()).space(1, 1), ValueError, "PrivilegedObs: critic .* flat"),
+    ],
+)
+def test_bad_input_is_one_clear_line(make, error, message):
+    with pytest.raises(error, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
