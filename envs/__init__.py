@@ -1,7 +1,15 @@
 """Environments: everything that steps a world. Imports no torch and no lightning."""
 
 from envs.actions import ActionParser, LookupTable
-from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
+from envs.dones import (
+    AllOf,
+    AnyOf,
+    BallOnGroundCondition,
+    DoneCondition,
+    GoalCondition,
+    NoTouchCondition,
+    TimeoutCondition,
+)
 from envs.game_state import GameState
 from envs.gymnasium_envs import GymnasiumEnvs
 from envs.obs import (
@@ -14,7 +22,19 @@ from envs.obs import (
     RelativeObs,
     StackedObs,
 )
-from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
+from envs.resets import (
+    ExplicitState,
+    Kickoff,
+    MirroredStates,
+    MixedStates,
+    RandomState,
+    ReplayedStates,
+    ShuffledCars,
+    StateSetter,
+    TrainingPack,
+    TurtledStart,
+    save_states,
+)
 from envs.rewards import (
     CombinedReward,
     FaceBallReward,
@@ -31,10 +51,14 @@ __all__ = [
     "ActionParser",
     "AdvancedObs",
     "AdvancedObsPlus",
+    "AllOf",
+    "AnyOf",
+    "BallOnGroundCondition",
     "CombinedReward",
     "DefaultObs",
     "DoneCondition",
     "EntityObs",
+    "ExplicitState",
     "FaceBallReward",
     "GameState",
     "GoalCondition",
@@ -43,18 +67,24 @@ __all__ = [
     "InAirReward",
     "Kickoff",
     "LookupTable",
+    "MirroredStates",
     "MixedStates",
     "NoTouchCondition",
     "ObsBuilder",
     "PrivilegedObs",
     "RandomState",
     "RelativeObs",
+    "ReplayedStates",
     "Reward",
     "RocketSimPool",
+    "ShuffledCars",
     "SpeedTowardBallReward",
     "StackedObs",
     "StateSetter",
     "TimeoutCondition",
     "TouchReward",
+    "TrainingPack",
+    "TurtledStart",
     "VelocityBallToGoalReward",
+    "save_states",
 ]

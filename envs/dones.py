@@ -2,9 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rlgym.rocket_league.common_values import GRAVITY
 
 from envs.game_state import Bool, GameState
-from envs.physics import TICKS_PER_SECOND
+from envs.physics import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
 
 
 class DoneCondition(ABC):
@@ -19,10 +23,17 @@ class DoneCondition(ABC):
 
     @abstractmethod
     def check(self, state: GameState) -> Bool:
-        """`[A]` bool, True where the episode ends."""
+        """`[A]` bool, True where the episode ends. Called once after every step."""
 
     def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most conditions keep nothing
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the condition remembers between steps; nothing by default."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most conditions keep nothing
+        """Takes what `state_dict` gave."""
 
 
 class GoalCondition(DoneCondition):
@@ -51,7 +62,7 @@ class NoTouchCondition(DoneCondition):
 
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
-        ended: Bool = state.ticks_since_touch >= self.timeout_seconds * TICKS_PER_SECOND
+        ended: Bool = state.ticks_since_touch / TICKS_PER_SECOND >= self.timeout_seconds
         return ended
 
 
@@ -73,7 +84,151 @@ class TimeoutCondition(DoneCondition):
 
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
-        ended: Bool = state.episode_ticks >= self.timeout_seconds * TICKS_PER_SECOND
+        ended: Bool = state.episode_ticks / TICKS_PER_SECOND >= self.timeout_seconds
+        return ended
+
+
+class BallOnGroundCondition(DoneCondition):
+    """The ball touches the ground, or has bounced off it since the last step. Terminates, unless told to truncate.
+
+    For drills that keep the ball in the air: where it starts on the ground, the first step ends the episode.
+
+    A bounce mostly falls between two steps, when the ball is up again. So the ball's flight is followed back to the
+    last step, z(-t) = z - v t - g t^2 / 2 (gravity `GRAVITY`), unless a car touched it meanwhile: then its velocity
+    tells nothing about where it was, and only its present height counts.
+    """
+
+    MARGIN = 2.0
+    """uu above the resting height 93.15 that still are the ground."""
+
+    def __init__(self, truncates: bool = False) -> None:
+        """Creates the condition.
+
+        Args:
+            truncates: Cut the episode off instead of ending it with value zero.
+        """
+        self.truncates = truncates
+        self._ticks_before = np.zeros(0, np.int64)
+
+    def check(self, state: GameState) -> Bool:
+        """See `DoneCondition.check`."""
+        if len(self._ticks_before) != state.num_arenas:
+            self._ticks_before = np.zeros(state.num_arenas, np.int64)
+        seconds = (state.episode_ticks - self._ticks_before) / TICKS_PER_SECOND
+        self._ticks_before = state.episode_ticks.copy()
+        height, speed = state.world.ball_pos[:, 2], state.world.ball_vel[:, 2]
+        before = height - speed * seconds - GRAVITY / 2 * seconds**2
+        lowest = np.where(state.touched.any(axis=1), height, np.minimum(height, before))
+        down: Bool = lowest <= BALL_RESTING_HEIGHT + self.MARGIN
+        return down
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """See `DoneCondition.reset`."""
+        if len(self._ticks_before) != state.num_arenas:
+            self._ticks_before = np.zeros(state.num_arenas, np.int64)
+        self._ticks_before[mask] = state.episode_ticks[mask]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The episode's age in ticks at the last step, `[A]`."""
+        return {"ticks_before": self._ticks_before.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        self._ticks_before = np.array(state["ticks_before"], np.int64)
+
+
+class _Combined(DoneCondition):
+    def __init__(
+        self, conditions: DoneCondition | Sequence[DoneCondition], more: Sequence[DoneCondition], truncates: bool | None
+    ) -> None:
+        first = tuple(conditions) if isinstance(conditions, Sequence) else (conditions,)
+        self.conditions: tuple[DoneCondition, ...] = (*first, *more)
+        name = type(self).__name__
+        wrong = [getattr(c, "__name__", type(c).__name__) for c in self.conditions if not isinstance(c, DoneCondition)]
+        if wrong:
+            raise TypeError(f"{name}: conditions must be envs DoneCondition objects, got {', '.join(wrong)}")
+        if not self.conditions:
+            raise ValueError(f"{name}: needs at least one condition")
+        if truncates is None:
+            if len({condition.truncates for condition in self.conditions}) > 1:
+                kinds = ", ".join(
+                    f"{type(c).__name__} {'truncates' if c.truncates else 'terminates'}" for c in self.conditions
+                )
+                raise ValueError(f"{name}: {kinds}; set truncates to true or false to say what they do together")
+            truncates = self.conditions[0].truncates
+        self.truncates = truncates
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """See `DoneCondition.reset`."""
+        for condition in self.conditions:
+            condition.reset(mask, state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What each condition remembers."""
+        return {"conditions": [condition.state_dict() for condition in self.conditions]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        for condition, inner in zip(self.conditions, state["conditions"], strict=True):
+            condition.load_state_dict(inner)
+
+
+class AnyOf(_Combined):
+    """One of several conditions holds. Terminates or truncates as they do.
+
+    A pool takes several conditions by itself; this is for putting them into `AllOf`, or to give them all one kind.
+    """
+
+    def __init__(
+        self,
+        conditions: DoneCondition | Sequence[DoneCondition],
+        *more: DoneCondition,
+        truncates: bool | None = None,
+    ) -> None:
+        """Creates the condition: `AnyOf(a, b)` or `AnyOf([a, b])`.
+
+        Args:
+            conditions: One or several.
+            *more: Further ones.
+            truncates: Whether the whole truncates; has to be said if some of them do and others do not.
+
+        Raises:
+            ValueError: None at all, or of both kinds without `truncates`.
+            TypeError: Not a done condition.
+        """
+        super().__init__(conditions, more, truncates)
+
+    def check(self, state: GameState) -> Bool:
+        """See `DoneCondition.check`."""
+        ended: Bool = np.any([condition.check(state) for condition in self.conditions], axis=0)
+        return ended
+
+
+class AllOf(_Combined):
+    """All of several conditions hold after the same step. Terminates or truncates as they do."""
+
+    def __init__(
+        self,
+        conditions: DoneCondition | Sequence[DoneCondition],
+        *more: DoneCondition,
+        truncates: bool | None = None,
+    ) -> None:
+        """Creates the condition: `AllOf(a, b)` or `AllOf([a, b])`.
+
+        Args:
+            conditions: One or several.
+            *more: Further ones.
+            truncates: Whether the whole truncates; has to be said if some of them do and others do not.
+
+        Raises:
+            ValueError: None at all, or of both kinds without `truncates`.
+            TypeError: Not a done condition.
+        """
+        super().__init__(conditions, more, truncates)
+
+    def check(self, state: GameState) -> Bool:
+        """See `DoneCondition.check`."""
+        ended: Bool = np.all([condition.check(state) for condition in self.conditions], axis=0)
         return ended
 
 
@@ -83,6 +238,7 @@ def default_dones() -> Sequence[DoneCondition]:
 
 
 def _positive(name: str, timeout_seconds: float) -> float:
-    if not timeout_seconds > 0:
-        raise ValueError(f"{name}: timeout_seconds must be positive, got {timeout_seconds}")
+    is_number = isinstance(timeout_seconds, int | float | np.number) and not isinstance(timeout_seconds, bool)
+    if not is_number or not timeout_seconds > 0:
+        raise ValueError(f"{name}: timeout_seconds must be positive, got {timeout_seconds!r}")
     return timeout_seconds

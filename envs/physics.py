@@ -337,4 +337,10 @@ def _car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     car.handbrake_val = float(state.handbrake[at])
     car.supersonic_time = float(state.supersonic_time[at])
     car.time_spent_boosting = float(state.boost_active_time[at])
+    details = state.details[at]
+    car.jump_time, car.air_time = float(details["jump_time"]), float(details["air_time"])
+    car.flip_rel_torque = _vec(details["flip_torque"])
+    car.is_auto_flipping = bool(details["is_auto_flipping"])
+    car.auto_flip_timer = float(details["auto_flip_timer"])
+    car.auto_flip_torque_scale = float(details["auto_flip_direction"])
     return car

@@ -18,7 +18,7 @@ from envs.dones import DoneCondition, default_dones
 from envs.game_state import Bool, Float, GameState
 from envs.obs import DefaultObs, ObsBuilder
 from envs.physics import TICKS_PER_SECOND, init_rocketsim
-from envs.resets import Kickoff, StateSetter
+from envs.resets import Kickoff, StateSetter, check_start
 from envs.rewards import Reward, default_reward
 
 MAX_CARS_PER_TEAM = 4
@@ -293,6 +293,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             one[index] = False
             if not state.all_present:
                 state.clear_absent(index)
+            check_start(state, index, type(self.state_setter).__name__)
             self._arenas.begin(index)
         state.invalidate()
         for component in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions):

@@ -1,0 +1,173 @@
+"""The state setter, and what setters share: checks of a first state, of arguments, and random places."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import (
+    BACK_NET_Y,
+    BACK_WALL_Y,
+    CEILING_Z,
+    CORNER_CATHETUS_LENGTH,
+    GOAL_CENTER_TO_POST,
+    GOAL_HEIGHT,
+    SIDE_WALL_X,
+)
+
+from envs.game_state import Bool, GameState
+
+Double = NDArray[np.float64]
+
+CAR_REST_HEIGHT = 17.0
+"""uu, a car's centre when it stands on its wheels."""
+MIN_CAR_DISTANCE = 30.0
+"""uu between the centres of two cars; two cars stacked flat are 36 apart, less only happens inside one another."""
+MIN_BALL_DISTANCE = 50.0
+"""uu between the centres of ball and car; a ball lying on a roof is 130 away."""
+FIELD_MARGIN = 50.0
+"""uu that a centre may be beyond a wall: less than any hitbox, more than a fast car sinks into one for a tick."""
+
+
+LET_GO = (0.0, 0.0, -0.01)
+"""uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
+
+
+class StateSetter(ABC):
+    """Writes the first state of an episode."""
+
+    @abstractmethod
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """Writes `state.world` and the car fields of the arenas in `mask [A]`.
+
+        The rows are in a base state before (all zero, cars upright with wheels down), so only what differs needs to be
+        written. What is written into slots without a car (`state.present`) is dropped. All randomness comes from `rng`.
+        The pool calls this for one arena at a time with that arena's own generator, so an arena's episodes do not
+        depend on how many others there are.
+        """
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the setter remembers between episodes; nothing by default."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most setters keep nothing
+        """Takes what `state_dict` gave."""
+
+
+def inside_field(x: float, y: float, z: float) -> bool:
+    """Whether a point (uu) lies in the soccar field or in a goal, give or take `FIELD_MARGIN`; False for NaN."""
+    across, along = abs(x), abs(y)
+    if not (across <= SIDE_WALL_X + FIELD_MARGIN and 0 <= z <= CEILING_Z + FIELD_MARGIN):
+        return False
+    if along <= BACK_WALL_Y + FIELD_MARGIN:
+        corner = SIDE_WALL_X + BACK_WALL_Y - CORNER_CATHETUS_LENGTH
+        return bool(across + along <= corner + FIELD_MARGIN * math.sqrt(2))
+    in_mouth = across <= GOAL_CENTER_TO_POST + FIELD_MARGIN and z <= GOAL_HEIGHT + FIELD_MARGIN
+    return bool(in_mouth and along <= BACK_NET_Y + FIELD_MARGIN)
+
+
+def check_start(state: GameState, arena: int, name: str) -> None:
+    """Checks what a setter has written for one arena.
+
+    Args:
+        state: The state after `apply`.
+        arena: Row of `state`.
+        name: The setter's class, for the message.
+
+    Raises:
+        ValueError: NaN or infinity, the ball or a car outside the field, or two of them in one place.
+    """
+    slots = np.flatnonzero(state.present[arena])
+    ball, cars = state.ball_rows[arena, 0], state.car_rows[arena, slots, 0]
+    timers = state.car_timers[arena, slots]
+    where = f"{name}: in arena {int(state.arena_index[arena])}"
+    if not math.isfinite(ball.sum() + cars.sum() + timers.sum() + state.pad_timers[arena].sum()):
+        raise ValueError(f"{where} an episode would begin with NaN or infinity in {_not_finite(state, arena, slots)}")
+    alive = ~state.is_demoed[arena, slots]  # a demolished car keeps its last position, which another may drive through
+    names = ["the ball"] + [f"car {slot}" for slot in slots[alive].tolist()]
+    spots = [state.world.ball_pos[arena].tolist(), *state.world.car_pos[arena, slots[alive]].tolist()]
+    for i, (what, spot) in enumerate(zip(names, spots, strict=True)):
+        if not inside_field(*spot):
+            raise ValueError(f"{where} {what} would start outside the field, at {_rounded(spot)} uu")
+        for j in range(i):
+            least = MIN_CAR_DISTANCE if j else MIN_BALL_DISTANCE
+            if math.dist(spot, spots[j]) < least:
+                raise ValueError(f"{where} {names[j]} and {what} would start in one place, at {_rounded(spot)} uu")
+
+
+def check_share(name: str, argument: str, value: float) -> float:
+    """`value` if it is a probability; `name` and `argument` go into the message.
+
+    Raises:
+        ValueError: Not between 0 and 1.
+    """
+    if not is_number(value) or not 0 <= value <= 1:
+        raise ValueError(f"{name}: {argument} must be between 0 and 1, got {value!r}")
+    return value
+
+
+def check_setter(name: str, inner: object) -> StateSetter:
+    """`inner` if it is a state setter.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(inner, StateSetter):
+        given = getattr(inner, "__name__", type(inner).__name__)
+        raise TypeError(f"{name}: inner must be an envs StateSetter object, got {given}")
+    return inner
+
+
+def is_number(value: object) -> bool:
+    """Whether this is an int or float (numpy's too), and no bool."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def only(mask: Bool, arena: int) -> Bool:
+    """A mask like `mask` with just one arena in it."""
+    one = np.zeros_like(mask)
+    one[arena] = True
+    return one
+
+
+def random_directions(rng: np.random.Generator, count: int) -> Double:
+    """`[count, 3]` unit vectors, uniform over the sphere."""
+    vectors = rng.normal(size=(count, 3))
+    unit: Double = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
+
+
+def random_places(heights: Double, max_x: float, max_y: float, clearance: float, rng: np.random.Generator) -> Double:
+    """Places for the cars and the ball, drawn again until all keep their distance.
+
+    Args:
+        heights: `[K]` z of each place, uu.
+        max_x: Largest |x|, uu.
+        max_y: Largest |y|, uu.
+        clearance: Least distance between any two, uu.
+        rng: Where the places come from.
+
+    Returns:
+        `[K, 3]` uu.
+    """
+    while True:
+        count = len(heights)
+        xy = rng.uniform(-1, 1, (count, 2)) * (max_x, max_y)
+        spots: Double = np.concatenate((xy, heights[:, None]), axis=1)
+        apart = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + np.eye(count) * 1e9
+        if apart.min() > clearance:
+            return spots
+
+
+def _not_finite(state: GameState, arena: int, slots: NDArray[np.int64]) -> str:
+    if not np.isfinite(state.ball_rows[arena, 0]).all():
+        return "the ball's state"
+    if not np.isfinite(state.pad_timers[arena]).all():
+        return "the pad timers"
+    fine = np.isfinite(state.car_rows[arena, :, 0]).all(axis=1) & np.isfinite(state.car_timers[arena]).all(axis=1)
+    return f"the state of car {next(slot for slot in slots.tolist() if not fine[slot])}"
+
+
+def _rounded(spot: list[float]) -> tuple[float, ...]:
+    return tuple(round(x, 1) for x in spot)

@@ -1,0 +1,184 @@
+"""Setters made of other setters: mixtures, mirror images, shuffled cars."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BOOST_LOCATIONS
+
+from envs.game_state import BLUE, MIRROR, ORANGE, Bool, GameState
+from envs.resets.base import StateSetter, check_setter, check_share, only
+
+MIRROR_X = np.array([-1, 1, 1], np.float32)
+"""Factor on a vector that mirrors it at the plane x = 0."""
+MIRROR_X_SPIN = -MIRROR_X
+"""The same for an angular velocity, which is a pseudo-vector."""
+_PADS = np.array(BOOST_LOCATIONS, np.float64)
+PADS_MIRRORED_X = np.linalg.norm(_PADS[:, None] * MIRROR_X - _PADS, axis=-1).argmin(axis=1)
+"""`[34]` the pad nearest to the mirror image of each pad; the field's pads are symmetric up to 2 uu."""
+WHEELS_MIRRORED_X = [1, 0, 3, 2]
+
+
+class MixedStates(StateSetter):
+    """Draws one of several setters for each episode."""
+
+    def __init__(self, setters: Sequence[StateSetter], weights: Sequence[float]) -> None:
+        """Creates the mixture.
+
+        Args:
+            setters: What to draw from.
+            weights: One number >= 0 per setter; they need not sum to one.
+
+        Raises:
+            ValueError: The weights do not fit.
+            TypeError: Not a state setter.
+        """
+        sizes_fit = len(setters) == len(weights) > 0
+        if not sizes_fit or not np.isfinite(weights).all() or min(weights) < 0 or sum(weights) <= 0:
+            raise ValueError(
+                f"MixedStates: needs one weight >= 0 for each setter and a positive sum, got {len(setters)} setters "
+                f"and weights {list(weights)}"
+            )
+        wrong = [getattr(s, "__name__", type(s).__name__) for s in setters if not isinstance(s, StateSetter)]
+        if wrong:
+            raise TypeError(f"MixedStates: setters must be envs StateSetter objects, got {', '.join(wrong)}")
+        self.setters = tuple(setters)
+        self.shares = np.asarray(weights, np.float64) / sum(weights)
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """See `StateSetter.apply`."""
+        for arena in np.flatnonzero(mask).tolist():
+            self.setters[rng.choice(len(self.setters), p=self.shares)].apply(state, only(mask, arena), rng)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What each setter remembers."""
+        return {"setters": [setter.state_dict() for setter in self.setters]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        for setter, inner in zip(self.setters, state["setters"], strict=True):
+            setter.load_state_dict(inner)
+
+
+class _Changed(StateSetter):
+    """Lets another setter write the state, then changes it."""
+
+    def __init__(self, inner: StateSetter) -> None:
+        self.inner = check_setter(type(self).__name__, inner)
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """See `StateSetter.apply`."""
+        for arena in np.flatnonzero(mask).tolist():
+            self.inner.apply(state, only(mask, arena), rng)
+            self._change(state, arena, rng)
+
+    @abstractmethod
+    def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None: ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the inner setter remembers."""
+        return {"inner": self.inner.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        self.inner.load_state_dict(state["inner"])
+
+
+class MirroredStates(_Changed):
+    """Another setter's states, some of them mirrored: the same game, with left and right or the teams exchanged."""
+
+    def __init__(
+        self, inner: StateSetter, probability: float = 0.5, left_right: bool = True, teams: bool = True
+    ) -> None:
+        """Creates the setter.
+
+        Args:
+            inner: Writes the states.
+            probability: Of each of the two, drawn apart, 0..1.
+            left_right: Mirror at the plane x = 0; see `mirror_left_right`.
+            teams: Exchange the teams, in arenas where both have the same number of cars; see `exchange_teams`.
+
+        Raises:
+            ValueError: Not a probability.
+            TypeError: Not a state setter.
+        """
+        super().__init__(inner)
+        self.probability = check_share("MirroredStates", "probability", probability)
+        self.left_right, self.teams = left_right, teams
+
+    def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        left_right, teams = rng.random(2) < self.probability
+        if self.left_right and left_right:
+            mirror_left_right(state, arena)
+        blue, orange = _slots(state, arena)
+        if self.teams and teams and len(blue) == len(orange):
+            exchange_teams(state, arena)
+
+
+class ShuffledCars(_Changed):
+    """Another setter's states, with the cars of each team in random order."""
+
+    def __init__(self, inner: StateSetter) -> None:
+        """Creates the setter.
+
+        Args:
+            inner: Writes the states.
+
+        Raises:
+            TypeError: Not a state setter.
+        """
+        super().__init__(inner)
+
+    def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        order = np.arange(state.num_cars)
+        for slots in _slots(state, arena):
+            order[slots] = rng.permutation(slots)
+        _reorder_cars(state, arena, order)
+
+
+def mirror_left_right(state: GameState, arena: int) -> None:
+    """Mirrors one arena (world view) at the plane x = 0: positions, motion, rotations, wheels, flips and pads."""
+    world, details = state.world, state.details
+    for vectors in (world.ball_pos, world.ball_vel, world.car_pos, world.car_vel, world.car_forward, world.car_up):
+        vectors[arena] *= MIRROR_X
+    world.car_right[arena] *= -MIRROR_X  # a mirrored car is not a car, but one with its sides exchanged is
+    for spins in (world.ball_ang_vel, world.car_ang_vel):
+        spins[arena] *= MIRROR_X_SPIN
+    details["wheels"][arena] = details["wheels"][arena][:, WHEELS_MIRRORED_X]
+    details["flip_torque"][arena] *= np.array([-1, 1, -1], np.float32)  # in the car's frame: the roll turns round
+    details["auto_flip_direction"][arena] *= -1
+    state.pad_timers[arena] = state.pad_timers[arena, PADS_MIRRORED_X]
+
+
+def exchange_teams(state: GameState, arena: int) -> None:
+    """Rotates one arena (world view) by 180 degrees about z, and gives each blue car's place to its orange partner.
+
+    Raises:
+        ValueError: The teams have different numbers of cars.
+    """
+    blue, orange = _slots(state, arena)
+    if len(blue) != len(orange):
+        raise ValueError(f"exchange_teams: needs equal teams, got {len(blue)} blue and {len(orange)} orange cars")
+    world = state.world
+    for vectors in (
+        *(world.ball_pos, world.ball_vel, world.ball_ang_vel, world.car_pos, world.car_vel, world.car_ang_vel),
+        *(world.car_forward, world.car_right, world.car_up),
+    ):
+        vectors[arena] *= MIRROR
+    state.pad_timers[arena] = state.pad_timers[arena, ::-1].copy()
+    order = np.arange(state.num_cars)
+    order[blue], order[orange] = orange, blue
+    _reorder_cars(state, arena, order)
+
+
+def _slots(state: GameState, arena: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The slots of the blue and of the orange cars that play."""
+    present = state.present[arena]
+    return np.flatnonzero(present & (state.team == BLUE)), np.flatnonzero(present & (state.team == ORANGE))
+
+
+def _reorder_cars(state: GameState, arena: int, order: NDArray[np.int64]) -> None:
+    for rows in (state.car_rows, state.car_timers, state.car_flags, state.details):
+        rows[arena] = rows[arena, order]

@@ -1,0 +1,177 @@
+"""Shots of Rocket League training packs, from the data that rlgym-tools brings or a file in the same format."""
+
+import gzip
+import json
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rlgym.rocket_league.common_values import BALL_MAX_SPEED
+
+from envs.game_state import BLUE, MIRROR, ORANGE, Bool, Float, GameState
+from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, StateSetter, inside_field
+
+PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.gz")
+"""The data file inside the package rlgym_tools."""
+ON_WHEELS_BELOW = 20.0
+"""uu; a car lower than this begins with its wheels down, a higher one drops onto them, as in the game."""
+
+
+class TrainingPack(StateSetter):
+    """A shot of a training pack in every episode, each as likely as the others.
+
+    The shot's car is the first blue one, attacking orange's goal (striker packs) or guarding its own (goalie packs); in
+    arenas without blue cars it is the first orange one, rotated. `MirroredStates` gives it to both teams. Further cars
+    stand in their own halves at random, facing the ball, clear of everything. Boost is full, where the game's packs
+    have it unlimited. Shots that a pack's map has outside the standard field are left out; the packs' time limits do
+    not apply, use a `TimeoutCondition`.
+    """
+
+    CLEARANCE = 400.0
+    """uu between a further car and anything else."""
+    MAX_X, MIN_Y, MAX_Y = 3500.0, 500.0, 4500.0
+    """uu; where further cars stand, in their own half."""
+
+    def __init__(
+        self,
+        kinds: Sequence[str] | None = None,
+        difficulties: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        codes: Sequence[str] | None = None,
+        path: str | Path | None = None,
+    ) -> None:
+        """Reads the packs.
+
+        Args:
+            kinds: Only packs of these kinds: "Striker", "Goalie". Default: all.
+            difficulties: Only these: "Rookie", "Pro", "All-Star", "Unknown". Default: all.
+            tags: Only packs with one of these tags, for example "Aerials", "Saves", "Wall Shots". Default: all.
+            codes: Only the packs with these codes, for example "800B-18F9-C2F1-ACEE". Default: all.
+            path: A .jsonl or .jsonl.gz file, one pack per line as in rlgym-tools' own file: `metadata` with `type`,
+                `difficulty`, `tags`, `code`; `shots` with `ball` and `car`, each with `position` (uu),
+                `linear_velocity` (uu/s) and `euler_angles` (pitch, yaw, roll in radians). Default: rlgym-tools' file.
+
+        Raises:
+            ImportError: rlgym-tools is not installed and no `path` is given.
+            FileNotFoundError: No such file.
+            ValueError: No pack fits, or the file is something else.
+        """
+        wanted = {"type": ("kinds", kinds), "difficulty": ("difficulties", difficulties)}
+        wanted |= {"code": ("codes", codes), "tags": ("tags", tags)}
+        for argument, chosen in wanted.values():
+            if chosen is not None and (isinstance(chosen, str) or not all(isinstance(name, str) for name in chosen)):
+                raise ValueError(f"TrainingPack: {argument} must be a list of names, got {chosen!r}")
+        self.path = _packaged_file() if path is None else Path(path)
+        packs = _read_packs(self.path)
+        for key, (argument, chosen) in wanted.items():
+            if chosen is None:
+                continue
+            known = {name for pack in packs for name in _names(pack, key)}
+            packs = [pack for pack in packs if not _names(pack, key).isdisjoint(chosen)]
+            if not packs:
+                raise ValueError(
+                    f"TrainingPack: no pack in {self.path} fits {argument}={list(chosen)}; there are "
+                    f"{', '.join(sorted(known)[:30]) or 'none'}"
+                )
+        shots = np.concatenate([pack["shots"] for pack in packs])
+        fits = [inside_field(*shot[0]) and inside_field(*shot[2]) for shot in shots.tolist()]
+        self._shots: Double = shots[fits]
+        if not len(self._shots):
+            raise ValueError(f"TrainingPack: no shot in {self.path} fits into the standard field")
+
+    def __len__(self) -> int:
+        """The number of shots."""
+        return len(self._shots)
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """See `StateSetter.apply`."""
+        for arena in np.flatnonzero(mask).tolist():
+            self._apply_one(state, arena, rng)
+
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        world = state.world
+        ball_pos, ball_vel, car_pos, car_rotation = self._shots[rng.integers(len(self._shots))]
+        slots = np.flatnonzero(state.present[arena])
+        blue = slots[state.team[slots] == BLUE]
+        shooter = int(blue[0] if len(blue) else slots[0])
+        turned = MIRROR if state.team[shooter] == ORANGE else np.ones(3, np.float32)
+        world.ball_pos[arena], world.ball_vel[arena] = ball_pos * turned, ball_vel * turned
+        if not ball_vel.any():
+            world.ball_vel[arena] = LET_GO
+        world.car_pos[arena, shooter] = car_pos * turned
+        world.car_pos[arena, shooter, 2] = max(car_pos[2], CAR_REST_HEIGHT)
+        rotation = np.zeros((3, state.num_cars))
+        rotation[:, shooter] = car_rotation
+        rotation[1, shooter] += np.pi if state.team[shooter] == ORANGE else 0
+        on_ground = np.ones(state.num_cars, np.bool_)
+        on_ground[shooter] = car_pos[2] < ON_WHEELS_BELOW
+        placed = [world.ball_pos[arena], world.car_pos[arena, shooter]]
+        for slot in slots[slots != shooter].tolist():
+            spot = self._free_place(placed, 1 if state.team[slot] == ORANGE else -1, rng)
+            placed.append(spot)
+            world.car_pos[arena, slot] = spot
+            to_ball = world.ball_pos[arena] - spot
+            rotation[1, slot] = math.atan2(to_ball[1], to_ball[0])
+        pitch, yaw, roll = rotation.astype(np.float32)
+        state.set_car_rotation(arena, pitch, yaw, roll)
+        state.set_on_ground(arena, on_ground)
+        state.boost[arena] = 100
+
+    def _free_place(self, placed: list[Float], side: int, rng: np.random.Generator) -> Float:
+        """`[3]` a place on the ground of one half, clear of those that are taken."""
+        while True:
+            x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
+            spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)
+            if all(np.linalg.norm(spot - other) > self.CLEARANCE for other in placed):
+                return spot
+
+
+def _packaged_file() -> Path:
+    try:
+        package = import_module("rlgym_tools")
+    except ImportError:
+        raise ImportError(
+            "TrainingPack: the packs come with rlgym-tools, install it with pip install 'fabric-rl[tools]'"
+        ) from None
+    file = Path(str(package.__file__)).parent / PACK_FILE
+    if not file.is_file():
+        raise ImportError(
+            f"TrainingPack: this rlgym-tools has no {PACK_FILE.name}, update it with pip install -U 'fabric-rl[tools]'"
+        )
+    return file
+
+
+def _names(pack: dict[str, Any], key: str) -> set[str]:
+    """The pack's tags, or its one value under another key of the metadata."""
+    value = pack["metadata"].get(key, [])
+    return {str(name) for name in value} if isinstance(value, list) else {str(value)}
+
+
+def _read_packs(path: Path) -> list[dict[str, Any]]:
+    """The packs of a file; `shots` becomes `[S, 4, 3]` ball position and velocity, car position and rotation."""
+    if not path.is_file():
+        raise FileNotFoundError(f"TrainingPack: there is no file {path}")
+    packs = []
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    packs.append(_read_pack(json.loads(line), f"line {number}"))
+    except (EOFError, KeyError, OSError, TypeError, ValueError) as error:
+        raise ValueError(f"TrainingPack: {path} is not a file of training packs: {error!r}") from error
+    if not packs:
+        raise ValueError(f"TrainingPack: {path} holds no packs")
+    return packs
+
+
+def _read_pack(pack: dict[str, Any], where: str) -> dict[str, Any]:
+    shots = np.zeros((len(pack["shots"]), 4, 3))
+    for shot, row in zip(pack["shots"], shots, strict=True):
+        ball, car = shot["ball"], shot["car"]
+        row[:] = (ball["position"], ball["linear_velocity"], car["position"], car["euler_angles"])
+    if not np.isfinite(shots).all() or (np.linalg.norm(shots[:, 1], axis=-1) > BALL_MAX_SPEED + 1).any():
+        raise ValueError(f"{where}: a shot is not finite, or its ball faster than {BALL_MAX_SPEED} uu/s")
+    return {"metadata": dict(pack["metadata"]), "shots": shots}
