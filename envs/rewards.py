@@ -24,6 +24,10 @@ class Reward(ABC):
     def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most rewards keep nothing
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
 
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Metrics since the last call as name -> (sum, count); none by default."""
+        return {}
+
     def state_dict(self) -> dict[str, Any]:
         """What the reward remembers between steps, as numbers and arrays; nothing by default."""
         return {}

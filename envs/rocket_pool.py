@@ -87,6 +87,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         blue, orange = (max(size[team] for size in sizes) for team in (0, 1))
         self.obs_builder = _component("obs", obs or DefaultObs.rlgym_guide(), ObsBuilder)
         self.action_parser = _component("action", action or LookupTable(), ActionParser)
+        self.action_parser.look_ahead(tick_skip, action_delay_ticks)
         self.reward = _component("reward", reward or default_reward(), Reward)
         self.state_setter = _component("state_setter", state_setter or Kickoff(), StateSetter)
         conditions = default_dones() if done is None else (done if isinstance(done, Sequence) else (done,))
@@ -206,7 +207,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """Metrics since the last call as name -> (sum, count).
 
         Touches count once per contact that lasts over several steps. Minutes are game time, per car for touches and
-        per arena for the rest. Components that have `drain_metrics` add theirs.
+        per arena for the rest. The action parser and the reward add theirs.
         """
         counts = self._counts
         minutes = counts["steps"] * self.tick_skip / TICKS_PER_SECOND / 60
@@ -217,9 +218,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             "game/episodes_per_minute": (float(counts["episodes"]), arena_minutes),
             "game/physics_errors_per_minute": (float(counts["physics_errors"]), arena_minutes),
         }
-        for component in self._components():
-            if hasattr(component, "drain_metrics"):
-                metrics |= component.drain_metrics()
+        metrics |= self.action_parser.drain_metrics() | self.reward.drain_metrics()
         self._counts = dict.fromkeys(counts, 0)
         return metrics
 

@@ -1,0 +1,108 @@
+"""The contract of action parsers, and RocketSim controls made from rows of numbers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import RocketSim
+from numpy.typing import NDArray
+
+from envs.game_state import Bool, Float, GameState
+
+THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
+ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)
+
+
+class Controls(NamedTuple):
+    """What every car is told for one step."""
+
+    rows: Float
+    """`[N, 8]` float32 in the order of the constants above; kept as `GameState.controls`."""
+    cars: Sequence[Any]
+    """`N` `RocketSim.CarControls` that say the same. They may be shared between cars; the caller only reads them."""
+
+
+class ActionParser(ABC):
+    """Turns the actions of all cars into controls."""
+
+    @property
+    @abstractmethod
+    def action_space(self) -> gymnasium.Space[Any]:
+        """The action space of one car."""
+
+    @abstractmethod
+    def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
+        """Controls for every car.
+
+        Args:
+            actions: `[N, ...]` actions of all slots, N = arenas x cars, arena by arena, blue before orange; zero in
+                slots without a car.
+            state: The state in which they were chosen.
+
+        Raises:
+            ValueError: Wrong shape or dtype, or an action outside the action space.
+        """
+
+    def controls(self, actions: NDArray[Any], state: GameState | None = None) -> Sequence[Any]:
+        """`N` `RocketSim.CarControls`, see `parse`. `state` defaults to one arena of that many grounded blue cars."""
+        if state is None:
+            state = GameState(1, max(1, len(actions)), 0)
+            state.clear(np.array([0]))
+        return self.parse(actions, state).cars
+
+    def mask(self, state: GameState) -> Bool | None:
+        """`[A, C, n]` bool, True for the discrete actions that do something of their own in `state`.
+
+        None (the default) when every action always does. The pool hands it out as `infos["action_mask"]`.
+        """
+        return None
+
+    def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:  # noqa: B027 - see mask
+        """The pool tells once how long a choice acts: `steps` steps of `tick_skip` ticks, begun some ticks late."""
+
+    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most parsers keep nothing
+        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Metrics since the last call as name -> (sum, count). Most parsers have none."""
+        return {}
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Copies of what the parser remembers between steps, for an exact resume. Most remember nothing."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:  # noqa: B027 - most parsers keep nothing
+        """Takes what `state_dict` gave."""
+
+
+class RowControls:
+    """Makes `RocketSim.CarControls` from rows, anew only in slots whose row differs from the last call's."""
+
+    def __init__(self) -> None:
+        """Starts without any slots."""
+        self._rows: Float = np.zeros((0, 8), np.float32)
+        self._cars: list[Any] = []
+
+    def __call__(self, rows: Float) -> Controls:
+        """Controls that say what `rows [N, 8]` float32 say; a button is pressed when its number is above 0.5."""
+        if len(rows) == len(self._rows):
+            changed = np.flatnonzero((rows != self._rows).any(axis=1)).tolist()
+            cars = self._cars.copy()  # the list that was handed out before stays what it was
+        else:
+            changed, cars = range(len(rows)), [None] * len(rows)
+        for slot, row in zip(changed, rows[changed].tolist(), strict=True):
+            throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
+            cars[slot] = RocketSim.CarControls(
+                throttle=throttle,
+                steer=steer,
+                pitch=pitch,
+                yaw=yaw,
+                roll=roll,
+                jump=jump > 0.5,
+                boost=boost > 0.5,
+                handbrake=handbrake > 0.5,
+            )
+        self._rows, self._cars = rows.copy(), cars
+        return Controls(rows, cars)
