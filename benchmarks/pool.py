@@ -19,8 +19,8 @@ import numpy as np
 from machine import describe_machine, peak_memory_mib
 
 from envs import GameState, Kickoff, MixedStates, RandomState, RocketSimPool, StateSetter
-from envs.physics import SimArena
 from envs.arenas import ARENAS_PER_CHUNK
+from envs.physics import SimArena
 from envs.rocket_pool import available_threads
 
 SEED = 0
