@@ -34,6 +34,7 @@ from envs.obs import (
     RelativeObs,
     StackedObs,
 )
+from envs.process_pool import ProcessPool
 from envs.resets import (
     ExplicitState,
     Kickoff,
@@ -90,6 +91,7 @@ __all__ = [
     "NoTouchCondition",
     "ObsBuilder",
     "PrivilegedObs",
+    "ProcessPool",
     "RandomState",
     "RelativeObs",
     "RepeatAction",

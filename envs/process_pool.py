@@ -1,0 +1,371 @@
+"""ProcessPool: any vector environment, in shards over worker processes."""
+
+import functools
+import inspect
+import pickle
+import warnings
+import weakref
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from gymnasium import Space
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from envs.rocket_pool import available_threads
+from envs.shard_worker import HAS_FINAL, HAS_MASK, START_SECONDS, Failure, ShardSpec, ShardWorker, WorkerLostError
+
+Array = NDArray[Any]
+
+_SIZES = ("num_arenas", "num_envs")
+"""What says how large an environment is: the first of these parameters that the factory has is divided."""
+_RESTART_SEED = 1_000_003
+"""Added to a worker's seed with every restart, so that it does not play the same episodes again."""
+
+
+class VectorEnvFactory(Protocol):
+    """Builds a vector environment; a class, or a `functools.partial` of one."""
+
+    def __call__(self, *, seed: int) -> VectorEnv[Any, Any, Any]:
+        """Builds it with its sub-environments' seeds counting from `seed`."""
+
+
+class ProcessPool(VectorEnv[Array, Array, Array]):
+    """One vector environment whose parts run in processes of their own, with observations in shared memory.
+
+    The parts together are what `factory(seed=seed)` would be alone, to the bit, for every number of workers: a part
+    that begins at arena `i` gets `seed + i`. A `RocketSimPool` part steps with one thread unless told otherwise.
+    Arrays that `reset` and `step` return are the caller's to keep. Infos beside `final_obs` and `action_mask` are
+    merged to arrays over all sub-environments, zero where a part has none.
+
+    Workers are started with `spawn`, as on Windows; they end with this object, or with this process however it ends.
+    """
+
+    def __init__(
+        self,
+        factory: VectorEnvFactory,
+        num_workers: int | None = None,
+        seed: int = 0,
+        timeout_seconds: float = 60.0,
+        restart: bool = False,
+    ) -> None:
+        """Starts the workers and waits for them.
+
+        Args:
+            factory: The whole environment, with `num_arenas` or `num_envs` of its own: for example
+                `functools.partial(RocketSimPool, num_arenas=64)`. It is sent to other processes, so it must be defined
+                at the top level of a module.
+            num_workers: Processes. Default: one for each core this process may use, at most one for each arena.
+            seed: As in `reset`.
+            timeout_seconds: How long a worker may take for one step.
+            restart: Start a worker that crashed, hung or failed again with new episodes, with a warning, instead of
+                raising.
+
+        Raises:
+            ValueError: More workers than arenas, or what the factory raised.
+            TypeError: A factory that cannot be sent to another process or that has no size to divide.
+            RuntimeError: A worker ended while it was built.
+        """
+        if num_workers is not None and num_workers < 1:
+            raise ValueError(f"ProcessPool: num_workers (--env.num_workers) must be at least 1, got {num_workers}")
+        if not timeout_seconds > 0:
+            raise ValueError(f"ProcessPool: timeout_seconds must be positive, got {timeout_seconds}")
+        total, divide = _divisible(factory)
+        workers = min(available_threads(), total) if num_workers is None else num_workers
+        if workers > total:
+            raise ValueError(
+                f"ProcessPool: num_workers (--env.num_workers) is {workers}, but there are only {total} parts"
+            )
+        self.timeout_seconds, self.restart = timeout_seconds, restart
+        self._starts = [total * k // workers for k in range(workers + 1)]
+        self._factories = [
+            _pickled(divide(start, stop - start, seed + start))
+            for start, stop in zip(self._starts, self._starts[1:], strict=False)
+        ]
+        self._workers: list[ShardWorker] = []
+        self._stop = weakref.finalize(self, _stop_all, self._workers)
+        try:
+            self._workers += [ShardWorker(f"ProcessPool worker {k}", f) for k, f in enumerate(self._factories)]
+            specs = [worker.connect() for worker in self._workers]
+        except WorkerLostError as error:
+            self._stop()
+            raise RuntimeError(f"{error} while it was built") from None
+        except BaseException:
+            self._stop()
+            raise
+        self._specs: list[ShardSpec] = specs
+        self._seed, self._restarts, self._new_restarts = seed, [0] * workers, 0
+        self._ends = np.cumsum([spec.num_envs for spec in specs])
+        self.num_envs = int(self._ends[-1])
+        self.num_workers = workers
+        self.single_observation_space: Space[Any] = specs[0].observation_space
+        self.single_action_space: Space[Any] = specs[0].action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = None
+        self._obs: Array | None = None
+
+    @property
+    def num_seeds(self) -> int:
+        """Consecutive seeds that `reset(seed=...)` uses."""
+        return sum(spec.num_seeds for spec in self._specs)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begins new episodes everywhere; part `k` gets `seed` plus the number of its first arena.
+
+        Returns:
+            Observations `[N, ...]` and infos.
+        """
+        if seed is not None and not isinstance(seed, int):
+            raise ValueError("ProcessPool: reset(seed=...) takes one integer")
+        self._seed = self._seed if seed is None else seed
+        self._settle()
+        for k, worker in enumerate(self._workers):
+            worker.post("reset", None if seed is None else seed + self._starts[k], options)
+        replies = [self._receive(k, START_SECONDS) for k in range(self.num_workers)]
+        self._raise_failures(replies)
+        self._obs = self._joined("obs")
+        return self._obs, self._infos(replies)
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps all parts at the same time.
+
+        Args:
+            actions: `[N, ...]`.
+
+        Returns:
+            Observations `[N, ...]`, rewards `[N]`, terminated `[N]`, truncated `[N]`, infos.
+
+        Raises:
+            RuntimeError: A worker failed (with its traceback), ended or did not answer in time.
+            ValueError: Actions of the wrong shape or dtype.
+        """
+        if self._obs is None:
+            raise RuntimeError("ProcessPool: call reset() before step()")
+        actions = np.asarray(actions)
+        expected = (self.num_envs, *(self.single_action_space.shape or ()))
+        if actions.shape != expected or not np.can_cast(actions.dtype, self.single_action_space.dtype, "same_kind"):
+            raise ValueError(
+                f"ProcessPool: actions must be {self.single_action_space.dtype} of shape {list(expected)}, got "
+                f"{actions.dtype} of shape {list(actions.shape)}"
+            )
+        self._settle()
+        for k, worker in enumerate(self._workers):
+            worker.post_step(actions[self._rows(k)])
+        replies = [self._receive(k, self.timeout_seconds) for k in range(self.num_workers)]
+        lost = {k: reply for k, reply in enumerate(replies) if isinstance(reply, Failure | WorkerLostError)}
+        if lost and not self.restart:
+            self._raise_failures(replies)
+        last = {k: self._obs[self._rows(k)] for k in lost}
+        for k, reply in lost.items():
+            self._start_again(k, reply)
+            replies[k] = None
+        self._obs = self._joined("obs")
+        infos = self._infos(replies, last)
+        dtypes = [worker.reward_dtype for k, worker in enumerate(self._workers) if k not in lost]
+        rewards = self._joined("rewards").astype(dtypes[0] if dtypes else np.float32)
+        terminated, truncated = self._joined("terminated"), self._joined("truncated")
+        for k in lost:
+            rows = self._rows(k)
+            rewards[rows], terminated[rows], truncated[rows] = 0, False, True
+        return self._obs, rewards, terminated, truncated, infos
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """The sums over the workers of what their environments have counted; nothing for one that counts nothing."""
+        metrics: dict[str, tuple[float, float]] = {}
+        for part in self._ask_all("drain_metrics"):
+            for name, (total, count) in part.items():
+                before = metrics.get(name, (0.0, 0.0))
+                metrics[name] = (before[0] + total, before[1] + count)
+        if self.restart:
+            metrics["game/worker_restarts"] = (float(self._new_restarts), 1.0)
+            self._new_restarts = 0
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all parts; see the environment's own.
+
+        Raises:
+            TypeError: The environment has no `state_dict`.
+        """
+        if not all(spec.resumable for spec in self._specs):
+            raise TypeError("ProcessPool: its environment has no state_dict and load_state_dict")
+        obs = None if self._obs is None else self._obs.copy()
+        return {"parts": self._ask_all("state_dict"), "obs": obs, "seed": self._seed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from a `state_dict` of a pool with the same number of workers.
+
+        Raises:
+            ValueError: Another number of workers.
+        """
+        parts = state["parts"]
+        if len(parts) != self.num_workers:
+            raise ValueError(f"ProcessPool: the state is of {len(parts)} workers, this pool has {self.num_workers}")
+        self._settle()
+        for worker, part in zip(self._workers, parts, strict=True):
+            worker.post("load_state_dict", part)
+        self._raise_failures([self._receive(k, START_SECONDS) for k in range(self.num_workers)])
+        self._obs, self._seed = state["obs"], state["seed"]
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
+        """Ends the workers."""
+        self._stop()
+
+    # ------------------------------------------------------------------ workers
+
+    def _rows(self, k: int) -> slice:
+        return slice(int(self._ends[k]) - self._specs[k].num_envs, int(self._ends[k]))
+
+    def _joined(self, name: str) -> Array:
+        return np.concatenate([worker.arrays[name] for worker in self._workers])
+
+    def _settle(self) -> None:
+        """Waits for what an interrupted call has left behind."""
+        if not self._workers:
+            raise RuntimeError("ProcessPool: it is closed")
+        for k, worker in enumerate(self._workers):
+            try:
+                worker.settle(self.timeout_seconds)
+            except WorkerLostError as error:
+                if not self.restart:
+                    self._fail(k, error)
+                self._start_again(k, error)
+
+    def _receive(self, k: int, timeout_seconds: float) -> Any:  # noqa: ANN401 - whatever the command returned
+        try:
+            return self._workers[k].receive(timeout_seconds)
+        except WorkerLostError as error:
+            return error
+
+    def _ask_all(self, command: str) -> list[Any]:
+        self._settle()
+        for worker in self._workers:
+            worker.post(command)
+        replies = [self._receive(k, START_SECONDS) for k in range(self.num_workers)]
+        self._raise_failures(replies)
+        return replies
+
+    def _raise_failures(self, replies: Sequence[Any]) -> None:
+        for k, reply in enumerate(replies):
+            if isinstance(reply, Failure | WorkerLostError):
+                self._fail(k, reply)
+
+    def _fail(self, k: int, problem: Failure | WorkerLostError) -> NoReturn:
+        where = f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
+        self._stop()
+        if isinstance(problem, Failure):
+            raise problem.as_error(where) from None
+        raise RuntimeError(f"{problem}; restart=True (--env.restart true) would start it again") from None
+
+    def _start_again(self, k: int, problem: Failure | WorkerLostError) -> None:
+        what = problem.summary if isinstance(problem, Failure) else str(problem)
+        warnings.warn(
+            f"ProcessPool: started worker {k} again, its episodes are cut off: {what}", RuntimeWarning, stacklevel=3
+        )
+        self._workers[k].kill()
+        self._workers[k].stop()
+        self._restarts[k] += 1
+        self._new_restarts += 1
+        worker = self._workers[k] = ShardWorker(f"ProcessPool worker {k}", self._factories[k])
+        try:
+            worker.connect()
+            worker.post("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
+            reply = worker.receive(START_SECONDS)
+        except WorkerLostError as error:
+            reply = error
+        if isinstance(reply, Failure | WorkerLostError):
+            self._fail(k, reply)
+
+    def _infos(self, replies: Sequence[Any], last: dict[int, Array] | None = None) -> dict[str, Any]:
+        """Joins what all parts know; `last` are the last observations of parts that were started again."""
+        last = last or {}
+        infos = _merged([reply or {} for reply in replies], [spec.num_envs for spec in self._specs])
+        if last or any(worker.flags & HAS_FINAL for worker in self._workers):
+            final, ended = self._joined("final_obs"), self._joined("_final_obs")
+            for k, worker in enumerate(self._workers):
+                if k in last:
+                    final[self._rows(k)], ended[self._rows(k)] = last[k], True
+                elif not worker.flags & HAS_FINAL:
+                    ended[self._rows(k)] = False
+            infos |= {"final_obs": final, "_final_obs": ended}
+        if all(worker.flags & HAS_MASK for worker in self._workers):
+            infos["action_mask"] = self._joined("action_mask")
+        return infos
+
+
+def _divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
+    """How many arenas `factory` builds, and a function (first, count, seed) -> factory of a part."""
+    function: Any = factory
+    args: tuple[Any, ...] = ()
+    settings: dict[str, Any] = {}
+    while isinstance(function, functools.partial):
+        args, settings = (*function.args, *args), function.keywords | settings
+        function = function.func
+    classes = [i for i, arg in enumerate(args) if inspect.isclass(arg)]
+    if classes and not inspect.isclass(function):  # jsonargparse hands out functions of a class and its settings
+        function, args = args[classes[0]], args[classes[0] + 1 :]
+    parameters = inspect.signature(function).parameters
+    given = dict(inspect.signature(function).bind_partial(*args, **settings).arguments)
+    name = getattr(function, "__name__", str(function))
+    size = next((size for size in _SIZES if size in parameters), None)
+    total = given.get(size, parameters[size].default) if size else None
+    if size is None or not isinstance(total, int) or "seed" not in parameters:
+        raise TypeError(
+            f"ProcessPool: the factory must take seed and a number {' or '.join(_SIZES)} to divide over the workers; "
+            f"{name} takes {', '.join(parameters)}"
+        )
+    if total < 1:
+        raise ValueError(f"ProcessPool: {name}'s {size} must be at least 1, got {total}")
+
+    def part(first: int, count: int, seed: int) -> Any:  # noqa: ANN401 - a partial
+        arguments = given | {size: count, "seed": seed}
+        if "num_threads" in parameters:
+            arguments["num_threads"] = given.get("num_threads") or 1
+        if "first_arena" in parameters:
+            arguments["first_arena"] = given.get("first_arena", 0) + first
+        return functools.partial(function, **arguments)
+
+    return total, part
+
+
+def _pickled(factory: Any) -> bytes:  # noqa: ANN401 - a partial
+    try:
+        return pickle.dumps(factory)
+    except Exception as error:
+        raise TypeError(
+            f"ProcessPool: the factory cannot be sent to another process ({error}); define it and the classes it uses "
+            "at the top level of a module file"
+        ) from error
+
+
+def _merged(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
+    """One dict of arrays over all sub-environments, zero in parts without the name."""
+    merged: dict[str, Any] = {}
+    for name in dict.fromkeys(name for info in infos for name in info):
+        values = [info.get(name) for info in infos]
+        known = [value for value in values if value is not None]
+        if all(isinstance(value, dict) for value in known):
+            merged[name] = _merged([value or {} for value in values], sizes)
+            continue
+        arrays = [np.asarray(value) for value in known]
+        like = arrays[0]
+        pairs = list(zip(values, sizes, strict=True))
+        if any(np.shape(value)[:1] != (size,) for value, size in pairs if value is not None):
+            continue  # not one entry for each sub-environment
+        empty = [np.zeros((size, *like.shape[1:]), like.dtype) if value is None else value for value, size in pairs]
+        merged[name] = np.concatenate(empty)
+    return merged
+
+
+def _stop_all(workers: list[ShardWorker]) -> None:
+    for worker in workers:
+        worker.request_close()
+    for worker in workers:
+        worker.stop()
+    workers.clear()

@@ -1,0 +1,46 @@
+"""Environments that worker processes import."""
+
+import os
+import sys
+import time
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from envs import GoalCondition, NoTouchCondition, RocketSimPool, TimeoutCondition
+
+
+def short_games(num_arenas=6, seed=0, num_threads=None, team_size=1, first_arena=0):
+    """A RocketSimPool whose episodes end often."""
+    done = [GoalCondition(), NoTouchCondition(0.7), TimeoutCondition(1.5)]
+    return RocketSimPool(num_arenas, team_size, done=done, num_threads=num_threads, seed=seed, first_arena=first_arena)
+
+
+class Trouble(VectorEnv):
+    """Counts its steps; action 1 raises, 2 ends the process, 3 hangs, 4 says whether torch was imported."""
+
+    def __init__(self, num_envs=4, seed=0, broken=False):
+        if broken:
+            raise ValueError("Trouble: broken from the start")
+        self.num_envs, self.steps = num_envs, 0
+        self.single_observation_space, self.single_action_space = Box(-np.inf, np.inf, (2,)), Discrete(5)
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return np.full((self.num_envs, 2), seed or 0, np.float32), {}
+
+    def step(self, actions):
+        self.steps += 1
+        if (actions == 1).any():
+            raise KeyError("in the middle of a step")
+        if (actions == 2).any():
+            os._exit(7)
+        if (actions == 3).any():
+            time.sleep(3600)
+        obs = np.full((self.num_envs, 2), self.steps, np.float32)
+        if (actions == 4).any():
+            obs[:] = float("torch" in sys.modules)
+        none = np.zeros(self.num_envs, bool)
+        return obs, np.ones(self.num_envs, np.float32), none, none, {"steps": np.full(self.num_envs, self.steps)}
