@@ -58,6 +58,8 @@ from envs.rewards import (
     TouchReward,
     VelocityBallToGoalReward,
 )
+from envs.rlgym_pool import RLGymPool
+from envs.rlgym_rewards import RLGymReward
 from envs.rocket_pool import RocketSimPool
 
 __all__ = [
@@ -92,6 +94,8 @@ __all__ = [
     "ObsBuilder",
     "PrivilegedObs",
     "ProcessPool",
+    "RLGymPool",
+    "RLGymReward",
     "RandomState",
     "RelativeObs",
     "RepeatAction",

@@ -1,0 +1,219 @@
+"""RLGymPool: environments written for RLGym v2, unchanged, as one Gymnasium vector environment."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+from rlgym.api import RLGym
+from rlgym.rocket_league.api import GameState as RLGymState
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+Array = NDArray[Any]
+
+
+class RLGymPool(VectorEnv[Array, Array, Array]):
+    """Steps RLGym environments one after the other; every agent of every environment is one sub-environment.
+
+    For code that exists: everything in it is Python per agent, so `RocketSimPool` is several times faster. To use all
+    cores, put it into a `ProcessPool`. Discrete actions reach the environment as arrays of shape `[1]`, as learners for
+    RLGym pass them. An episode ends for all agents of an environment as soon as it ends for one; agents that RLGym does
+    not call done then are truncated.
+    """
+
+    def __init__(self, build_env: Callable[[], Any], num_envs: int = 8, seed: int = 0) -> None:
+        """Builds and resets the environments.
+
+        Args:
+            build_env: Builds one `rlgym.api.RLGym`.
+            num_envs: Environments; the vector environment has as many sub-environments as they have agents.
+            seed: RLGym has no seeds; its state mutators draw from `random` and `numpy.random`. Both are seeded here and
+                in `reset(seed=...)`, for the whole process.
+
+        Raises:
+            TypeError: `build_env` built something else.
+            ValueError: No environments, no agents, or agents of different spaces.
+        """
+        if num_envs < 1:
+            raise ValueError(f"RLGymPool: num_envs (--env.num_envs) must be at least 1, got {num_envs}")
+        self._envs: list[Any] = [build_env() for _ in range(num_envs)]
+        for env in self._envs:
+            if not isinstance(env, RLGym):
+                raise TypeError(f"RLGymPool: build_env (--env.build_env) must build an RLGym, got {type(env).__name__}")
+        _seed(seed)
+        first = [env.reset() for env in self._envs]
+        self._agents: list[list[Any]] = [list(env.agents) for env in self._envs]
+        self._ends = np.cumsum([len(agents) for agents in self._agents])
+        self.num_envs = int(self._ends[-1])
+        if any(not agents for agents in self._agents):
+            raise ValueError("RLGymPool: an environment has no agents")
+        self.single_observation_space = _obs_space(first[0][self._agents[0][0]])
+        self.single_action_space = self._action_space()
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = None
+        self._touching = np.zeros(self.num_envs, np.bool_)
+        self._counts = dict.fromkeys(("touches", "goals", "episodes", "car_ticks", "ticks"), 0)
+        for index, obs in enumerate(first):
+            self._stack(index, obs)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begins new episodes; `seed` seeds `random` and `numpy.random` of this process.
+
+        Returns:
+            Observations `[N, D]` float32 and an empty dict.
+        """
+        if seed is not None:
+            if not isinstance(seed, int):
+                raise ValueError("RLGymPool: reset(seed=...) takes one integer")
+            _seed(seed)
+        self._touching[:] = False
+        return np.concatenate([self._reset(index) for index in range(len(self._envs))]), {}
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps every environment once.
+
+        Args:
+            actions: `[N]` integers for discrete actions, else `[N, k]`.
+
+        Returns:
+            Observations `[N, D]` float32, rewards `[N]` float32, terminated `[N]`, truncated `[N]`, infos.
+
+        Raises:
+            ValueError: Actions of the wrong shape, or an environment returned something malformed.
+        """
+        actions = np.asarray(actions)
+        expected = (self.num_envs, *(self.single_action_space.shape or ()))
+        integers = np.issubdtype(self.single_action_space.dtype, np.integer)
+        if actions.shape != expected or actions.dtype.kind not in ("iu" if integers else "f"):
+            raise ValueError(
+                f"RLGymPool: actions must be {'integers' if integers else 'floats'} of shape {list(expected)}, got "
+                f"{actions.dtype} of shape {list(actions.shape)}"
+            )
+        rows = actions.reshape(self.num_envs, -1)
+        obs = np.empty((self.num_envs, *(self.single_observation_space.shape or ())), np.float32)
+        rewards = np.empty(self.num_envs, np.float32)
+        terminated, truncated = np.zeros((2, self.num_envs), np.bool_)
+        final: Array | None = None
+        for index, (env, agents) in enumerate(zip(self._envs, self._agents, strict=True)):
+            own = self._rows(index)
+            before = _ticks(env.state)
+            results = env.step(dict(zip(agents, rows[own], strict=True)))
+            obs[own] = self._stack(index, results[0])
+            for out, values in zip((rewards, terminated, truncated), results[1:], strict=True):
+                out[own] = [values[agent] for agent in agents]
+            self._count(index, env.state, _ticks(env.state) - before)
+            if terminated[own].any() or truncated[own].any():
+                truncated[own] |= ~terminated[own]
+                final = obs.copy() if final is None else final
+                final[own] = obs[own]
+                obs[own] = self._reset(index)
+                self._touching[own] = False
+                self._counts["episodes"] += 1
+        if not np.isfinite(rewards).all():
+            raise FloatingPointError(f"RLGymPool: {type(self._envs[0].reward_fn).__name__} returned NaN or infinity")
+        infos = {} if final is None else {"final_obs": final, "_final_obs": terminated | truncated}
+        return obs, rewards, terminated, truncated, infos
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """As `RocketSimPool.drain_metrics`; zero for environments whose state is no Rocket League game."""
+        counts, per_minute = self._counts, 60 * TICKS_PER_SECOND
+        self._counts = dict.fromkeys(counts, 0)
+        return {
+            "game/touches_per_minute": (float(counts["touches"]), counts["car_ticks"] / per_minute),
+            "game/goals_per_minute": (float(counts["goals"]), counts["ticks"] / per_minute),
+            "game/episodes_per_minute": (float(counts["episodes"]), counts["ticks"] / per_minute),
+        }
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
+        """Closes the environments."""
+        for env in self._envs:
+            env.close()
+
+    def _rows(self, index: int) -> slice:
+        return slice(int(self._ends[index]) - len(self._agents[index]), int(self._ends[index]))
+
+    def _reset(self, index: int) -> Array:
+        env = self._envs[index]
+        obs = env.reset()
+        if list(env.agents) != self._agents[index]:
+            raise ValueError(
+                f"RLGymPool: environment {index} began with agents {self._agents[index]} and now has "
+                f"{list(env.agents)}; their number must not change, use a FixedTeamSizeMutator"
+            )
+        return self._stack(index, obs)
+
+    def _stack(self, index: int, obs: dict[Any, Any]) -> Array:
+        """`[agents, D]` float32."""
+        rows = np.array([np.asarray(obs[agent], np.float32) for agent in self._agents[index]])
+        if rows.shape[1:] != self.single_observation_space.shape:
+            raise ValueError(
+                f"RLGymPool: environment {index} returned observations of shape {list(rows.shape[1:])}, the first "
+                f"one of {list(self.single_observation_space.shape or ())}; give the observation builder zero_padding"
+            )
+        if not np.isfinite(rows).all():
+            raise FloatingPointError(
+                f"RLGymPool: {type(self._envs[index].obs_builder).__name__} returned NaN or infinity"
+            )
+        return rows
+
+    def _action_space(self) -> Space[Any]:
+        found = [
+            _space(env.action_space(agent))
+            for env, agents in zip(self._envs, self._agents, strict=True)
+            for agent in agents
+        ]
+        if any(space != found[0] for space in found):
+            raise ValueError("RLGymPool: all agents must have the same action space")
+        return found[0]
+
+    def _count(self, index: int, state: Any, ticks: int) -> None:  # noqa: ANN401 - whatever the engine's state is
+        if not isinstance(state, RLGymState):
+            return
+        touching = np.array([state.cars[agent].ball_touches > 0 for agent in self._agents[index]])
+        own = self._rows(index)
+        counts = self._counts
+        counts["touches"] += int((touching & ~self._touching[own]).sum())
+        counts["goals"] += bool(state.goal_scored)
+        counts["ticks"] += ticks
+        counts["car_ticks"] += ticks * len(touching)
+        self._touching[own] = touching
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+
+
+def _ticks(state: Any) -> int:  # noqa: ANN401 - whatever the engine's state is
+    return int(state.tick_count) if isinstance(state, RLGymState) else 0
+
+
+def _obs_space(obs: Any) -> spaces.Box:  # noqa: ANN401 - whatever the builder made
+    shape = np.asarray(obs, np.float32).shape
+    return spaces.Box(-np.inf, np.inf, shape, np.float32)
+
+
+def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the parser
+    """A Gymnasium space as it is, and RLGym's pairs: ("discrete", n), ("multidiscrete", sizes), ("continuous", n)."""
+    if isinstance(space, Space):
+        return space
+    if isinstance(space, Sequence) and len(space) == 2:
+        kind, size = str(space[0]).lower(), space[1]
+        if kind == "discrete":
+            return spaces.Discrete(int(size))
+        if kind in ("multidiscrete", "multi-discrete", "multi_discrete"):
+            return spaces.MultiDiscrete(np.asarray(size))
+        if kind in ("continuous", "real", "box"):
+            return spaces.Box(-1, 1, (int(size),), np.float32)
+    raise ValueError(
+        f"RLGymPool: the action parser's space is {space!r}; known are ('discrete', n), ('multidiscrete', sizes), "
+        "('continuous', n) and Gymnasium spaces"
+    )
