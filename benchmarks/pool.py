@@ -1,9 +1,9 @@
 """RocketSimPool's speed against bare physics, RLGymPool and rlgym's own `env.step`.
 
-The pool plays random actions from the 90-row table once and records the first state of every episode. Then two things are
-timed in turn: the pool with those actions, and the same arenas, actions and resets on the same number of threads with
-nothing read back (bare physics). Both are replays of the same games, so their ratio is the share of the pool's time
-that is physics. The processes' column is `ProcessPool` with as many workers of one thread, against the same bare physics.
+The pool plays random actions from the 90-row table once and records the first state of every episode. Then two things
+are timed in turn: the pool with those actions, and the same arenas, actions and resets on the same number of threads
+with nothing read back (bare physics). Both are replays of the same games, so their ratio is the share of the pool's
+time that is physics. `processes` is `ProcessPool` with as many workers of one thread, against the same bare physics.
 
     python benchmarks/pool.py                                             # 64 arenas of 1v1 on all cores
     python benchmarks/pool.py --team_size 1 2 3 --num_arenas 16 64 256    # a table
