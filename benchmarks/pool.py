@@ -5,7 +5,7 @@ are timed in turn: the pool with those actions, and the same arenas, actions and
 with nothing read back (bare physics). Both are replays of the same games, so their ratio is the share of the pool's
 time that is physics. `processes` is `ProcessPool` with as many workers of one thread, against the same bare physics.
 
-    python benchmarks/pool.py                                             # 64 arenas of 1v1 on all cores
+    python benchmarks/pool.py                                             # 64 and 256 arenas of 1v1 on all cores
     python benchmarks/pool.py --team_size 1 2 3 --num_arenas 16 64 256    # a table
 """
 
@@ -220,11 +220,11 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--num_arenas", type=int, nargs="+", default=[64])
+    parser.add_argument("--num_arenas", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--team_size", type=int, nargs="+", default=[1])
     parser.add_argument("--num_threads", type=int, default=available_threads())
     parser.add_argument("--starts", choices=("kickoff", "mixed"), default="kickoff", help="mixed: half random states")
-    parser.add_argument("--steps", type=int, default=900, help="pool steps in one timed run (900: a minute of game)")
+    parser.add_argument("--steps", type=int, default=450, help="pool steps in one timed run (450: half a minute of game)")
     parser.add_argument("--repeats", type=int, default=3, help="timed runs of everything, in turn")
     parser.add_argument("--no_processes", action="store_true", help="leave out ProcessPool")
     parser.add_argument("--rlgym_steps", type=int, default=1600, help="steps of rlgym's env.step; 0 leaves it out")

@@ -118,8 +118,11 @@ def test_every_config_file_trains(run_python, root, tmp_path):
     files = sorted((root / "configs").glob("*.yaml"))
     assert files
     for file in files:
-        size = "num_arenas" if "RocketSimPool" in yaml.safe_load(file.read_text())["env"]["class_path"] else "num_envs"
-        flags = [*TINY, "--total_timesteps", 1, f"--env.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
+        env, path = yaml.safe_load(file.read_text())["env"], "--env"
+        if "factory" in env["init_args"]:  # of a ProcessPool
+            env, path = env["init_args"]["factory"], "--env.factory"
+        size = "num_arenas" if "RocketSimPool" in env["class_path"] else "num_envs"
+        flags = [*TINY, "--total_timesteps", 1, f"{path}.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
         result = run_python("train_fabric.py", "--config", file, *flags)
         assert (result.returncode, result.stderr) == (0, ""), file
         assert json.loads((tmp_path / file.stem / "summary.json").read_text())["iterations"] == 1
