@@ -224,7 +224,7 @@ def main() -> None:
     parser.add_argument("--team_size", type=int, nargs="+", default=[1])
     parser.add_argument("--num_threads", type=int, default=available_threads())
     parser.add_argument("--starts", choices=("kickoff", "mixed"), default="kickoff", help="mixed: half random states")
-    parser.add_argument("--steps", type=int, default=450, help="pool steps in one timed run (450: half a minute of game)")
+    parser.add_argument("--steps", type=int, default=450, help="pool steps in a timed run (450: half a minute)")
     parser.add_argument("--repeats", type=int, default=3, help="timed runs of everything, in turn")
     parser.add_argument("--no_processes", action="store_true", help="leave out ProcessPool")
     parser.add_argument("--rlgym_steps", type=int, default=1600, help="steps of rlgym's env.step; 0 leaves it out")
