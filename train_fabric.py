@@ -32,6 +32,7 @@ from envs import GymnasiumEnvs, RocketSimPool
 from fabric_rl import Callback, Run, TrainArgs, TrainState, train
 from fabric_rl.callbacks import VideoLogger
 from fabric_rl.flags import FlagParser, names_of, normalise, one_line, without
+from fabric_rl.precision import avoid_illegal_instructions
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
 _USER_ERRORS = (ArgumentError, ValueError, TypeError, OSError, ImportError, gymnasium.error.Error)
@@ -54,7 +55,7 @@ def main(
     devices: int | str = 1,
     num_nodes: int = 1,
     strategy: str = "auto",
-    precision: Literal["32-true", "bf16-mixed"] = "32-true",
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true",
     callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Trains an actor-critic agent with PPO on Lightning Fabric.
@@ -73,7 +74,7 @@ def main(
         devices: How many (or which) devices; more than one trains with DDP, one process each.
         num_nodes: Machines.
         strategy: Fabric strategy, for example ddp.
-        precision: Floating-point precision of networks and losses.
+        precision: Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU.
         callbacks: Hooks into the training loop.
 
     Returns:
@@ -175,16 +176,22 @@ def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
     precision = os.environ.get("LT_PRECISION")
     if precision is None:
         return {"precision": hardware["precision"]}
-    if precision not in ("32", "32-true", "bf16", "bf16-mixed"):
-        raise ValueError(f"--precision {precision} is not supported; use 32-true or bf16-mixed")
+    if precision not in ("32", "32-true", "bf16", "bf16-mixed", "16", "16-mixed"):
+        raise ValueError(f"--precision {precision} is not supported; use 32-true, bf16-mixed or 16-mixed")
     return {}
 
 
 def _fabric(logger: TensorBoardLogger | None, hardware: dict[str, Any]) -> Fabric:
     try:
-        return Fabric(loggers=logger, **hardware)
+        fabric = Fabric(loggers=logger, **hardware)
     except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
         raise MisconfigurationException(str(error)) from error
+    precision = fabric.strategy.precision.precision
+    if fabric.device.type == "cpu" and precision == "16-mixed":
+        raise ValueError("--precision 16-mixed needs a GPU; use bf16-mixed or 32-true on the CPU")
+    if fabric.device.type == "cpu" and precision == "bf16-mixed":
+        avoid_illegal_instructions()
+    return fabric
 
 
 def _share_cores(fabric: Fabric) -> str:

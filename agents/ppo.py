@@ -1,19 +1,31 @@
 """PPOLightningAgent: actor and critic MLPs trained with PPO."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.base import mlp, vector_size
-from fabric_rl.ppo import ppo_loss
+from agents.base import (
+    ValueHead,
+    check_positive,
+    check_sizes,
+    hidden_layers,
+    optimizer_for,
+    ppo_coefs,
+    ppo_step,
+    vector_size,
+)
+from agents.heads import GaussianOptions, policy_head
+from fabric_rl.normalize import ObsNormalizer
+from fabric_rl.schedules import Schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
 
 class PPOLightningAgent(ActorCritic):
-    """Separate actor and critic MLPs over vector observations, discrete actions."""
+    """Actor and critic MLPs over vector observations, for any discrete or Box action space."""
 
     def __init__(
         self,
@@ -21,98 +33,104 @@ class PPOLightningAgent(ActorCritic):
         action_space: gymnasium.Space[Any],
         actor_hidden_sizes: Sequence[int] = (64, 64),
         critic_hidden_sizes: Sequence[int] = (64, 64),
+        shared_trunk: bool = False,
         activation: type[nn.Module] = nn.Tanh,
         layer_norm: bool = False,
         ortho_init: bool = True,
         actor_lr: float = 1e-3,
         critic_lr: float = 1e-3,
-        clip_coef: float = 0.2,
+        clip_coef: float | Schedule = 0.2,
         value_coef: float = 0.5,
-        entropy_coef: float = 0.0,
+        entropy_coef: float | Schedule = 0.0,
         clip_value_loss: bool = False,
+        value_heads: int = 1,
+        normalize_obs: bool = False,
+        state_dependent_std: bool = False,
+        squash: bool = False,
+        log_std_init: float = 0.0,
     ) -> None:
         """Builds the networks.
 
         Args:
             observation_space: Of one sub-environment; a Box with one axis.
-            action_space: Of one sub-environment; Discrete.
+            action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
             actor_hidden_sizes: Hidden layers of the policy.
             critic_hidden_sizes: Hidden layers of the value function.
+            shared_trunk: Policy and value function share their hidden layers: actor_hidden_sizes, learning with
+                actor_lr; critic_hidden_sizes is not read, and only the value function's last layer has critic_lr.
             activation: Class of the activations, for example torch.nn.ReLU.
             layer_norm: Layer normalisation before each activation.
             ortho_init: Orthogonal initialisation (gain sqrt 2, last layers 0.01 for the policy and 1 for the value).
             actor_lr: Learning rate of the policy.
             critic_lr: Learning rate of the value function.
-            clip_coef: PPO's clip range.
+            clip_coef: PPO's clip range, a number or a schedule over the training.
             value_coef: Weight of the value loss.
-            entropy_coef: Weight of the entropy bonus.
+            entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
             clip_value_loss: Clip the value function's update as the policy's.
+            value_heads: Values per observation, one for each reward signal of the environment.
+            normalize_obs: Standardise observations with their running mean and deviation.
+            state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
+            squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
+            log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
 
         Raises:
-            ValueError: A space that this agent cannot handle, or a size that cannot work.
+            ValueError: A space that this agent cannot handle, or a setting that cannot work.
         """
         super().__init__(observation_space, action_space)
-        inputs = vector_size(type(self).__name__, observation_space)
-        if not isinstance(action_space, gymnasium.spaces.Discrete) or action_space.start != 0:
-            raise ValueError(
-                f"{type(self).__name__} takes Discrete actions from 0 on, but the environment has {action_space}; "
-                "choose another --agent, --env or --env_id"
-            )
-        for name, sizes in (("actor_hidden_sizes", actor_hidden_sizes), ("critic_hidden_sizes", critic_hidden_sizes)):
-            if any(size < 1 for size in sizes):
-                raise ValueError(f"{type(self).__name__}: --agent.{name} must be positive sizes, got {list(sizes)}")
-        for name, number in (("actor_lr", actor_lr), ("critic_lr", critic_lr), ("clip_coef", clip_coef)):
-            if not number > 0:
-                raise ValueError(f"{type(self).__name__}: --agent.{name} must be positive, got {number}")
-        shape = (activation, layer_norm, ortho_init)
-        self.actor = mlp(inputs, actor_hidden_sizes, int(action_space.n), *shape, output_gain=0.01)
-        self.critic = mlp(inputs, critic_hidden_sizes, 1, *shape, output_gain=1.0)
+        name = type(self).__name__
+        inputs = vector_size(name, observation_space)
+        check_sizes(
+            name,
+            actor_hidden_sizes=actor_hidden_sizes,
+            critic_hidden_sizes=critic_hidden_sizes,
+            value_heads=value_heads,
+        )
+        check_positive(name, actor_lr=actor_lr, critic_lr=critic_lr)
+        self.coefs = ppo_coefs(name, clip_coef, value_coef, entropy_coef, clip_value_loss)
         self.actor_lr, self.critic_lr = actor_lr, critic_lr
-        self.clip_coef, self.clip_value_loss = clip_coef, clip_value_loss
-        self.value_coef, self.entropy_coef = value_coef, entropy_coef
+        self.value_heads = value_heads
 
-    def act(self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False) -> ActOutput:
-        """See `ActorCritic.act`; actions `[N]` int64."""
-        log_probs = self._log_probs(obs)
-        probs = log_probs.exp()
-        action = probs.argmax(dim=-1) if deterministic else torch.multinomial(probs, 1).squeeze(-1)
-        return ActOutput(action, _pick(log_probs, action), self.value(obs))
+        shape = (activation, layer_norm, ortho_init)
+        gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)
+        actor_features = [inputs, *actor_hidden_sizes][-1]
+        critic_features = actor_features if shared_trunk else [inputs, *critic_hidden_sizes][-1]
+        self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
+        self.actor = hidden_layers(inputs, actor_hidden_sizes, *shape)
+        self.policy_head = policy_head(name, actor_features, action_space, gaussian, ortho_init)
+        self.critic = None if shared_trunk else hidden_layers(inputs, critic_hidden_sizes, *shape)
+        self.value_head = ValueHead(critic_features, value_heads, ortho_init)
+
+    def act(
+        self,
+        obs: Tensor,
+        state: Tensor | None = None,
+        deterministic: bool = False,
+        action_mask: Tensor | None = None,
+    ) -> ActOutput:
+        """See `ActorCritic.act`."""
+        params, values = self._evaluate(obs)
+        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """See `ActorCritic.value`."""
-        values: Tensor = self.critic(obs).squeeze(-1).float()
+        features = self.normalizer(obs.float())
+        values: Tensor = self.value_head((self.actor if self.critic is None else self.critic)(features))
         return values
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.ppo.ppo_loss`."""
-        log_probs = self._log_probs(minibatch.obs)
-        loss, stats = ppo_loss(
-            log_prob=_pick(log_probs, minibatch.action),
-            entropy=-(log_probs.exp() * log_probs).sum(dim=-1),
-            value=self.value(minibatch.obs),
-            old_log_prob=minibatch.log_prob,
-            old_value=minibatch.value,
-            advantage=minibatch.advantage,
-            returns=minibatch.returns,
-            clip_coef=self.clip_coef,
-            value_coef=self.value_coef,
-            entropy_coef=self.entropy_coef,
-            clip_value_loss=self.clip_value_loss,
-        )
-        return loss, stats._asdict()
+        params, values = self._evaluate(minibatch.obs)
+        return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam (eps 1e-5) with one parameter group for the actor and one for the critic."""
-        groups = [
-            {"params": list(self.actor.parameters()), "lr": self.actor_lr},
-            {"params": list(self.critic.parameters()), "lr": self.critic_lr},
-        ]
-        return torch.optim.Adam(groups, eps=1e-5, fused=True)
+        """Adam with one parameter group for the actor and one for the critic."""
+        critic = chain(() if self.critic is None else self.critic.parameters(), self.value_head.parameters())
+        return optimizer_for(
+            chain(self.actor.parameters(), self.policy_head.parameters()), critic, self.actor_lr, self.critic_lr
+        )
 
-    def _log_probs(self, obs: Tensor) -> Tensor:
-        """`[N, actions]` in float32 under any precision, so that rollout and training agree."""
-        return torch.log_softmax(self.actor(obs).float(), dim=-1)
-
-
-def _pick(log_probs: Tensor, action: Tensor) -> Tensor:
-    return log_probs.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """The policy's parameters and the values for `obs`."""
+        inputs = self.normalizer(obs.float())
+        features = self.actor(inputs)
+        return self.policy_head(features), self.value_head(features if self.critic is None else self.critic(inputs))

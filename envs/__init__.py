@@ -23,7 +23,7 @@ from envs.dones import (
     TimeoutCondition,
 )
 from envs.game_state import GameState
-from envs.gymnasium_envs import GymnasiumEnvs
+from envs.gymnasium_envs import GymnasiumEnvs, KeepColumns
 from envs.obs import (
     AdvancedObs,
     AdvancedObsPlus,
@@ -48,6 +48,7 @@ from envs.resets import (
     TurtledStart,
     save_states,
 )
+from envs.reward_signals import RewardSignals
 from envs.rewards import (
     CombinedReward,
     FaceBallReward,
@@ -85,6 +86,7 @@ __all__ = [
     "GymnasiumEnvs",
     "HybridTable",
     "InAirReward",
+    "KeepColumns",
     "Kickoff",
     "LookupTable",
     "MirroredStates",
@@ -101,6 +103,7 @@ __all__ = [
     "RepeatAction",
     "ReplayedStates",
     "Reward",
+    "RewardSignals",
     "RocketSimPool",
     "ShuffledCars",
     "SpeedTowardBallReward",

@@ -1,7 +1,7 @@
 """GymnasiumEnvs: any registered Gymnasium environment as a vector environment with SAME_STEP autoreset."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,15 @@ class GymnasiumEnvs(VectorWrapper):
     `infos["_final_obs"]`.
     """
 
-    def __init__(self, env_id: str, num_envs: int = 4, seed: int = 0, video_folder: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        env_id: str,
+        num_envs: int = 4,
+        seed: int = 0,
+        video_folder: str | Path | None = None,
+        wrappers: Sequence[Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]] = (),
+        settings: dict[str, Any] | None = None,
+    ) -> None:
         """Makes the environments.
 
         Args:
@@ -26,6 +34,8 @@ class GymnasiumEnvs(VectorWrapper):
             num_envs: How many run side by side.
             seed: Seed of the first `reset()`.
             video_folder: If given, sub-environment 0 records mp4 files there: episodes 0, 1, 8, 27, ... 1000, 2000, ...
+            wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
+            settings: Keyword arguments for `gymnasium.make`.
 
         Raises:
             ValueError: An unknown id, an id whose package is missing, or a size that cannot work.
@@ -34,7 +44,8 @@ class GymnasiumEnvs(VectorWrapper):
             raise ValueError(f"GymnasiumEnvs: num_envs must be at least 1, got {num_envs}")
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
         try:
-            envs = SyncVectorEnv([_maker(env_id, folder) for folder in folders], autoreset_mode=AutoresetMode.SAME_STEP)
+            makers = [_maker(env_id, folder, wrappers, settings or {}) for folder in folders]
+            envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         except gymnasium.error.Error as error:
             raise ValueError(f"GymnasiumEnvs: --env_id {env_id}: {error}") from error
         super().__init__(envs)
@@ -69,11 +80,43 @@ class GymnasiumEnvs(VectorWrapper):
         return obs, rewards, terminated, truncated, dense
 
 
-def _maker(env_id: str, video_folder: str | None) -> Callable[[], gymnasium.Env[Any, Any]]:
+class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Keeps some columns of a vector observation, for example positions without velocities: a task for memory."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], columns: Sequence[int]) -> None:
+        """Wraps `env`.
+
+        Raises:
+            ValueError: The observations are no vectors, or have no such columns.
+        """
+        super().__init__(env)
+        space = env.observation_space
+        if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
+            raise ValueError(f"KeepColumns: needs vector observations, got {space}")
+        self.columns = list(columns)
+        if not self.columns or not all(0 <= column < space.shape[0] for column in self.columns):
+            raise ValueError(f"KeepColumns: columns must be among 0 to {space.shape[0] - 1}, got {self.columns}")
+        low, high = space.low[self.columns], space.high[self.columns]
+        self.observation_space = gymnasium.spaces.Box(low, high, dtype=space.dtype.type)
+
+    def observation(self, observation: NDArray[Any]) -> NDArray[Any]:
+        """The columns that are kept."""
+        return observation[self.columns]
+
+
+def _maker(
+    env_id: str,
+    video_folder: str | None,
+    wrappers: Sequence[Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]],
+    settings: dict[str, Any],
+) -> Callable[[], gymnasium.Env[Any, Any]]:
     def make() -> gymnasium.Env[Any, Any]:
+        video = {} if video_folder is None else {"render_mode": "rgb_array"}
+        env = gymnasium.make(env_id, **(settings | video))
+        for wrapper in wrappers:
+            env = wrapper(env)
         if video_folder is None:
-            return gymnasium.make(env_id)
-        env = gymnasium.make(env_id, render_mode="rgb_array")
+            return env
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*Overwriting existing videos.*")
             return gymnasium.wrappers.RecordVideo(env, video_folder, disable_logger=True)

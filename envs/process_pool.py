@@ -113,6 +113,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Consecutive seeds that `reset(seed=...)` uses."""
         return sum(spec.num_seeds for spec in self._specs)
 
+    @property
+    def reward_signals(self) -> tuple[str, ...]:
+        """Names of the columns of `infos["reward_signals"]`, see the environment's own."""
+        return self._specs[0].reward_signals
+
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:

@@ -19,6 +19,7 @@ from envs.game_state import Bool, Float, GameState
 from envs.obs import DefaultObs, ObsBuilder
 from envs.physics import TICKS_PER_SECOND, init_rocketsim
 from envs.resets import Kickoff, StateSetter, check_start
+from envs.reward_signals import RewardSignals
 from envs.rewards import Reward, default_reward
 
 MAX_CARS_PER_TEAM = 4
@@ -31,7 +32,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     arenas have equal teams. Autoreset is `SAME_STEP`: when an episode ends, `obs` already is the first one of the next
     episode and `infos["final_obs"]` (`[N, D]`, valid where `infos["_final_obs"]`) the last one of the old. All cars of
     an arena end together. Every car learns: opponents are sub-environments too. An action parser with masks puts them
-    into `infos["action_mask"]` (`[N, n]` bool, for the observations that were returned).
+    into `infos["action_mask"]` (`[N, n]` bool, for the observations that were returned), `RewardSignals` put theirs
+    into `infos["reward_signals"]` (`[N, K]` float32, of the step that was taken).
 
     Threads step slices of the arenas with the GIL released. Each arena draws from its own generator and begins every
     episode with new cars, so trajectories do not depend on the number of threads or on earlier episodes.
@@ -175,9 +177,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         obs = self._observe(state)
         done = terminated | truncated
         self._count(done, touched & ~touched_before)
-        final: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        if isinstance(self.reward, RewardSignals):
+            extra["reward_signals"] = self._cars_of(np.where(broken[:, None, None], np.float32(0), self.reward.last))
         if done.any():
-            final = {"final_obs": self._cars_of(obs.copy()), "_final_obs": done[self._arena_of]}
+            extra |= {"final_obs": self._cars_of(obs.copy()), "_final_obs": done[self._arena_of]}
             self._begin_episodes(done)
             fresh = np.flatnonzero(done)
             obs[fresh] = self._observe(state.select(fresh))
@@ -186,7 +190,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._cars_of(rewards),
             terminated[self._arena_of],
             truncated[self._arena_of],
-            self._infos() | final,
+            self._infos() | extra,
         )
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
@@ -202,6 +206,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def num_seeds(self) -> int:
         """Consecutive seeds that `reset(seed=...)` uses: one per arena."""
         return self.num_arenas
+
+    @property
+    def reward_signals(self) -> tuple[str, ...]:
+        """Names of the columns of `infos["reward_signals"]`; none unless the reward is a `RewardSignals`."""
+        return self.reward.names if isinstance(self.reward, RewardSignals) else ()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Metrics since the last call as name -> (sum, count).

@@ -58,6 +58,8 @@ class ShardSpec:
     """Consecutive seeds that `reset(seed=...)` uses."""
     resumable: bool
     """Whether it has `state_dict` and `load_state_dict`."""
+    reward_signals: tuple[str, ...]
+    """Names of the columns of `infos["reward_signals"]`."""
 
     @property
     def layout(self) -> Layout:
@@ -158,8 +160,9 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
     obs, action = env.single_observation_space, env.single_action_space
     if any(space.shape is None or space.dtype is None for space in (obs, action)):
         raise TypeError(f"{name}: observations and actions must be single arrays, got {obs} and {action}")
+    signals = tuple(getattr(env, "reward_signals", ()))
     resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
-    return ShardSpec(env.num_envs, obs, action, getattr(env, "num_seeds", env.num_envs), resumable)
+    return ShardSpec(env.num_envs, obs, action, getattr(env, "num_seeds", env.num_envs), resumable, signals)
 
 
 def _mask_size(space: Space[Any]) -> int:

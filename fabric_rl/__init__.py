@@ -1,11 +1,13 @@
 """fabric-rl: actor-critic agents trained with PPO on Lightning Fabric."""
 
+from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.gae import gae
+from fabric_rl.learn import learn
 from fabric_rl.ppo import ppo_loss
 from fabric_rl.rollout import EpisodeStats, Rollout, collect
 from fabric_rl.run import Run
-from fabric_rl.train import TrainArgs, learn, train
+from fabric_rl.train import train
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 
 __version__ = "0.1.0"

@@ -3,7 +3,7 @@
 import io
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
@@ -12,7 +12,7 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.types import ActorCritic
 
 if TYPE_CHECKING:
-    from fabric_rl.train import TrainArgs
+    from fabric_rl.args import TrainArgs
 
 
 @dataclass
@@ -52,6 +52,13 @@ class Callback:
 
     def on_train_end(self, state: TrainState) -> None:
         """After the last iteration, also when the run was stopped."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the callback remembers, as numbers, text, tensors, arrays, lists and dicts; goes into checkpoints."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave, when a run goes on."""
 
 
 class VideoLogger(Callback):

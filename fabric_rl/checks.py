@@ -54,15 +54,28 @@ def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, mi
         envs.drain_metrics()
 
 
+def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
+    """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
+    seen: Any = fabric.all_gather(torch.tensor(list(numbers.values()), device=fabric.device))
+    for name, column in zip(numbers, seen.reshape(-1, len(numbers)).T.tolist(), strict=True):
+        if len(set(column)) > 1:
+            raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
+
+
 def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> None:
     name, size = type(envs).__name__, envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
 
     with _calling(f"{name}.reset()"):
         first = envs.reset(seed=seed)
-    obs = _array(f"{name}.reset(): the observations", _tuple(f"{name}.reset()", first, 2)[0], obs_shape)
-    obs_tensor = torch.from_numpy(np.asarray(obs, np.float32)).to(fabric.device)
-    acted = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, minibatch_size)
+    obs, infos = _tuple(f"{name}.reset()", first, 2)
+    obs = _array(f"{name}.reset(): the observations", obs, obs_shape)
+    obs_tensor = torch.from_numpy(obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)).to(fabric.device)
+    mask = None
+    if "action_mask" in infos:
+        allowed = _array(f"{name}.reset(): infos['action_mask']", infos["action_mask"], _mask_shape(envs), BOOLS)
+        mask = torch.from_numpy(allowed).to(fabric.device)
+    acted = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
 
     with _calling(f"{name}.step()"):
         step = envs.step(acted)
@@ -77,26 +90,45 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
         _array(f"{name}.step(): infos['final_obs']", infos["final_obs"], obs_shape)
 
 
+def _mask_shape(envs: VectorEnv) -> tuple[int, int]:
+    space = envs.single_action_space
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return envs.num_envs, int(space.n)
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        return envs.num_envs, int(space.nvec.sum())
+    raise ValueError(f"{type(envs).__name__}: infos['action_mask'] needs discrete actions, but they are {space}")
+
+
 def _try_agent(
-    fabric: Fabric, agent: ActorCritic, action_space: gymnasium.Space[Any], obs: Tensor, minibatch_size: int
+    fabric: Fabric,
+    agent: ActorCritic,
+    action_space: gymnasium.Space[Any],
+    obs: Tensor,
+    mask: Tensor | None,
+    minibatch_size: int,
 ) -> Array:
     """Calls the methods of a copy of the agent and returns its actions for `obs`."""
     name, size = type(agent).__name__, len(obs)
     with _calling(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
+    memory: dict[str, Any] = {"state": torch.zeros(size, agent.memory_size, device=obs.device)} if agent.memory_size else {}
+    masks: dict[str, Any] = {} if mask is None else {"action_mask": mask}
     with _calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
-        chosen = trial.act(obs)
+        chosen = trial.act(obs, **memory, **masks)
     if not isinstance(chosen, ActOutput):
         raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput, got {type(chosen).__name__}")
     with _calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
-        value = trial.value(obs)
+        value = trial.value(obs, **memory)
     discrete = np.issubdtype(action_space.dtype, np.integer)
     action_shape = (size, *(action_space.shape or ()))
+    value_shape = (size, agent.value_heads) if agent.value_heads > 1 else (size,)
     action = _tensor(f"{name}.act(): action", chosen.action, action_shape, INTEGERS if discrete else FLOATS)
     _tensor(f"{name}.act(): log_prob", chosen.log_prob, (size,))
-    _tensor(f"{name}.act(): value", chosen.value, (size,))
-    _tensor(f"{name}.value()", value, (size,))
+    _tensor(f"{name}.act(): value", chosen.value, value_shape)
+    if agent.memory_size:
+        _tensor(f"{name}.act(): state", chosen.state, (size, agent.memory_size))
+    _tensor(f"{name}.value()", value, value_shape)
     if discrete and not isinstance(action_space, gymnasium.spaces.Box):
         outside = [row for row in action if not action_space.contains(row)]
         if outside:
@@ -104,8 +136,20 @@ def _try_agent(
 
     rows = torch.arange(minibatch_size, device=obs.device) % size
     advantage = torch.linspace(-1, 1, minibatch_size, device=obs.device)
+    if agent.memory_size:  # [L, S]
+        rows, advantage = (x.view(agent.sequence_length, -1) for x in (rows, advantage))
     log_prob, old_value = chosen.log_prob.float()[rows], chosen.value.float()[rows]
-    minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, old_value + advantage)
+    returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
+    minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, returns)
+    if mask is not None:
+        minibatch = minibatch._replace(action_mask=mask[rows])
+    if agent.memory_size:
+        state = torch.zeros(rows.shape[1], agent.memory_size, device=obs.device)
+        minibatch = minibatch._replace(state=state, episode_start=torch.zeros_like(rows, dtype=torch.bool))
+        if agent.burn_in:
+            before = rows[:1].expand(agent.burn_in, -1)
+            starts = torch.zeros_like(before, dtype=torch.bool)
+            minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
     with _calling(f"{name}.training_step()"), fabric.autocast():
         result = trial.training_step(minibatch)
     loss, stats = _tuple(f"{name}.training_step()", result, 2)

@@ -5,7 +5,13 @@ from torch import Tensor
 
 
 def gae(
-    rewards: Tensor, values: Tensor, next_values: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
+    rewards: Tensor,
+    values: Tensor,
+    next_values: Tensor,
+    terminated: Tensor,
+    done: Tensor,
+    gamma: float | Tensor,
+    lam: float,
 ) -> Tensor:
     r"""Generalised advantage estimation (Schulman et al. 2016, equation 16), cut at episode ends.
 
@@ -22,7 +28,7 @@ def gae(
         next_values: V(s'_t) where s'_t is the state the step led to in the *same* episode, same shape.
         terminated: `[T, N]` bool, the episode ended for good.
         done: `[T, N]` bool, terminated or truncated.
-        gamma: Discount, 0..1.
+        gamma: Discount, 0..1; or `[K]`, one for each reward signal.
         lam: GAE's lambda, 0..1.
 
     Returns:

@@ -26,9 +26,9 @@ def ppo_loss(
     old_value: Tensor,
     advantage: Tensor,
     returns: Tensor,
-    clip_coef: float = 0.2,
+    clip_coef: float | Tensor = 0.2,
     value_coef: float = 0.5,
-    entropy_coef: float = 0.0,
+    entropy_coef: float | Tensor = 0.0,
     clip_value_loss: bool = False,
 ) -> tuple[Tensor, PPOStats]:
     r"""PPO's loss (Schulman et al. 2017, equation 9), computed in float32.
@@ -40,13 +40,13 @@ def ppo_loss(
     With `clip_value_loss` the squared error is the larger one of V and of V clipped to V_old +- clip_coef.
 
     Args:
-        log_prob: `[B]` log-probabilities of the actions under the present policy.
+        log_prob: `[B]` (or any other shape) log-probabilities of the actions under the present policy.
         entropy: `[B]` entropies of the present policy.
-        value: `[B]` present values.
+        value: `[B]` present values, or `[B, K]` of K value heads, whose errors are averaged.
         old_log_prob: `[B]` log-probabilities when the actions were taken.
-        old_value: `[B]` values when the actions were taken (only read with `clip_value_loss`).
+        old_value: As `value`, when the actions were taken (only read with `clip_value_loss`).
         advantage: `[B]`, normalised by the caller if wanted.
-        returns: `[B]` targets of the value function.
+        returns: As `value`, targets of the value function.
         clip_coef: Epsilon, > 0.
         value_coef: c_v.
         entropy_coef: c_e.
@@ -58,18 +58,23 @@ def ppo_loss(
     Raises:
         ValueError: The shapes do not match.
     """
-    shapes = {tuple(x.shape) for x in (log_prob, entropy, value, old_log_prob, old_value, advantage, returns)}
-    if len(shapes) != 1:
-        raise ValueError(f"ppo_loss: all arguments must have the shape [B], got {sorted(shapes)}")
+    steps = {tuple(x.shape) for x in (log_prob, entropy, old_log_prob, advantage)}
+    values = {tuple(x.shape) for x in (value, old_value, returns)}
+    if len(steps) != 1 or len(values) != 1 or value.shape[: log_prob.dim()] != log_prob.shape:
+        raise ValueError(
+            "ppo_loss: log_prob, entropy, old_log_prob and advantage must have one shape [B], value, old_value and "
+            f"returns that one or [B, K]; got {sorted(steps)} and {sorted(values)}"
+        )
     log_ratio = log_prob.float() - old_log_prob.float()
     ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
+    clip = torch.as_tensor(clip_coef, device=ratio.device)
+    clipped = ratio.clamp(1 - clip, 1 + clip)
     policy_loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
 
     value = value.float()
     error = (value - returns).square()
     if clip_value_loss:
-        near = old_value + (value - old_value).clamp(-clip_coef, clip_coef)
+        near = old_value + (value - old_value).clamp(-clip, clip)
         error = torch.maximum(error, (near - returns).square())
     value_loss = 0.5 * error.mean()
 
@@ -77,5 +82,5 @@ def ppo_loss(
     loss = policy_loss + value_coef * value_loss - entropy_coef * mean_entropy
     with torch.no_grad():
         approx_kl = (ratio - 1 - log_ratio).mean()
-        clip_fraction = ((ratio - 1).abs() > clip_coef).float().mean()
+        clip_fraction = ((ratio - 1).abs() > clip).float().mean()
     return loss, PPOStats(policy_loss.detach(), value_loss.detach(), mean_entropy.detach(), approx_kl, clip_fraction)

@@ -4,80 +4,35 @@ import math
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 
+from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
-from fabric_rl.checks import try_parts
+from fabric_rl.checks import same_on_all_ranks, try_parts
 from fabric_rl.gae import gae
+from fabric_rl.learn import join, learn
 from fabric_rl.log import Sums, TrainConsole, means, reduce_sums
+from fabric_rl.normalize import ObsNormalizer, ReturnScaler
 from fabric_rl.rollout import EpisodeStats, Rollout, collect
 from fabric_rl.run import Run
+from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasMetrics, HasSeeds, Minibatch, NonFiniteError
 
 START_STEPS, END_STEPS = 50_000, 200_000
 """Agent-steps over which the summary's figures 'at the start' and 'at the end' are taken (at least one iteration)."""
 
-
-@dataclass(frozen=True)
-class TrainArgs:
-    """Settings of the training loop."""
-
-    total_timesteps: int = 1_000_000
-    """Agent-steps to collect over all ranks; the last rollout is always finished."""
-    num_steps: int = 128
-    """Steps per rollout and sub-environment (T)."""
-    update_epochs: int = 10
-    """Passes over each rollout."""
-    minibatch_size: int | None = None
-    """Steps per minibatch and rank. Default: a sixteenth of the rollout. What a whole number of minibatches leaves over
-    is left out of that epoch; every epoch has a permutation of its own."""
-    gamma: float = 0.99
-    """Discount."""
-    gae_lambda: float = 0.95
-    """Lambda of the generalised advantage estimation."""
-    normalize_advantages: bool = True
-    """Normalise the advantages of each minibatch to mean 0 and deviation 1, with statistics over all ranks."""
-    max_grad_norm: float = 0.5
-    """Clip the norm of the gradient to this; 0 does not clip."""
-    anneal_lr: bool = True
-    """Let the learning rates fall linearly to zero over the run."""
-    seed: int = 0
-    """Seed of weights, sampling and environments (sub-environment i of rank r: seed + r * n + i)."""
-
-    def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
-        for name in ("total_timesteps", "num_steps", "update_epochs", "minibatch_size"):
-            number = getattr(self, name)
-            if number is not None and number < 1:
-                raise ValueError(f"--{name} must be at least 1, got {number}")
-        for name in ("gamma", "gae_lambda"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"--{name} must be between 0 and 1, got {getattr(self, name)}")
-        if self.max_grad_norm < 0:
-            raise ValueError(f"--max_grad_norm must not be negative, got {self.max_grad_norm}")
-
-    def minibatch_for(self, rollout_steps: int) -> int:
-        """The minibatch size for a rollout of so many steps on one rank.
-
-        Raises:
-            ValueError: The rollout is smaller.
-        """
-        size = self.minibatch_size or max(1, rollout_steps // 16)
-        if size > rollout_steps:
-            raise ValueError(
-                f"--minibatch_size {size} is larger than the rollout of one rank, {rollout_steps} steps "
-                f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
-            )
-        return size
+RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
+"""The last episodes over all ranks whose mean return the summary gives under that name."""
 
 
 def train(
@@ -113,30 +68,43 @@ def train(
     envs = env(seed=args.seed)
     if not isinstance(envs, VectorEnv):
         raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
-    rollout = Rollout(args.num_steps, envs, fabric.device)
-    minibatch_size = args.minibatch_for(args.num_steps * envs.num_envs)
     module = agent(envs.single_observation_space, envs.single_action_space)
     if not isinstance(module, ActorCritic):
         raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.types.ActorCritic")
+    rollout = Rollout(args.num_steps, envs, fabric.device, module)
+    rollout_steps = args.num_steps * envs.num_envs
+    minibatch_size = args.minibatch_for(rollout_steps, module.sequence_length if module.memory_size else 1)
+    gamma = _discounts(args, rollout).to(fabric.device)
     optimizer: Any = module.configure_optimizers()
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
     num_seeds = envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs
     first_seed = args.seed + fabric.global_rank * num_seeds
+    same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
     try_parts(fabric, envs, module, first_seed, minibatch_size)
     base_lrs = [group["lr"] for group in optimizer.param_groups]
+    if args.compile:
+        _compile(module)
     model, optimizer = fabric.setup(module, optimizer)
+    for part in model.modules():
+        if isinstance(part, DistributedDataParallel):
+            part.broadcast_buffers = False  # they are the same on all ranks; broadcasting costs a collective per step
+    module.progress = module.progress.to(fabric.device)
+    normalizers = [part for part in module.modules() if isinstance(part, ObsNormalizer)]
+    scaler = ReturnScaler(envs.num_envs) if args.standardize_returns else None
+    kl_adaptive = KLAdaptive(args.desired_kl, base_lrs) if args.lr_schedule == "kl_adaptive" else None
+    experience: deque[Minibatch] = deque(maxlen=args.rollouts_kept(rollout_steps))
 
     torch.manual_seed(args.seed + fabric.global_rank)  # every rank explores noise of its own
     shuffle = torch.Generator().manual_seed(args.seed + fabric.global_rank)
-    rollout.begin(envs.reset(seed=first_seed)[0])
+    rollout.begin(*envs.reset(seed=first_seed))
 
-    steps_per_iteration = args.num_steps * envs.num_envs * fabric.world_size
+    steps_per_iteration = rollout_steps * fabric.world_size
     iterations = math.ceil(args.total_timesteps / steps_per_iteration)
-    episodes = EpisodeStats(envs.num_envs, window=max(1, 100 // fabric.world_size))
+    episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
     trace: list[Sums] = []
     sums: Sums = {}
-    recent = (0.0, 0.0)
+    recent = dict.fromkeys(RECENT_EPISODES, (0.0, 0.0))
     began = time.perf_counter()
     collect_seconds = learn_seconds = 0.0
     state = TrainState(fabric, module, envs, args)
@@ -146,28 +114,27 @@ def train(
     console = TrainConsole(iterations * steps_per_iteration, enabled=fabric.is_global_zero, plain=plain)
     with console, stop_on_signals(state):
         while state.iteration < iterations:
-            fraction_left = 1 - state.iteration / iterations if args.anneal_lr else 1.0
+            module.progress.fill_(state.iteration / iterations)
             for group, lr in zip(optimizer.param_groups, base_lrs, strict=True):
-                group["lr"] = lr * fraction_left
+                group["lr"] = lr * _lr_factor(args, state.iteration / iterations, kl_adaptive)
             before = [p.detach().clone() for p in module.parameters()]
 
             clock = time.perf_counter()
             try:
                 with torch.no_grad(), fabric.autocast():
                     collect(envs, module, rollout, episodes)
-                advantage = gae(
-                    rollout.reward,
-                    rollout.value,
-                    rollout.next_value,
-                    rollout.terminated,
-                    rollout.done,
-                    args.gamma,
-                    args.gae_lambda,
-                )
+                rewards = rollout.reward
+                if scaler is not None:
+                    rewards = scaler.scale(rewards, rollout.done, gamma, fabric)
+                ends = (rollout.terminated, rollout.done)
+                advantage = gae(rewards, rollout.value, rollout.next_value, *ends, gamma, args.gae_lambda)
                 collected = time.perf_counter()
-                batch = rollout.flat(advantage)
-                losses = learn(fabric, model, optimizer, batch, args, minibatch_size, shuffle)
+                newest = rollout.flat(advantage)
+                experience.append(newest if experience.maxlen == 1 else newest.map(torch.clone))
+                losses = learn(fabric, model, optimizer, join(experience), args, minibatch_size, shuffle, kl_adaptive)
                 losses["ppo/update_magnitude"] = _distance(module, before)
+                for normalizer in normalizers:  # after learning: the policy that collected is the one that learned
+                    normalizer.update(rollout.obs[:-1], fabric)
             except (NonFiniteError, FloatingPointError) as error:  # the latter from a pool that checks for itself
                 raise _with_evidence(error, fabric, run, rollout, module, before) from error
             learned = time.perf_counter()
@@ -178,14 +145,18 @@ def train(
             learn_seconds += learned - collected
             local: Sums = {name: (value, 1.0) for name, value in losses.items()}
             local |= episodes.drain_metrics()
-            local["reward/step"] = (float(rollout.reward.sum()), float(rollout.reward.numel()))
-            local["ppo/explained_variance"] = (_explained_variance(batch), 1.0)
+            local["reward/step"] = (float(rollout.reward.sum()), float(rollout.done.numel()))
+            for number, name in enumerate(rollout.reward_signals):
+                local[f"reward/{name}"] = (float(rollout.reward[..., number].sum()), float(rollout.done.numel()))
+            local["ppo/explained_variance"] = (_explained_variance(newest), 1.0)
             local["ppo/learning_rate"] = (optimizer.param_groups[0]["lr"], 1.0)
-            local["recent/return"] = (sum(episodes.recent), float(len(episodes.recent)))
+            for window in RECENT_EPISODES:
+                newest_returns = list(episodes.recent)[-max(1, window // fabric.world_size) :]
+                local[f"recent/{window}"] = (sum(newest_returns), float(len(newest_returns)))
             if isinstance(envs, HasMetrics):
                 local |= envs.drain_metrics()
             sums = reduce_sums(fabric, local)
-            recent = sums.pop("recent/return")
+            recent = {window: sums.pop(f"recent/{window}") for window in RECENT_EPISODES}
             trace.append({name: pair for name, pair in sums.items() if name.startswith("game/")})
             state.metrics = means(sums) | {
                 "speed/collected_steps_per_second": steps_per_iteration / (collected - clock),
@@ -211,8 +182,9 @@ def train(
         "collected_steps_per_second": state.steps / max(collect_seconds, 1e-9),
         "consumed_steps_per_second": state.steps / max(learn_seconds, 1e-9),
         "overall_steps_per_second": state.steps / seconds,
-        "mean_return": recent[0] / recent[1] if recent[1] else None,
     }
+    for window, name in RECENT_EPISODES.items():
+        summary[name] = recent[window][0] / recent[window][1] if recent[window][1] else None
     for name in ("touches_per_minute", "goals_per_minute"):
         if f"game/{name}" in sums:
             start = _window(trace, f"game/{name}", steps_per_iteration, START_STEPS)
@@ -228,88 +200,6 @@ def train(
         callback.on_train_end(state)
     envs.close()
     return summary
-
-
-def learn(
-    fabric: Fabric,
-    model: Any,  # noqa: ANN401 - Fabric's wrapper, or a bare ActorCritic
-    optimizer: torch.optim.Optimizer,
-    batch: Minibatch,
-    args: TrainArgs,
-    minibatch_size: int,
-    generator: torch.Generator,
-) -> dict[str, float]:
-    """Trains on one rollout: `update_epochs` passes of shuffled minibatches.
-
-    Args:
-        fabric: Runs backward, clipping and the collectives.
-        model: What `fabric.setup` returned for the agent.
-        optimizer: What `fabric.setup` returned for the optimizer.
-        batch: The flat rollout of this rank; every rank must bring the same size.
-        args: Settings.
-        minibatch_size: Steps per minibatch on this rank.
-        generator: Shuffles; a CPU generator.
-
-    Returns:
-        Means over all minibatches of this rank, as `ppo/<name>`.
-
-    Raises:
-        NonFiniteError: The loss or its gradient became NaN or infinite.
-    """
-    size = len(batch.returns)
-    count = size // minibatch_size
-    rows: list[Tensor] = []
-    names: list[str] = []
-    for _ in range(args.update_epochs):
-        order = torch.randperm(size, generator=generator)[: count * minibatch_size].view(count, minibatch_size)
-        order = order.to(batch.returns.device)
-        advantages = batch.advantage[order]
-        if args.normalize_advantages:
-            advantages = normalize_rows(fabric, advantages)
-        for indices, advantage in zip(order, advantages, strict=True):
-            minibatch = Minibatch(*(x[indices] for x in batch))._replace(advantage=advantage)
-            loss, stats = model.training_step(minibatch)
-            optimizer.zero_grad()
-            fabric.backward(loss)
-            stats = {"loss": loss.detach(), **stats}
-            if args.max_grad_norm:
-                norm = fabric.clip_gradients(model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False)
-                stats["grad_norm"] = torch.as_tensor(norm)
-            optimizer.step()
-            names = list(stats)
-            rows.append(torch.stack([value.float() for value in stats.values()]))
-    table = torch.stack(rows)  # [epochs * count, stats]; read once, so a GPU is not waited for in between
-    bad = (~torch.isfinite(table)).nonzero()
-    if len(bad):
-        step, column = bad[0].tolist()
-        raise NonFiniteError(
-            f"the training step's {names[column]} became {table[step, column].item()} in epoch {step // count + 1}, "
-            f"minibatch {step % count + 1} of {count}"
-        )
-    return {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
-
-
-def normalize_rows(fabric: Fabric, advantages: Tensor, eps: float = 1e-8) -> Tensor:
-    """Normalises each minibatch over all ranks to mean 0 and (unbiased) standard deviation 1.
-
-    Args:
-        fabric: Adds up the sums of all ranks, once for all rows.
-        advantages: `[M, B]`, one minibatch a row; row i of every rank belongs to the same gradient step.
-        eps: Added to the deviation.
-
-    Returns:
-        `[M, B]`; unchanged if there is one sample only.
-    """
-    wide = advantages.double()
-    sums = torch.stack((wide.sum(dim=1), wide.square().sum(dim=1)))
-    if fabric.world_size > 1:
-        sums = cast(Tensor, fabric.all_reduce(sums, reduce_op="sum"))
-    count = advantages.shape[1] * fabric.world_size
-    if count < 2:
-        return advantages
-    mean = sums[0] / count
-    variance = (sums[1] / count - mean.square()).clamp_min(0) * (count / (count - 1))
-    return ((wide - mean[:, None]) / (variance.sqrt()[:, None] + eps)).to(advantages.dtype)
 
 
 @contextmanager
@@ -335,10 +225,43 @@ def stop_on_signals(state: TrainState) -> Iterator[None]:
             signal.signal(signum, handler)
 
 
+def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
+    """The discount, 0-dim, or `[K]` for K reward signals.
+
+    Raises:
+        ValueError: There is another number of discounts than of reward signals.
+    """
+    gammas, signals = args.gammas, max(1, len(rollout.reward_signals))
+    if len(gammas) not in (1, signals):
+        names = f" ({', '.join(rollout.reward_signals)})" if signals > 1 else ""
+        raise ValueError(f"--gamma has {len(gammas)} discounts, the environment {signals} reward signals{names}")
+    return (
+        torch.tensor(gammas * signals if len(gammas) < signals else gammas) if signals > 1 else torch.tensor(gammas[0])
+    )
+
+
+def _lr_factor(args: TrainArgs, progress: float, kl_adaptive: KLAdaptive | None) -> float:
+    """What the initial learning rates are multiplied with."""
+    if kl_adaptive is not None:
+        return kl_adaptive.factor
+    if args.lr_schedule == "constant":
+        return 1.0
+    schedule: Schedule = Linear(1.0, 0.0) if args.lr_schedule == "linear" else Cosine(1.0, 0.0)
+    return float(schedule(progress))
+
+
+def _compile(module: ActorCritic) -> None:
+    for name in ("act", "value", "training_step"):
+        setattr(module, name, torch.compile(getattr(module, name)))
+
+
 def _explained_variance(batch: Minibatch) -> float:
-    """1 - Var(returns - values) / Var(returns)."""
-    variance = batch.returns.var()
-    return float(1 - (batch.returns - batch.value).var() / variance) if variance > 0 else 0.0
+    """1 - Var(returns - values) / Var(returns), of the sums over the reward signals."""
+    returns, values = batch.returns, batch.value
+    if returns.dim() > batch.advantage.dim():
+        returns, values = returns.sum(dim=-1), values.sum(dim=-1)
+    variance = returns.var()
+    return float(1 - (returns - values).var() / variance) if variance > 0 else 0.0
 
 
 def _distance(module: ActorCritic, before: list[Tensor]) -> float:
@@ -370,6 +293,7 @@ def _with_evidence(
     path = run.dir / f"nonfinite-rank{fabric.global_rank}.pt"
     names = [name for name, _ in module.named_parameters()]
     weights = dict(zip(names, before, strict=True))
-    evidence = {"rollout": vars(rollout), "weights_before": weights, "message": str(error)}
+    tensors = {name: value for name, value in vars(rollout).items() if isinstance(value, Tensor)}
+    evidence = {"rollout": tensors, "weights_before": weights, "message": str(error)}
     torch.save(evidence, path)
     return NonFiniteError(f"{error}. Rollout and the weights before it are in {path}")

@@ -1,5 +1,6 @@
 """The contracts between the framework, the agents and the environments."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
@@ -16,30 +17,49 @@ class ActOutput(NamedTuple):
     """What an agent returns for a batch of `N` observations."""
 
     action: Tensor
-    """`[N, ...]` as the action space wants it."""
+    """`[N, ...]` as the action space wants it: int64 for discrete actions, float32 for a Box. Actions outside of a Box
+    are clipped on their way to the environment; `log_prob` is that of the action as returned."""
     log_prob: Tensor
     """`[N]` float32, log-probability of `action`."""
     value: Tensor
-    """`[N]` float32, value of the observation."""
+    """`[N]` float32, value of the observation; `[N, K]` for an agent with K > 1 value heads."""
     state: Tensor | None = None
-    """The agent's memory after this step, `[N, ...]`, or None for an agent without memory."""
+    """The agent's memory after this step, `[N, M]`, or None for an agent without memory."""
 
 
 class Minibatch(NamedTuple):
-    """`B` steps of experience, all tensors on the agent's device."""
+    """`B` steps of experience, all tensors on the agent's device.
+
+    An agent with memory (`memory_size > 0`) gets `S` sequences of `L = sequence_length` steps instead, time-major:
+    `[L, S, ...]` wherever `[B, ...]` is written.
+    """
 
     obs: Tensor
-    """`[B, ...]`."""
+    """`[B, ...]` float32, or uint8 where the observation space is uint8 (pixels)."""
     action: Tensor
-    """`[B, ...]`."""
+    """`[B, ...]` as `act` returned it."""
     log_prob: Tensor
     """`[B]` under the policy that collected the step."""
     value: Tensor
-    """`[B]` estimated when the rollout was collected."""
+    """`[B]` (or `[B, K]`) estimated when the rollout was collected."""
     advantage: Tensor
-    """`[B]`, normalised if `TrainArgs.normalize_advantages`."""
+    """`[B]`, summed over the reward signals, normalised if `TrainArgs.normalize_advantages`."""
     returns: Tensor
-    """`[B]` regression target of the value function."""
+    """`[B]` (or `[B, K]`) regression target of the value function."""
+    action_mask: Tensor | None = None
+    """`[B, n]` bool, True where an action was allowed; None if the environment gives no masks."""
+    state: Tensor | None = None
+    """`[S, M]` memory before the first step of each sequence (of its burn-in, if there is one)."""
+    episode_start: Tensor | None = None
+    """`[L, S]` bool: the step is the first one of its episode, memory is zeroed before it."""
+    burn_in_obs: Tensor | None = None
+    """`[P, S, ...]` the P = `burn_in` steps before each sequence, or None if P is 0."""
+    burn_in_start: Tensor | None = None
+    """`[P, S]` bool, their `episode_start`."""
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Minibatch":
+        """Applies `function` to every tensor."""
+        return Minibatch(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
 
 
 class ActorCritic(LightningModule):
@@ -48,19 +68,44 @@ class ActorCritic(LightningModule):
     A subclass takes the observation and action space of *one* sub-environment and its own hyperparameters, and
     implements the four methods below. It never sees an environment. Rollouts call `act` on the bare module; only
     `training_step` goes through Fabric's wrapper, so gradients synchronise exactly once per step.
+
+    Attributes:
+        value_heads: K, reward signals with a value and a discount of their own.
+        memory_size: M, numbers an agent remembers from step to step; 0 for an agent without memory. The trainer starts
+            every episode with zeros `[N, M]` and passes `state` to `act` and `value`.
+        sequence_length: L, steps per training sequence of an agent with memory; divides `TrainArgs.num_steps`.
+        burn_in: P, steps before each sequence that only refresh its memory.
+        progress: 0-dim float32, share of the training that is done, 0..1; for schedules. The trainer fills it in place.
     """
+
+    value_heads: int = 1
+    memory_size: int = 0
+    sequence_length: int = 1
+    burn_in: int = 0
+    progress: Tensor
 
     def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
         """Keeps the spaces of one sub-environment."""
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
+        self.progress = torch.zeros(())  # no buffer: DDP would broadcast it before every step
 
-    def act(self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False) -> ActOutput:
-        """Chooses actions for `obs [N, ...]`: samples, or takes the most likely one if `deterministic`."""
+    def act(
+        self,
+        obs: Tensor,
+        state: Tensor | None = None,
+        deterministic: bool = False,
+        action_mask: Tensor | None = None,
+    ) -> ActOutput:
+        """Chooses actions for `obs [N, ...]`: samples, or takes the most likely one if `deterministic`.
+
+        `state [N, M]` only comes to agents with memory, and `action_mask [N, n]` (bool, True = allowed) only from
+        environments that mask actions.
+        """
         raise NotImplementedError
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """`[N]` float32, values of `obs [N, ...]`."""
+        """`[N]` (or `[N, K]`) float32, values of `obs [N, ...]`; `state` is the memory before the step."""
         raise NotImplementedError
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # Fabric allows it
@@ -95,12 +140,32 @@ class HasMetrics(Protocol):
 
 
 @runtime_checkable
+class HasState(Protocol):
+    """An environment that can be saved and restored exactly."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Its state; a TypeError if a part of it cannot be saved. It goes on as one that loads this state does."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from a saved state."""
+
+
+@runtime_checkable
 class HasSeeds(Protocol):
     """An environment whose `reset(seed=s)` uses another number of seeds than one per sub-environment."""
 
     @property
     def num_seeds(self) -> int:
         """`reset(seed=s)` uses `s, s + 1, ..., s + num_seeds - 1`."""
+
+
+@runtime_checkable
+class HasRewardSignals(Protocol):
+    """An environment with several reward signals, each with a value head and a discount of its own."""
+
+    @property
+    def reward_signals(self) -> tuple[str, ...]:
+        """Their K names. `infos["reward_signals"]` of `step` is `[N, K]` float32; its sum is the reward."""
 
 
 class NonFiniteError(RuntimeError):

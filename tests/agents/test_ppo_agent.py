@@ -1,4 +1,4 @@
-"""The contract of ActorCritic, on PPOLightningAgent."""
+"""What is particular to PPOLightningAgent; tests/agents/test_contract.py has what all agents promise."""
 
 import math
 
@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 from agents import PPOLightningAgent
-from fabric_rl import ActorCritic, Minibatch
+from agents.heads import GaussianHead, MultiCategoricalHead
+from fabric_rl.schedules import Linear
+from fabric_rl.types import ActorCritic, Minibatch
 
 OBS = gymnasium.spaces.Box(-np.inf, np.inf, (6,), np.float32)
 ACTIONS = gymnasium.spaces.Discrete(5)
@@ -24,9 +26,13 @@ def opinionated() -> PPOLightningAgent:
     """An agent whose policy is far from uniform."""
     agent = agent_with()
     with torch.no_grad():
-        agent.actor[-1].weight *= 100
-        agent.actor[-1].bias.copy_(torch.tensor([0.0, 1.0, -1.0, 0.5, 2.0]))
+        agent.policy_head.layer.weight *= 100
+        agent.policy_head.layer.bias.copy_(torch.tensor([0.0, 1.0, -1.0, 0.5, 2.0]))
     return agent
+
+
+def logits_of(agent, obs):
+    return agent.policy_head.layer(agent.actor(obs))
 
 
 def observations(n=7):
@@ -57,7 +63,7 @@ def test_shapes_and_types(deterministic):
 def test_deterministic_takes_the_most_likely_action():
     agent, obs = opinionated(), observations(50)
     acted = agent.act(obs, deterministic=True)
-    assert torch.equal(acted.action, agent.actor(obs).argmax(-1))
+    assert torch.equal(acted.action, logits_of(agent, obs).argmax(-1))
     assert len(acted.action.unique()) > 1
     assert torch.equal(acted.action, agent.act(obs, deterministic=True).action)
 
@@ -66,14 +72,14 @@ def test_deterministic_takes_the_most_likely_action():
 def test_log_prob_is_that_of_the_action(deterministic):
     agent, obs = opinionated(), observations(50)
     acted = agent.act(obs, deterministic=deterministic)
-    expected = torch.distributions.Categorical(logits=agent.actor(obs)).log_prob(acted.action)
+    expected = torch.distributions.Categorical(logits=logits_of(agent, obs)).log_prob(acted.action)
     torch.testing.assert_close(acted.log_prob, expected)
 
 
 def test_sampling_follows_the_probabilities():
     agent = opinionated()
     obs = observations(1)
-    probs = torch.softmax(agent.actor(obs), -1)[0]
+    probs = torch.softmax(logits_of(agent, obs), -1)[0]
     torch.manual_seed(0)
     n = 40_000
     frequencies = torch.bincount(agent.act(obs.expand(n, -1)).action, minlength=5) / n
@@ -97,7 +103,7 @@ def test_log_probs_are_float32_under_bf16():
         acted = agent.act(obs)
         batch = Minibatch(obs, acted.action, acted.log_prob, acted.value, torch.ones(64), torch.zeros(64))
         loss, stats = agent.training_step(batch)
-        logits = agent.actor(obs).float()
+        logits = logits_of(agent, obs).float()
     assert [acted.log_prob.dtype, acted.value.dtype, loss.dtype] == [torch.float32] * 3
     expected = torch.distributions.Categorical(logits=logits).log_prob(acted.action)
     torch.testing.assert_close(acted.log_prob, expected)
@@ -112,10 +118,10 @@ def test_training_step_is_the_loss_of_categorical():
     batch = batch._replace(log_prob=batch.log_prob + 0.3 * batch.returns)  # ratios on both sides of the clip range
     loss, stats = agent.training_step(batch)
 
-    policy = torch.distributions.Categorical(logits=agent.actor(batch.obs))
+    policy = torch.distributions.Categorical(logits=logits_of(agent, batch.obs))
     ratio = (policy.log_prob(batch.action) - batch.log_prob).exp()
     surrogate = torch.minimum(ratio * batch.advantage, ratio.clamp(0.9, 1.1) * batch.advantage)
-    errors = (agent.critic(batch.obs)[:, 0] - batch.returns) ** 2
+    errors = (agent.value_head.layer(agent.critic(batch.obs))[:, 0] - batch.returns) ** 2
     expected = -surrogate.mean() + 0.3 * errors.mean() / 2 - 0.02 * policy.entropy().mean()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
     assert stats["entropy"].item() == pytest.approx(policy.entropy().mean().item(), rel=1e-5)
@@ -146,33 +152,41 @@ def test_every_parameter_gets_a_gradient_and_learning_lowers_the_loss():
     assert losses[-1] < losses[0] - 0.05
 
 
+def ids(module):
+    return list(map(id, module.parameters()))
+
+
 def test_separate_learning_rates():
     agent = agent_with(actor_lr=1e-4, critic_lr=5e-4)
     optimizer = agent.configure_optimizers()
     actor, critic = optimizer.param_groups
     assert (actor["lr"], critic["lr"]) == (1e-4, 5e-4)
-    assert list(map(id, actor["params"])) == list(map(id, agent.actor.parameters()))
-    assert list(map(id, critic["params"])) == list(map(id, agent.critic.parameters()))
+    assert list(map(id, actor["params"])) == ids(agent.actor) + ids(agent.policy_head)
+    assert list(map(id, critic["params"])) == ids(agent.critic) + ids(agent.value_head)
     assert actor["eps"] == critic["eps"] == 1e-5
     # Adam's first step moves every weight by its group's learning rate.
-    before = [p.detach().clone() for p in agent.parameters()]
+    groups = {lr: [*map(torch.Tensor.detach, group["params"])] for lr, group in ((1e-4, actor), (5e-4, critic))}
+    before = {lr: [p.clone() for p in params] for lr, params in groups.items()}
     agent.training_step(minibatch(agent))[0].backward()
     optimizer.step()
-    moved = [(p - old).abs().max().item() for p, old in zip(agent.parameters(), before, strict=True)]
-    count = len(list(agent.actor.parameters()))
-    assert max(moved[:count]) == pytest.approx(1e-4, rel=0.02)
-    assert max(moved[count:]) == pytest.approx(5e-4, rel=0.02)
+    for lr, params in groups.items():
+        moved = max((p - old).abs().max().item() for p, old in zip(params, before[lr], strict=True))
+        assert moved == pytest.approx(lr, rel=0.02)
+
+
+def test_adam_is_fused():
+    assert all(group["fused"] for group in agent_with().configure_optimizers().param_groups)
 
 
 def test_orthogonal_initialisation():
     agent = agent_with(actor_hidden_sizes=(16, 8), critic_hidden_sizes=(16,))
-    for network, last_gain in ((agent.actor, 0.01), (agent.critic, 1.0)):
-        *hidden, last = [layer for layer in network if isinstance(layer, nn.Linear)]
+    for network, head, last_gain in ((agent.actor, agent.policy_head, 0.01), (agent.critic, agent.value_head, 1.0)):
+        hidden, last = [layer for layer in network if isinstance(layer, nn.Linear)], head.layer
         for layer, gain in [*((layer, math.sqrt(2)) for layer in hidden), (last, last_gain)]:
             weight = layer.weight if layer.out_features <= layer.in_features else layer.weight.T
             torch.testing.assert_close(weight @ weight.T, gain**2 * torch.eye(len(weight)), rtol=1e-4, atol=1e-5)
             assert not layer.bias.any()
-    probs = torch.softmax(agent.actor(observations()), -1)
+    probs = torch.softmax(logits_of(agent, observations()), -1)
     assert (probs - 0.2).abs().max() < 0.01  # explores evenly at first
 
 
@@ -182,27 +196,106 @@ def test_initialisation_can_be_torchs_own():
     assert torch.equal(agent.actor[0].weight, nn.Linear(6, 16).weight)
 
 
+def sizes(network):
+    return [layer.out_features for layer in network if isinstance(layer, nn.Linear)]
+
+
 def test_architecture_is_as_asked():
     agent = agent_with(actor_hidden_sizes=(16, 8), critic_hidden_sizes=(32,), activation=nn.ELU, layer_norm=True)
-    kinds = [type(layer) for layer in agent.actor]
-    assert kinds == [nn.Linear, nn.LayerNorm, nn.ELU, nn.Linear, nn.LayerNorm, nn.ELU, nn.Linear]
-    assert [layer.out_features for layer in agent.actor if isinstance(layer, nn.Linear)] == [16, 8, 5]
-    assert [layer.out_features for layer in agent.critic if isinstance(layer, nn.Linear)] == [32, 1]
-    assert [type(layer) for layer in agent_with().actor] == [nn.Linear, nn.Tanh, nn.Linear]
-    shared = {id(p) for p in agent.actor.parameters()} & {id(p) for p in agent.critic.parameters()}
+    assert [type(layer) for layer in agent.actor] == [nn.Linear, nn.LayerNorm, nn.ELU] * 2
+    assert (sizes(agent.actor), sizes(agent.critic)) == ([16, 8], [32])
+    assert (agent.policy_head.layer.in_features, agent.policy_head.layer.out_features) == (8, 5)
+    assert (agent.value_head.layer.in_features, agent.value_head.layer.out_features) == (32, 1)
+    assert [type(layer) for layer in agent_with().actor] == [nn.Linear, nn.Tanh]
+    shared = set(ids(agent.actor)) & set(ids(agent.critic))
     assert not shared
 
 
+def test_shared_trunk():
+    agent = agent_with(actor_hidden_sizes=(16, 8), shared_trunk=True, actor_lr=1e-4, critic_lr=5e-4, entropy_coef=0.01)
+    assert agent.critic is None
+    assert agent.value_head.layer.in_features == 8
+    obs = observations()
+    assert torch.equal(agent.value(obs), agent.value_head.layer(agent.actor(obs))[:, 0])
+    assert torch.equal(agent.act(obs).value, agent.value(obs))
+    actor, critic = agent.configure_optimizers().param_groups
+    assert (actor["lr"], critic["lr"]) == (1e-4, 5e-4)
+    assert list(map(id, actor["params"])) == ids(agent.actor) + ids(agent.policy_head)
+    assert list(map(id, critic["params"])) == ids(agent.value_head)
+    batch = minibatch(agent)._replace(advantage=torch.zeros(32))
+    agent.training_step(batch)[0].backward()
+    assert agent.actor[0].weight.grad.any()  # the value loss alone trains the trunk
+
+
 def test_no_hidden_layers_is_a_linear_policy():
-    assert len(agent_with(actor_hidden_sizes=()).actor) == 1
+    agent = agent_with(actor_hidden_sizes=(), critic_hidden_sizes=())
+    assert [p.shape for p in agent.parameters()] == [(5, 6), (5,), (1, 6), (1,)]
+    assert len([p for group in agent.configure_optimizers().param_groups for p in group["params"]]) == 4
+
+
+def test_several_values_per_observation():
+    agent = agent_with(value_heads=3, value_coef=0.3)
+    batch = minibatch(agent)
+    targets = torch.randn(32, 3, generator=torch.Generator().manual_seed(6))
+    _, stats = agent.training_step(batch._replace(returns=targets))
+    assert agent.value(batch.obs).shape == batch.value.shape == (32, 3)
+    assert stats["value_loss"].item() == pytest.approx(((batch.value - targets) ** 2).mean().item() / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("progress", "clip_coef", "entropy_coef"), [(0.0, 0.3, 0.1), (0.5, 0.2, 0.05), (1.0, 0.1, 0.0)]
+)
+def test_schedules_follow_the_progress(progress, clip_coef, entropy_coef):
+    scheduled = agent_with(clip_coef=Linear(0.3, 0.1), entropy_coef=Linear(0.1, 0.0))
+    constant = agent_with(clip_coef=clip_coef, entropy_coef=entropy_coef)
+    batch = minibatch(constant)
+    batch = batch._replace(log_prob=batch.log_prob + 0.3 * batch.returns)
+    scheduled.progress.fill_(progress)
+    loss, stats = scheduled.training_step(batch)
+    expected, expected_stats = constant.training_step(batch)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    assert stats["clip_fraction"] == expected_stats["clip_fraction"]
+
+
+def test_observations_are_normalised_for_actor_and_critic():
+    plain, agent = agent_with(), agent_with(normalize_obs=True)
+    obs = 50 + 7 * observations(500)
+    agent.normalizer.update(obs)
+    standard = agent.normalizer(obs)
+    torch.testing.assert_close(standard, (obs - obs.mean(0)) / obs.std(0), rtol=0.01, atol=0.01)
+    assert torch.equal(agent.value(obs), plain.value(standard))
+    acted, expected = (x.act(y, deterministic=True) for x, y in ((agent, obs), (plain, standard)))
+    assert torch.equal(acted.value, expected.value)
+    assert torch.equal(acted.log_prob, expected.log_prob)
+    batch = minibatch(plain)
+    raw = batch._replace(obs=batch.obs * 7 + 50)
+    standardised = batch._replace(obs=agent.normalizer(raw.obs))
+    assert torch.equal(agent.training_step(raw)[0], plain.training_step(standardised)[0])
+    saved = agent_with(normalize_obs=True, seed=1)
+    saved.load_state_dict(agent.state_dict())
+    assert torch.equal(saved.value(obs), agent.value(obs))
+
+
+def test_bytes_are_observations_too():
+    agent = PPOLightningAgent(gymnasium.spaces.Box(0, 255, (6,), np.uint8), ACTIONS)
+    obs = torch.randint(256, (7, 6), dtype=torch.uint8)
+    assert torch.equal(agent.act(obs).value, agent.value(obs.float()))
+
+
+def test_gaussian_options_reach_the_head():
+    box = gymnasium.spaces.Box(-2, 2, (3,))
+    agent = PPOLightningAgent(OBS, box, log_std_init=-0.7)
+    assert isinstance(agent.policy_head, GaussianHead)
+    assert torch.equal(agent.policy_head.log_std, torch.full((3,), -0.7))
+    assert PPOLightningAgent(OBS, box, squash=True).policy_head.squash
+    assert PPOLightningAgent(OBS, box, state_dependent_std=True).policy_head.log_std is None
+    assert isinstance(PPOLightningAgent(OBS, gymnasium.spaces.MultiDiscrete([3, 2])).policy_head, MultiCategoricalHead)
 
 
 @pytest.mark.parametrize(
     ("observation_space", "action_space", "message"),
     [
-        (OBS, gymnasium.spaces.Box(-1, 1, (2,)), r"PPOLightningAgent takes Discrete actions .* environment has Box"),
-        (OBS, gymnasium.spaces.MultiDiscrete([3, 3]), "takes Discrete actions .* environment has MultiDiscrete"),
-        (OBS, gymnasium.spaces.Discrete(3, start=1), r"takes Discrete actions from 0 on, .* start=1"),
+        (OBS, gymnasium.spaces.Tuple([ACTIONS]), r"PPOLightningAgent takes Discrete, .* but the environment has Tuple"),
         (gymnasium.spaces.Dict(a=OBS), ACTIONS, "PPOLightningAgent reads vector observations .* environment has Dict"),
         (gymnasium.spaces.Discrete(4), ACTIONS, "reads vector observations .* environment has Discrete"),
         (gymnasium.spaces.Box(0, 255, (8, 8, 3)), ACTIONS, "reads vector observations .* environment has Box"),
@@ -220,8 +313,15 @@ def test_spaces_it_cannot_handle_are_refused(observation_space, action_space, me
         ({"actor_hidden_sizes": (64, 0)}, "--agent.actor_hidden_sizes must be positive sizes, got [64, 0]"),
         ({"critic_hidden_sizes": (-1,)}, "--agent.critic_hidden_sizes must be positive sizes, got [-1]"),
         ({"actor_lr": 0.0}, "--agent.actor_lr must be positive, got 0.0"),
+        ({"actor_lr": math.inf}, "--agent.actor_lr must be positive, got inf"),
         ({"critic_lr": math.nan}, "--agent.critic_lr must be positive, got nan"),
-        ({"clip_coef": -0.2}, "--agent.clip_coef must be positive, got -0.2"),
+        ({"clip_coef": -0.2}, "--agent.clip_coef must be above 0 from start to end, got"),
+        ({"clip_coef": Linear(0.2, 0.0)}, "--agent.clip_coef must be above 0 from start to end, got Linear(0.2, 0.0)"),
+        ({"entropy_coef": -0.1}, "--agent.entropy_coef must be at least 0 from start to end, got"),
+        ({"entropy_coef": Linear(0.1, -0.1)}, "--agent.entropy_coef must be at least 0 from start to end, got"),
+        ({"value_coef": math.inf}, "--agent.value_coef must be 0 or more, got inf"),
+        ({"value_heads": 0}, "--agent.value_heads must be positive, got 0"),
+        ({"squash": True}, "--agent.state_dependent_std, squash and log_std_init are for Box actions"),
     ],
 )
 def test_settings_that_cannot_work_name_their_flag(settings, flag):

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
 from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, train
-from fabric_rl.train import normalize_rows
+from fabric_rl.learn import normalize_rows
 from fabric_rl.types import NonFiniteError
 
 
@@ -165,9 +165,19 @@ def train_known(fabric, counter_env, known_agent, tmp_path):
     return call
 
 
-@pytest.mark.parametrize(("anneal_lr", "factors"), [(True, [1, 0.75, 0.5, 0.25]), (False, [1, 1, 1, 1])])
-def test_learning_rates_of_all_groups_are_annealed(train_known, anneal_lr, factors):
-    settings = {"total_timesteps": 60, "anneal_lr": anneal_lr, "max_grad_norm": 0}
+HALF = math.sqrt(0.5)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "factors"),
+    [
+        ("linear", [1, 0.75, 0.5, 0.25]),
+        ("constant", [1, 1, 1, 1]),
+        ("cosine", [1, (1 + HALF) / 2, 0.5, (1 - HALF) / 2]),
+    ],
+)
+def test_learning_rates_of_all_groups_follow_the_schedule(train_known, schedule, factors):
+    settings = {"total_timesteps": 60, "lr_schedule": schedule, "max_grad_norm": 0}
     _, recorder = train_known(**settings)
     assert [m["ppo/learning_rate"] for m in recorder.metrics] == pytest.approx([0.1 * f for f in factors])
     for group, lr in enumerate((0.1, 0.3)):  # gradient 1: the weights add up the learning rates
@@ -176,7 +186,7 @@ def test_learning_rates_of_all_groups_are_annealed(train_known, anneal_lr, facto
 
 
 def test_update_magnitude_is_the_distance_the_weights_moved(train_known):
-    _, recorder = train_known(total_timesteps=30, anneal_lr=False, max_grad_norm=0)
+    _, recorder = train_known(total_timesteps=30, lr_schedule="constant", max_grad_norm=0)
     magnitudes = [m["ppo/update_magnitude"] for m in recorder.metrics]
     assert magnitudes == pytest.approx([math.hypot(0.1, 0.3)] * 2)
 

@@ -44,7 +44,7 @@ class NoFinalObs(GymnasiumEnvs):
 
 class ColumnValues(PPOLightningAgent):
     def value(self, obs, state=None):
-        return self.critic(obs)
+        return super().value(obs).unsqueeze(-1)
 
 
 class LossPerStep(PPOLightningAgent):

@@ -76,7 +76,21 @@ CASES = {
     "wrong base class of the agent": ("--agent envs.DefaultObs", ["--agent", "envs.DefaultObs"]),
     "wrong base class of a component": ("--env.obs envs.Kickoff", ["--env.obs", "ObsBuilder"]),
     "wrong type": ("--agent.actor_lr fast", ["--agent", "actor_lr", "fast"]),
-    "action space that does not fit": ("--env-id Pendulum-v1", ["PPOLightningAgent", "Box", "--agent", "--env_id"]),
+    "settings for another action space": (
+        f"{ON_CARTPOLE} --agent.squash true",
+        ["PPOLightningAgent: --agent.state_dependent_std, squash and log_std_init", "Discrete(2)"],
+    ),
+    "observation space that does not fit": (f"{ON_CARTPOLE} --agent agents.ConvPPOAgent", ["ConvPPOAgent", "Box"]),
+    "sequences that do not fit the rollout": (
+        f"{ON_CARTPOLE} --agent agents.RecurrentPPOAgent --agent.sequence_length 5",
+        ["--num_steps 16 must be a multiple of RecurrentPPOAgent's --agent.sequence_length 5"],
+    ),
+    "value heads without reward signals": (
+        f"{ON_CARTPOLE} --agent.value_heads 2",
+        ["1 reward signals (its reward), PPOLightningAgent 2 value heads; set --agent.value_heads"],
+    ),
+    "discounts without reward signals": (f"{ON_CARTPOLE} --gamma [0.9,0.99]", ["--gamma has 2 discounts"]),
+    "16-mixed on a processor": (f"{ON_CARTPOLE} --accelerator cpu --precision 16-mixed", ["16-mixed needs a GPU"]),
     "zero steps": ("--num-steps 0", ["--num_steps must be at least 1, got 0"]),
     "negative steps": ("--total-timesteps -5", ["--total_timesteps must be at least 1, got -5"]),
     "zero hidden units": ("--env-id CartPole-v1 --agent.actor_hidden_sizes [0]", ["--agent.actor_hidden_sizes"]),
@@ -117,7 +131,7 @@ CASES = {
     "environment that is no vector": ("--env malformed.NoVector", ["--env", "VectorEnv"]),
     "values of the wrong shape": (
         f"{ON_CARTPOLE} --agent malformed.ColumnValues",
-        ["ColumnValues.act(): value must be floats of shape [4], got float32 of shape [4, 1]"],
+        ["ColumnValues.value() must be floats of shape [4], got float32 of shape [4, 1]"],
     ),
     "loss that is no scalar": (
         f"{ON_CARTPOLE} --agent malformed.LossPerStep",

@@ -1,0 +1,250 @@
+"""AttentionPPOAgent: the own car attends over a set of objects, trained with PPO."""
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import gymnasium
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from agents.base import ValueHead, check_positive, check_sizes, hidden_layers, optimizer_for, ppo_coefs, ppo_step
+from agents.heads import GaussianOptions, linear, policy_head
+from fabric_rl.schedules import Schedule
+from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
+
+
+class AttentionPPOAgent(ActorCritic):
+    """Attention over the objects of `EntityObs`, shared by policy and value function, for any team size.
+
+    Observations are `[N, E, F]`: one row of F features per object. Row 0 is the car itself; its embedding is the query
+    that attends over all objects that are present, itself among them. The order of the other rows does not matter, and
+    rows without an object influence neither outputs nor gradients. No weight depends on E.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        embed_size: int = 64,
+        num_heads: int = 4,
+        num_layers: int = 2,
+        present_column: int | None = 0,
+        actor_hidden_sizes: Sequence[int] = (64,),
+        critic_hidden_sizes: Sequence[int] = (64,),
+        activation: type[nn.Module] = nn.ReLU,
+        layer_norm: bool = False,
+        ortho_init: bool = True,
+        actor_lr: float = 1e-3,
+        critic_lr: float = 1e-3,
+        clip_coef: float | Schedule = 0.2,
+        value_coef: float = 0.5,
+        entropy_coef: float | Schedule = 0.0,
+        clip_value_loss: bool = False,
+        value_heads: int = 1,
+        state_dependent_std: bool = False,
+        squash: bool = False,
+        log_std_init: float = 0.0,
+    ) -> None:
+        """Builds the networks.
+
+        Args:
+            observation_space: Of one sub-environment; a Box `[E, F]`, as of `EntityObs` (stacked or not).
+            action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
+            embed_size: Size of an object's embedding, a multiple of num_heads.
+            num_heads: Heads of the attention.
+            num_layers: Layers of the attention.
+            present_column: The feature that is 0 in rows without an object; the first one in `EntityObs`. None:
+                there are no such rows.
+            actor_hidden_sizes: Hidden layers of the policy after the attention.
+            critic_hidden_sizes: Hidden layers of the value function after the attention.
+            activation: Class of the activations, for example torch.nn.GELU.
+            layer_norm: Layer normalisation before each activation of the hidden layers (the attention always has it).
+            ortho_init: Orthogonal initialisation (gain sqrt 2, projections 1, policy 0.01, value 1).
+            actor_lr: Learning rate of the policy and of the attention.
+            critic_lr: Learning rate of what only the value function has.
+            clip_coef: PPO's clip range, a number or a schedule over the training.
+            value_coef: Weight of the value loss.
+            entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
+            clip_value_loss: Clip the value function's update as the policy's.
+            value_heads: Values per observation, one for each reward signal of the environment.
+            state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
+            squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
+            log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
+
+        Raises:
+            ValueError: A space that this agent cannot handle, or a setting that cannot work.
+        """
+        super().__init__(observation_space, action_space)
+        name = type(self).__name__
+        features = _object_features(name, observation_space)
+        check_sizes(
+            name,
+            embed_size=embed_size,
+            num_heads=num_heads,
+            num_layers=num_layers,
+            actor_hidden_sizes=actor_hidden_sizes,
+            critic_hidden_sizes=critic_hidden_sizes,
+            value_heads=value_heads,
+        )
+        check_positive(name, actor_lr=actor_lr, critic_lr=critic_lr)
+        if embed_size % num_heads:
+            raise ValueError(
+                f"{name}: --agent.embed_size must be a multiple of --agent.num_heads, got {embed_size} and {num_heads}"
+            )
+        if present_column is not None and not 0 <= present_column < features:
+            raise ValueError(
+                f"{name}: --agent.present_column must be one of the {features} features, 0..{features - 1}, or null, "
+                f"got {present_column}"
+            )
+        self.coefs = ppo_coefs(name, clip_coef, value_coef, entropy_coef, clip_value_loss)
+        self.actor_lr, self.critic_lr = actor_lr, critic_lr
+        self.value_heads = value_heads
+
+        shape = (activation, layer_norm, ortho_init)
+        gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)
+        self.trunk = ObjectEncoder(features, embed_size, num_heads, num_layers, present_column, activation, ortho_init)
+        self.actor = hidden_layers(embed_size, actor_hidden_sizes, *shape)
+        self.critic = hidden_layers(embed_size, critic_hidden_sizes, *shape)
+        actor_size, critic_size = ([embed_size, *sizes][-1] for sizes in (actor_hidden_sizes, critic_hidden_sizes))
+        self.policy_head = policy_head(name, actor_size, action_space, gaussian, ortho_init)
+        self.value_head = ValueHead(critic_size, value_heads, ortho_init)
+
+    def act(
+        self,
+        obs: Tensor,
+        state: Tensor | None = None,
+        deterministic: bool = False,
+        action_mask: Tensor | None = None,
+    ) -> ActOutput:
+        """See `ActorCritic.act`."""
+        params, values = self._evaluate(obs)
+        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
+
+    def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """See `ActorCritic.value`."""
+        values: Tensor = self.value_head(self.critic(self.trunk(obs)))
+        return values
+
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
+        """PPO's loss on one minibatch; see `fabric_rl.ppo.ppo_loss`."""
+        params, values = self._evaluate(minibatch.obs)
+        return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam with one parameter group for attention and actor and one for the critic."""
+        actor = chain(self.trunk.parameters(), self.actor.parameters(), self.policy_head.parameters())
+        critic = chain(self.critic.parameters(), self.value_head.parameters())
+        return optimizer_for(actor, critic, self.actor_lr, self.critic_lr)
+
+    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """The policy's parameters and the values for `obs`."""
+        features = self.trunk(obs)
+        return self.policy_head(self.actor(features)), self.value_head(self.critic(features))
+
+
+class ObjectEncoder(nn.Module):
+    """`[N, E, F]` objects -> `[N, embed_size]`, what object 0 makes of all the objects that are present."""
+
+    def __init__(
+        self,
+        features: int,
+        embed_size: int,
+        num_heads: int,
+        num_layers: int,
+        present_column: int | None,
+        activation: type[nn.Module],
+        ortho_init: bool,
+    ) -> None:
+        """Builds the layers; for the arguments see `AttentionPPOAgent`."""
+        super().__init__()
+        self.present_column = present_column
+        self.embed = nn.Sequential(
+            *hidden_layers(features, (embed_size,), activation, ortho_init=ortho_init),
+            linear(embed_size, embed_size, 1.0 if ortho_init else None),
+        )
+        self.object_norm = nn.LayerNorm(embed_size)
+        self.layers = nn.ModuleList(
+            ObjectAttention(embed_size, num_heads, activation, ortho_init) for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(embed_size)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Encodes `obs [N, E, F]`."""
+        obs, present = obs.float(), None
+        if self.present_column is not None:
+            # Row 0 always counts: no row of the softmax is ever empty, not even where the observer itself is absent.
+            present = torch.cat([torch.ones_like(obs[:, :1, 0]), obs[:, 1:, self.present_column]], dim=1) != 0
+            obs = obs.masked_fill(~present.unsqueeze(-1), 0)  # weight 0 alone would not stop NaN
+        objects = self.embed(obs)
+        query = objects[:, 0]
+        objects = self.object_norm(objects)
+        for layer in self.layers:
+            query = layer(query, objects, present)
+        encoded: Tensor = self.norm(query)
+        return encoded
+
+
+class ObjectAttention(nn.Module):
+    r"""One layer, pre-norm and residual (Vaswani et al. 2017; Xiong et al. 2020, figure 1c), of one query per row.
+
+    .. math::
+        q' = q + W_o \, \mathrm{attention}(W_q \mathrm{LN}(q), W_k X, W_v X), \qquad
+        q'' = q' + \mathrm{MLP}(\mathrm{LN}(q'))
+
+    With a single query :math:`(W_q q)^T W_k x = (W_k^T W_q q)^T x` and :math:`\sum_e a_e W_v x_e = W_v \sum_e a_e x_e`,
+    so keys and values are never computed for every object: each head asks with a vector of its own for the objects
+    themselves. Biases of keys and values would do nothing: the softmax takes out the one, `W_o`'s covers the other.
+    """
+
+    def __init__(self, embed_size: int, num_heads: int, activation: type[nn.Module], ortho_init: bool) -> None:
+        """Builds the layer; for the arguments see `AttentionPPOAgent`."""
+        super().__init__()
+        gain = 1.0 if ortho_init else None
+        self.num_heads = num_heads
+        self.query_norm = nn.LayerNorm(embed_size)
+        self.query, self.out = (linear(embed_size, embed_size, gain) for _ in range(2))
+        self.key, self.value = (  # [heads, D / heads, D]
+            nn.Parameter(linear(embed_size, embed_size, gain).weight.detach().view(num_heads, -1, embed_size))
+            for _ in range(2)
+        )
+        self.mlp = nn.Sequential(
+            nn.LayerNorm(embed_size),
+            linear(embed_size, 4 * embed_size, math.sqrt(2) if ortho_init else None),
+            activation(),
+            linear(4 * embed_size, embed_size, gain),
+        )
+
+    def forward(self, query: Tensor, objects: Tensor, present: Tensor | None) -> Tensor:
+        """The query's next embedding `[N, D]`.
+
+        Args:
+            query: `[N, D]`.
+            objects: `[N, E, D]` normalised embeddings.
+            present: `[N, E]` bool, at least one True in each row; None if all are.
+        """
+        asked = self.query(self.query_norm(query)).unflatten(-1, (self.num_heads, -1))
+        asked = torch.einsum("nhd,hdk->nhk", asked, self.key)  # [N, heads, D]
+        answer = scaled_dot_product_attention(
+            asked.unsqueeze(1),
+            objects.unsqueeze(1),
+            objects.unsqueeze(1),
+            attn_mask=None if present is None else present[:, None, None, :],
+            scale=self.key.shape[1] ** -0.5,
+        ).squeeze(1)
+        answer = torch.einsum("nhk,hdk->nhd", answer, self.value)
+        query = query + self.out(answer.flatten(1))
+        updated: Tensor = query + self.mlp(query)
+        return updated
+
+
+def _object_features(agent: str, space: gymnasium.Space[Any]) -> int:
+    """F of a Box `[E, F]`."""
+    if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 2 or 0 in space.shape:
+        raise ValueError(
+            f"{agent} reads sets of objects (Box [objects, features], as of EntityObs), but the environment has "
+            f"{space}; choose --env.obs envs.EntityObs or another --agent"
+        )
+    return int(space.shape[1])

@@ -1,0 +1,173 @@
+"""RecurrentPPOAgent: an LSTM or GRU behind an MLP, trained with PPO on sequences."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Literal, cast
+
+import gymnasium
+import torch
+from torch import Tensor, nn
+
+from agents.base import (
+    ValueHead,
+    check_positive,
+    check_sizes,
+    hidden_layers,
+    optimizer_for,
+    ppo_coefs,
+    ppo_step,
+    vector_size,
+)
+from agents.heads import GaussianOptions, policy_head
+from agents.memory import RecurrentMemory
+from fabric_rl.normalize import ObsNormalizer
+from fabric_rl.schedules import Schedule
+from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
+
+
+class RecurrentPPOAgent(ActorCritic):
+    """Hidden layers and a memory that the policy's and the value function's last layers share.
+
+    It is trained on sequences of `sequence_length` steps that start with the memory that the rollout had there. That
+    memory comes from weights which have changed since, if only by a few minibatches; `burn_in` refreshes it with the
+    present ones over the steps before (Kapturowski et al. 2019, section 3). Gradients flow within a sequence only, and
+    never from one episode into another.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        hidden_sizes: Sequence[int] = (64,),
+        cell: Literal["lstm", "gru"] = "lstm",
+        memory_size: int = 128,
+        sequence_length: int = 64,
+        burn_in: int = 0,
+        activation: type[nn.Module] = nn.Tanh,
+        layer_norm: bool = False,
+        ortho_init: bool = True,
+        actor_lr: float = 1e-3,
+        critic_lr: float = 1e-3,
+        clip_coef: float | Schedule = 0.2,
+        value_coef: float = 0.5,
+        entropy_coef: float | Schedule = 0.0,
+        clip_value_loss: bool = False,
+        value_heads: int = 1,
+        normalize_obs: bool = False,
+        state_dependent_std: bool = False,
+        squash: bool = False,
+        log_std_init: float = 0.0,
+    ) -> None:
+        """Builds the networks.
+
+        Args:
+            observation_space: Of one sub-environment; a Box with one axis.
+            action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
+            hidden_sizes: Hidden layers before the memory.
+            cell: Kind of memory: lstm or gru. On the CPU an lstm trains faster.
+            memory_size: Numbers remembered from step to step. As in ML-Agents an LSTM has half of them for its hidden
+                and half for its cell state, so it must be even; a GRU has one state of that size.
+            sequence_length: Steps per training sequence, the reach of the gradients; must divide num_steps.
+            burn_in: Steps before each sequence that only refresh its memory with the present weights.
+            activation: Class of the activations, for example torch.nn.ReLU.
+            layer_norm: Layer normalisation before each activation.
+            ortho_init: Orthogonal initialisation (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
+                value) and zero biases, but 1 for the memory's forget (LSTM) or update gate (GRU).
+            actor_lr: Learning rate of all but the value function's last layer.
+            critic_lr: Learning rate of the value function's last layer.
+            clip_coef: PPO's clip range, a number or a schedule over the training.
+            value_coef: Weight of the value loss.
+            entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
+            clip_value_loss: Clip the value function's update as the policy's.
+            value_heads: Values per observation, one for each reward signal of the environment.
+            normalize_obs: Standardise observations with their running mean and deviation.
+            state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
+            squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
+            log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
+
+        Raises:
+            ValueError: A space that this agent cannot handle, or a setting that cannot work.
+        """
+        super().__init__(observation_space, action_space)
+        name = type(self).__name__
+        inputs = vector_size(name, observation_space)
+        check_sizes(
+            name,
+            hidden_sizes=hidden_sizes,
+            memory_size=memory_size,
+            sequence_length=sequence_length,
+            value_heads=value_heads,
+        )
+        check_positive(name, actor_lr=actor_lr, critic_lr=critic_lr)
+        if cell not in ("lstm", "gru"):
+            raise ValueError(f"{name}: --agent.cell must be lstm or gru, got {cell}")
+        if cell == "lstm" and memory_size % 2:
+            raise ValueError(
+                f"{name}: --agent.memory_size must be even for an LSTM, half hidden and half cell state, "
+                f"got {memory_size}"
+            )
+        if burn_in < 0:
+            raise ValueError(f"{name}: --agent.burn_in must be 0 or more, got {burn_in}")
+        self.coefs = ppo_coefs(name, clip_coef, value_coef, entropy_coef, clip_value_loss)
+        self.actor_lr, self.critic_lr = actor_lr, critic_lr
+        self.value_heads = value_heads
+        self.memory_size, self.sequence_length, self.burn_in = memory_size, sequence_length, burn_in
+
+        self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
+        self.encoder = hidden_layers(inputs, hidden_sizes, activation, layer_norm, ortho_init)
+        self.memory = RecurrentMemory([inputs, *hidden_sizes][-1], memory_size, cell, ortho_init)
+        gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)
+        self.policy_head = policy_head(name, self.memory.hidden_size, action_space, gaussian, ortho_init)
+        self.value_head = ValueHead(self.memory.hidden_size, value_heads, ortho_init)
+
+    def act(
+        self,
+        obs: Tensor,
+        state: Tensor | None = None,
+        deterministic: bool = False,
+        action_mask: Tensor | None = None,
+    ) -> ActOutput:
+        """See `ActorCritic.act`; without `state` it is the first step of an episode."""
+        features, state = self._step(obs, state)
+        action, log_prob = self.policy_head.sample(self.policy_head(features), deterministic, action_mask)
+        return ActOutput(action, log_prob, self.value_head(features), state)
+
+    def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """See `ActorCritic.value`; without `state` it is the first step of an episode."""
+        values: Tensor = self.value_head(self._step(obs, state)[0])
+        return values
+
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
+        """PPO's loss on one minibatch of sequences; see `fabric_rl.ppo.ppo_loss`.
+
+        Raises:
+            ValueError: The minibatch holds steps without their order and memory, or lacks the burn-in.
+        """
+        state, starts = minibatch.state, minibatch.episode_start
+        if state is None or starts is None or (self.burn_in and minibatch.burn_in_obs is None):
+            raise ValueError(
+                f"{type(self).__name__} learns from sequences with state and episode_start (and with burn_in_obs and "
+                "burn_in_start if --agent.burn_in is set), but the minibatch lacks them"
+            )
+        if minibatch.burn_in_obs is not None:
+            with torch.no_grad():
+                encoded = self._encode(minibatch.burn_in_obs)
+                state = self.memory.after(encoded, state, cast(Tensor, minibatch.burn_in_start))
+        features = self.memory.unroll(self._encode(minibatch.obs), state, starts)
+        params, values = self.policy_head(features), self.value_head(features)
+        return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam with one parameter group for the value function's last layer and one for everything else."""
+        actor = chain(self.encoder.parameters(), self.memory.parameters(), self.policy_head.parameters())
+        return optimizer_for(actor, self.value_head.parameters(), self.actor_lr, self.critic_lr)
+
+    def _encode(self, obs: Tensor) -> Tensor:
+        encoded: Tensor = self.encoder(self.normalizer(obs.float()))
+        return encoded
+
+    def _step(self, obs: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Features `[N, hidden_size]` and the memory after the step."""
+        if state is None:
+            state = torch.zeros(len(obs), self.memory_size, device=obs.device)
+        return self.memory.step(self._encode(obs), state)

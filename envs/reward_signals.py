@@ -1,0 +1,77 @@
+"""RewardSignals: rewards that stay apart, so that each can have a value function and a discount of its own."""
+
+from typing import Any
+
+import numpy as np
+
+from envs.game_state import Bool, Float, GameState
+from envs.rewards import Reward
+
+
+class RewardSignals(Reward):
+    """Named rewards that are learned from separately; the reward of a step is their sum.
+
+    `RocketSimPool` puts them into `infos["reward_signals"]` (`[N, K]` float32). Train with an agent of K value heads
+    (`--agent.value_heads`) and, if wanted, K discounts (`--gamma [0.99, 0.9]`).
+
+    Attributes:
+        names: The K names.
+        last: `[A, C, K]` float32, the signals of the last step.
+    """
+
+    def __init__(self, signals: dict[str, Reward]) -> None:
+        """Takes name -> reward; give a `CombinedReward` as a signal for weights.
+
+        Raises:
+            ValueError: No signals.
+            TypeError: A signal is no reward.
+        """
+        if not signals:
+            raise ValueError("RewardSignals: signals must name at least one reward")
+        for name, reward in signals.items():
+            if not isinstance(reward, Reward):
+                raise TypeError(f"RewardSignals: signal {name} must be an envs Reward, got {type(reward).__name__}")
+        self.names, self.signals = tuple(signals), dict(signals)
+        self.last: Float = np.zeros((0, 0, len(signals)), np.float32)
+
+    def compute(self, state: GameState) -> Float:
+        """The sum of all signals; keeps them in `last`.
+
+        Raises:
+            ValueError: A signal returned the wrong shape.
+        """
+        shape = (state.num_arenas, state.num_cars)
+        last = np.empty((*shape, len(self.names)), np.float32)
+        for number, (name, reward) in enumerate(self.signals.items()):
+            paid = reward.compute(state)
+            if np.shape(paid) != shape:
+                raise ValueError(
+                    f"{type(reward).__name__} (signal {name}): compute() returned shape {list(np.shape(paid))}, "
+                    f"expected [arenas, cars] = {list(shape)}"
+                )
+            last[..., number] = paid
+        self.last = last
+        total: Float = last.sum(axis=-1)
+        return total
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Resets every signal."""
+        for reward in self.signals.values():
+            reward.reset(mask, state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """What the signals report, as `reward/<signal>/<name>`."""
+        return {
+            f"reward/{signal}/{name.removeprefix('reward/')}": pair
+            for signal, reward in self.signals.items()
+            for name, pair in reward.drain_metrics().items()
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The signals' states."""
+        return {name: reward.state_dict() for name, reward in self.signals.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        for name, reward in self.signals.items():
+            reward.load_state_dict(state[name])

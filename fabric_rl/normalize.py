@@ -1,0 +1,330 @@
+"""Running mean and variance, and what is normalised with them: observations and returns."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+import torch
+from lightning import Fabric
+from torch import Tensor, nn
+
+CHUNK_NUMBERS = 2**22
+"""Numbers that are widened to float64 at once, so that a large rollout does not need several times its memory."""
+
+
+class Moments(NamedTuple):
+    """Number, mean and sum of squared deviations of a set of samples, per feature."""
+
+    number: Tensor
+    """0-dim, of samples."""
+    mean: Tensor
+    """`[*shape]`, zeros without samples."""
+    m2: Tensor
+    """`[*shape]`, sum of `(x - mean)^2`."""
+
+    def variance(self) -> Tensor:
+        """`[*shape]`, unbiased; 1 with less than two samples."""
+        return torch.where(self.number > 1, self.m2 / (self.number - 1).clamp_min(1), 1)
+
+
+def moments_of(samples: Tensor, dims: int) -> Moments:
+    """Moments of one batch in two passes, in float64 (float32 on MPS, which has no float64).
+
+    Args:
+        samples: `[..., *shape]`, any real dtype.
+        dims: Number of axes of `shape`.
+    """
+    shape = samples.shape[samples.dim() - dims :]
+    width = max(1, math.prod(shape))
+    rows = samples.reshape(samples.numel() // width, *shape)
+    chunk_rows = max(1, CHUNK_NUMBERS // width)
+    wide = _wide(samples.device)
+    zeros = torch.zeros(shape, dtype=wide, device=samples.device)
+    found = Moments(zeros.new_zeros(()), zeros, zeros)
+    for first in range(0, len(rows), chunk_rows):
+        part = rows[first : first + chunk_rows].to(wide)
+        mean = part.mean(dim=0)
+        found = combine(found, Moments(zeros.new_tensor(len(part)), mean, (part - mean).square().sum(dim=0)))
+    return found
+
+
+def combine(a: Moments, b: Moments) -> Moments:
+    """Moments of the union of two disjoint sets of samples; either may be empty.
+
+    Chan, Golub & LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample variances", equations
+    1.5: with `d = mean_b - mean_a` and `n = n_a + n_b`, `mean = mean_a + d n_b / n` and
+    `M2 = M2_a + M2_b + d^2 n_a n_b / n`. No large squares are subtracted, so a large mean costs no digits.
+    """
+    number = a.number + b.number
+    share = b.number / number.clamp_min(1)
+    delta = b.mean - a.mean
+    return Moments(number, a.mean + delta * share, a.m2 + b.m2 + delta.square() * (a.number * share))
+
+
+def over_ranks(moments: Moments, fabric: Fabric | None) -> Moments:
+    """Moments of the samples of all ranks, the same bits on each of them; every rank must call it."""
+    if fabric is None or fabric.world_size == 1:
+        return moments
+    own = torch.cat([moments.number.reshape(1), moments.mean.flatten(), moments.m2.flatten()])
+    table = cast(Tensor, fabric.all_gather(own.to(fabric.device))).to(own.device)
+    width, shape = moments.mean.numel(), moments.mean.shape
+    merged: Moments | None = None
+    for row in table:  # in the order of the ranks, on each of them
+        rank = Moments(row[0], row[1 : 1 + width].view(shape), row[1 + width :].view(shape))
+        merged = rank if merged is None else combine(merged, rank)
+    return cast(Moments, merged)
+
+
+class RunningMoments(nn.Module):
+    """Mean and variance of a stream of samples, per feature, over all ranks.
+
+    The buffers stay float64 whatever `to`, `half` or Fabric's precision ask for: a count in bfloat16 would stop at 256.
+    On MPS, which has no float64, they are float32; there a count is exact up to 16.7 million samples.
+
+    Attributes:
+        count: 0-dim, samples seen.
+        mean: `[*shape]`.
+        m2: `[*shape]`, sum of squared deviations from the mean.
+    """
+
+    count: Tensor
+    mean: Tensor
+    m2: Tensor
+
+    def __init__(self, shape: int | Sequence[int]) -> None:
+        """Starts without samples.
+
+        Args:
+            shape: Of one sample; a number is the length of a vector, `()` a scalar.
+        """
+        super().__init__()
+        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("mean", torch.zeros(self.shape, dtype=torch.float64))
+        self.register_buffer("m2", torch.zeros(self.shape, dtype=torch.float64))
+
+    @torch.no_grad()
+    def update(self, batch: Tensor, fabric: Fabric | None = None) -> None:
+        """Adds samples.
+
+        Args:
+            batch: `[..., *shape]`, any real dtype; may be empty.
+            fabric: Adds the batches of all its ranks, to the same result on each; every rank must call it then.
+
+        Raises:
+            ValueError: The samples have another shape.
+        """
+        if batch.dim() < len(self.shape) or batch.shape[batch.dim() - len(self.shape) :] != self.shape:
+            raise ValueError(
+                f"{type(self).__name__} of samples {list(self.shape)} got a batch {list(batch.shape)}; "
+                "it must end with the axes of a sample"
+            )
+        self._add(over_ranks(moments_of(batch, len(self.shape)), fabric))
+
+    @torch.no_grad()
+    def merge(self, other: "RunningMoments") -> None:
+        """Adds the samples that another one has seen.
+
+        Raises:
+            ValueError: Its samples have another shape.
+        """
+        if other.shape != self.shape:
+            raise ValueError(f"{type(self).__name__}: samples {list(self.shape)} and {list(other.shape)} do not merge")
+        self._add(Moments(other.count, other.mean, other.m2))
+
+    @property
+    def variance(self) -> Tensor:
+        """`[*shape]`, unbiased; 1 with less than two samples."""
+        return Moments(self.count, self.mean, self.m2).variance()
+
+    def _add(self, moments: Moments) -> None:
+        added = Moments(*(x.to(self.mean) for x in moments))
+        for buffer, total in zip((self.count, self.mean, self.m2), combine(self._moments(), added), strict=True):
+            buffer.copy_(total)  # in place: compiled graphs hold the buffer
+
+    def _moments(self) -> Moments:
+        return Moments(self.count, self.mean, self.m2)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RunningMoments":
+        """Follows `fn` to another device, but not to another dtype: it is asked about a float32 number instead."""
+        device = fn(torch.zeros((), device=self.mean.device)).device
+        for name in ("count", "mean", "m2"):
+            self._buffers[name] = self.get_buffer(name).to(device=device, dtype=_wide(device))
+        return self
+
+
+class ObsNormalizer(RunningMoments):
+    """Observations to mean 0 and variance 1, `clip((obs - mean) / sqrt(variance + eps), -clip, clip)`.
+
+    Statistics change only in `update`, which the trainer calls once per iteration after learning: rollout and training
+    see the same normalisation. Before the first update nothing but the clipping happens. A feature that never changes
+    becomes 0. The buffers are saved with the agent.
+    """
+
+    def __init__(self, shape: int | Sequence[int], clip: float = 5.0, eps: float = 1e-8) -> None:
+        """Starts without statistics.
+
+        Args:
+            shape: Of one observation; a number is the length of a vector.
+            clip: Bound of the result, in standard deviations.
+            eps: Added to the variance.
+
+        Raises:
+            ValueError: `clip` or `eps` is not positive.
+        """
+        super().__init__(shape)
+        if not (clip > 0 and eps > 0):
+            raise ValueError(f"ObsNormalizer: clip and eps must be positive, got {clip} and {eps}")
+        self.clip, self.eps = clip, eps
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """`obs [..., *shape]` normalised, float32."""
+        scale = (self.variance + self.eps).rsqrt().float()
+        return ((obs.float() - self.mean.float()) * scale).clamp(-self.clip, self.clip)
+
+
+class ReturnScaler:
+    """Rewards divided by the running standard deviation of the discounted returns, so that values are of order 1.
+
+    It is rlgym-ppo's return standardisation, `clip(r / sigma, -10, 10)`, where `sigma` is the (unbiased) deviation of
+    `R_t = r_t + gamma r_{t+1} + ...` up to the end of t's episode. The mean is not subtracted.
+
+    The samples are the `R_t` of every step since the beginning, of all sub-environments and ranks, this rollout
+    included; a step of an episode that still runs counts with what is known of its return, which the next rollouts
+    complete. So `sigma` does not depend on where rollouts cut the episodes. (rlgym-ppo cuts returns at the end of a
+    batch, takes the first 150 of each, and divides by the deviation from before the batch, which leaves the first batch
+    as it is.)
+
+    Statistics are kept in float64 on the CPU, whatever the rewards are on.
+
+    Attributes:
+        sigma: `[K]` float64, what the last rewards were divided by (K = 1 for one reward signal). It is 1 where all
+            returns are equal: a deviation below a millionth of the mean is rounding.
+    """
+
+    def __init__(self, num_envs: int, clip: float = 10.0) -> None:
+        """Starts without statistics.
+
+        Args:
+            num_envs: N, sub-environments of this rank.
+            clip: Bound of the scaled rewards.
+
+        Raises:
+            ValueError: A setting is not positive.
+        """
+        if num_envs < 1 or not clip > 0:
+            raise ValueError(f"ReturnScaler: num_envs and clip must be positive, got {num_envs} and {clip}")
+        self.num_envs, self.clip = num_envs, clip
+        self.sigma = torch.ones(1, dtype=torch.float64)
+        self._finished = moments_of(torch.zeros(0, 1), dims=1)
+        self._open = torch.zeros(6, num_envs, 1, dtype=torch.float64)
+
+    @torch.no_grad()
+    def scale(self, rewards: Tensor, done: Tensor, gamma: float | Tensor, fabric: Fabric | None = None) -> Tensor:
+        """Adds a rollout to the statistics and scales its rewards.
+
+        Args:
+            rewards: `[T, N]`, or `[T, N, K]` for K reward signals with a deviation each; stays as it is. Step 0 follows
+                the last step of the rollout before.
+            done: `[T, N]` bool, the episode ended with this step (terminated or truncated).
+            gamma: Discount; or `[K]`, one for each signal.
+            fabric: Counts the returns of all its ranks, to the same `sigma` on each; every rank must call it then.
+
+        Returns:
+            A new tensor with the shape, dtype and device of `rewards`.
+
+        Raises:
+            ValueError: Shapes do not fit, or not those of the rollouts before.
+        """
+        signals = rewards.cpu().double().reshape(*rewards.shape[:2], -1)
+        discount = gamma.cpu().double() if isinstance(gamma, Tensor) else torch.tensor(gamma, dtype=torch.float64)
+        fresh = not self._finished.number and not self._open.any()
+        if fresh:
+            self._start(signals.shape[-1])
+        signal_count = self._open.shape[-1]
+        shapes_fit = rewards.dim() in (2, 3) and signals.shape[1:] == (self.num_envs, signal_count)
+        if not shapes_fit or done.shape != rewards.shape[:2] or discount.shape not in ((), (signal_count,)):
+            raise ValueError(
+                f"ReturnScaler: rewards must be [T, {self.num_envs}] or [T, {self.num_envs}, {signal_count}], done [T, "
+                f"{self.num_envs}] and gamma a number or [{signal_count}]; got {list(rewards.shape)}, "
+                f"{list(done.shape)} and {list(discount.shape)}"
+            )
+        ended = _follow(self._open, signals, done.cpu(), discount)
+        self._finished = combine(self._finished, over_ranks(_from_sums(*ended), fabric))
+        known = combine(self._finished, over_ranks(_from_sums(*self._open[:3].sum(dim=1)), fabric))
+        deviation = known.variance().sqrt()
+        self.sigma = torch.where(deviation > 1e-6 * known.mean.abs(), deviation, 1)
+        sigma = self.sigma.to(rewards.device, rewards.dtype)
+        return (rewards / (sigma if rewards.dim() == 3 else sigma[0])).clamp(-self.clip, self.clip)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Everything, as tensors. `open`, the running episodes, is this rank's own; the rest is equal on all ranks."""
+        count, mean, m2 = self._finished
+        state = {"count": count, "mean": mean, "m2": m2, "open": self._open, "sigma": self.sigma}
+        return {name: tensor.clone() for name, tensor in state.items()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Goes on from a saved state.
+
+        Raises:
+            ValueError: It is of another number of sub-environments.
+        """
+        if state["open"].shape[1] != self.num_envs:
+            raise ValueError(
+                f"ReturnScaler: the saved state is of {state['open'].shape[1]} sub-environments, not {self.num_envs}; "
+                "resume with the number that the run had"
+            )
+        self.load_statistics(state)
+        self._open = state["open"].cpu().double().clone()
+
+    def load_statistics(self, state: dict[str, Tensor]) -> None:
+        """Takes over the returns of the episodes that had ended; for a run whose environments begin new episodes.
+
+        The steps of episodes that still ran are left out. Any rank's state will do, of any number of sub-environments.
+        """
+        number, mean, m2, self.sigma = (state[name].cpu().double().clone() for name in ("count", "mean", "m2", "sigma"))
+        self._start(len(mean))
+        self._finished = Moments(number, mean, m2)
+
+    def _start(self, signals: int) -> None:
+        self._finished = moments_of(torch.zeros(0, signals), dims=1)
+        self._open = torch.zeros(6, self.num_envs, signals, dtype=torch.float64)
+
+
+def _follow(state: Tensor, rewards: Tensor, done: Tensor, gamma: Tensor) -> Tensor:
+    """Moves the running episodes on by a rollout, in place; returns the sums of those that ended, `[3, K]`.
+
+    Each new reward changes the returns of all earlier steps of its episode. Their sums can follow that without keeping
+    the steps: with the weights `w_t = gamma^(now - t)`, a reward r adds `r w_t` to every `R_t`.
+
+    Args:
+        state: `[6, N, K]`, over the steps t of the running episode: the sums of 1, `R_t`, `R_t^2`, `w_t`, `w_t^2` and
+            `w_t R_t`.
+        rewards: `[T, N, K]`.
+        done: `[T, N]`.
+        gamma: `[]` or `[K]`.
+    """
+    count, total, squares, weight, weight_squares, cross = state
+    ended = state.new_zeros(3, state.shape[-1])
+    for reward, last in zip(rewards, done, strict=True):
+        count += 1
+        weight.mul_(gamma).add_(1)
+        weight_squares.mul_(gamma * gamma).add_(1)
+        cross.mul_(gamma)
+        total.addcmul_(reward, weight)
+        squares += reward * (2 * cross + reward * weight_squares)
+        cross.addcmul_(reward, weight_squares)
+        if last.any():
+            ended += state[:3, last].sum(dim=1)
+            state[:, last] = 0
+    return ended
+
+
+def _from_sums(count: Tensor, total: Tensor, squares: Tensor) -> Moments:
+    """Moments of `count[0]` samples from the sums of them and of their squares, each `[K]`."""
+    mean = total / count.clamp_min(1)
+    return Moments(count[0], mean, (squares - total * mean).clamp_min(0))
+
+
+def _wide(device: torch.device) -> torch.dtype:
+    return torch.float32 if device.type == "mps" else torch.float64

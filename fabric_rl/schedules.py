@@ -1,0 +1,208 @@
+"""Schedules: numbers that change over a training run, and the learning rate that follows the KL divergence."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+Progress = TypeVar("Progress", float, Tensor)
+"""Share of the training that is done, 0..1: a float, or a float tensor."""
+
+
+class Schedule(ABC):
+    """A number as a function of the share of the training that is done.
+
+    On the command line any subclass fits where a number does: `--agent.clip_coef fabric_rl.schedules.Linear
+    --agent.clip_coef.start 0.2 --agent.clip_coef.end 0.1`. A schedule holds only its settings, so it can be pickled,
+    copied and shared, and is traced by `torch.compile` without a recompilation when the progress is a tensor.
+    """
+
+    def __call__(self, progress: Progress) -> Progress:
+        """The number at `progress`.
+
+        Args:
+            progress: Share of the training that is done, 0..1; what lies outside counts as the nearer end.
+
+        Returns:
+            A float for a float, a tensor of the same shape, dtype and device for a tensor.
+        """
+        if isinstance(progress, Tensor):
+            return self.at(progress.clamp(0, 1))
+        return self.at(min(max(progress, 0.0), 1.0))
+
+    @abstractmethod
+    def at(self, progress: Progress) -> Progress:
+        """The number at `progress`, which is within 0..1; see `__call__`."""
+
+
+class Constant(Schedule):
+    """The same number from beginning to end."""
+
+    def __init__(self, value: float) -> None:
+        """Keeps the number.
+
+        Args:
+            value: The number at 0, 0.5 and 1.
+
+        Raises:
+            ValueError: It is not finite.
+        """
+        self.value = _finite(self, "value", value)
+
+    def at(self, progress: Progress) -> Progress:
+        """`value`."""
+        if isinstance(progress, Tensor):
+            return torch.full_like(progress, self.value)
+        return self.value
+
+    def __repr__(self) -> str:
+        """As it is written in Python."""
+        return f"Constant({self.value})"
+
+
+class _FromTo(Schedule):
+    """A schedule from a first number to a last one, which it takes exactly."""
+
+    def __init__(self, start: float, end: float) -> None:
+        """Keeps the numbers at both ends.
+
+        Args:
+            start: The number at 0.
+            end: The number at 1.
+
+        Raises:
+            ValueError: One of them is not finite.
+        """
+        self.start, self.end = _finite(self, "start", start), _finite(self, "end", end)
+
+    def __repr__(self) -> str:
+        """As it is written in Python."""
+        return f"{type(self).__name__}({self.start}, {self.end})"
+
+
+class Linear(_FromTo):
+    """A straight line: `start` at 0, `(start + end) / 2` at 0.5, `end` at 1."""
+
+    def at(self, progress: Progress) -> Progress:
+        """`(1 - p) start + p end`."""
+        return (1 - progress) * self.start + progress * self.end
+
+
+class Cosine(_FromTo):
+    """Half a cosine wave, flat at both ends: `start` at 0, `(start + end) / 2` at 0.5, `end` at 1.
+
+    It is the annealing of Loshchilov & Hutter 2017 (arXiv:1608.03983, equation 5) without restarts; at 0.25 it has gone
+    0.146 of the way.
+    """
+
+    def at(self, progress: Progress) -> Progress:
+        """`w start + (1 - w) end` with `w = (1 + cos(pi p)) / 2`."""
+        if isinstance(progress, Tensor):
+            weight = (1 + torch.cos(math.pi * progress)) / 2
+            return weight * self.start + (1 - weight) * self.end
+        share = (1 + math.cos(math.pi * progress)) / 2
+        return share * self.start + (1 - share) * self.end
+
+
+def as_schedule(
+    value: float | Schedule, name: str = "schedule", above: float | None = None, at_least: float | None = None
+) -> Schedule:
+    """A number as a constant schedule; a schedule as it is.
+
+    Args:
+        value: The setting as the user gave it.
+        name: Agent and setting for the message, for example `PPOLightningAgent: clip_coef`.
+        above: Both ends must be larger than this.
+        at_least: Both ends must not be smaller than this.
+
+    Raises:
+        ValueError: A number is not finite, or an end is not within the bounds.
+        TypeError: It is neither a number nor a schedule.
+    """
+    if not isinstance(value, Schedule):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number or a fabric_rl.schedules.Schedule, got {value!r}")
+        if not math.isfinite(value):
+            raise ValueError(f"{name} must be finite, got {value}")
+        value = Constant(value)
+    for number in (value(0.0), value(1.0)):
+        if above is not None and not number > above:
+            raise ValueError(f"{name} must be above {above:g} from start to end, got {value}")
+        if at_least is not None and not number >= at_least:
+            raise ValueError(f"{name} must be at least {at_least:g} from start to end, got {value}")
+    return value
+
+
+class KLAdaptive:
+    """Learning rates that keep the policy's change per update near a target (rsl_rl's adaptive schedule).
+
+    A KL divergence above twice the target divides the rates by 1.5, one below half of it (but positive: the policy has
+    moved) multiplies them by 1.5. What adapts is one factor for the initial rates of all parameter groups, so an actor
+    and a critic keep their proportion; it stops where a rate would leave `min_lr .. max_lr`.
+
+    Attributes:
+        factor: What the initial learning rates are multiplied with; 1 at first.
+    """
+
+    STEP = 1.5
+
+    def __init__(
+        self,
+        desired_kl: float = 0.01,
+        base_lrs: Sequence[float] = (1e-3,),
+        min_lr: float = 1e-5,
+        max_lr: float = 1e-2,
+    ) -> None:
+        """Starts at the initial rates.
+
+        Args:
+            desired_kl: The target, in nats.
+            base_lrs: Initial learning rate of every parameter group. One that lies outside of the bounds is not moved
+                into them; the factor then only goes the other way.
+            min_lr: No rate falls below this.
+            max_lr: No rate rises above this.
+
+        Raises:
+            ValueError: A setting is not positive, or the bounds are in the wrong order.
+        """
+        if not (0 < desired_kl < math.inf and 0 < min_lr <= max_lr < math.inf):
+            raise ValueError(
+                "KLAdaptive needs desired_kl > 0 and 0 < min_lr <= max_lr, "
+                f"got desired_kl={desired_kl}, min_lr={min_lr}, max_lr={max_lr}"
+            )
+        if not base_lrs or not all(0 < lr < math.inf for lr in base_lrs):
+            raise ValueError(f"KLAdaptive needs positive initial learning rates, got {list(base_lrs)}")
+        self.desired_kl = desired_kl
+        self.factor = 1.0
+        self._low = min(1.0, min_lr / min(base_lrs))
+        self._high = max(1.0, max_lr / max(base_lrs))
+
+    def update(self, kl: float) -> float:
+        """Adapts the factor and returns it.
+
+        Args:
+            kl: KL divergence of the policy before and after an update, in nats, reduced over all ranks: ranks that
+                decide on numbers of their own part ways.
+        """
+        if kl > 2 * self.desired_kl:
+            self.factor = max(self._low, self.factor / self.STEP)
+        elif 0 < kl < self.desired_kl / 2:
+            self.factor = min(self._high, self.factor * self.STEP)
+        return self.factor
+
+    def state_dict(self) -> dict[str, float]:
+        """The factor."""
+        return {"factor": self.factor}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """Goes on from a saved factor."""
+        self.factor = float(state["factor"])
+
+
+def _finite(schedule: Schedule, name: str, number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError(f"{type(schedule).__name__}: {name} must be finite, got {number}")
+    return float(number)

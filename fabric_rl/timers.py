@@ -1,0 +1,187 @@
+"""Where the time goes: a tree of named timers, written as `timers.json` in the manner of ML-Agents.
+
+    timers = Timers()
+    with timers("collect"):
+        with timers("physics"):
+            ...
+        timers.add("gather", seconds, count)  # measured elsewhere, for example by worker threads
+    timers.write(run.dir / "timers.json")
+
+A timer nests under the one that is open when it begins. Kernels of a GPU run on after the line that started them:
+their time shows where the program waits for them.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+FORMAT_VERSION = "0.1.0"
+"""Of ML-Agents' file, which this one can be read as."""
+
+
+class Timer:
+    """A node of the tree, and the context manager that measures one passage of it.
+
+    Attributes:
+        total: Seconds of all passages that have ended.
+        count: Passages begun.
+        longest: Seconds of the longest single passage; 0 where only sums are known.
+        children: Timers that were begun inside this one, by name.
+    """
+
+    __slots__ = ("_began", "_parent", "_tree", "children", "count", "is_parallel", "longest", "total")
+
+    def __init__(self, tree: "Timers", parent: "Timer | None") -> None:
+        """Makes an empty node; `Timers` calls this."""
+        self._tree, self._parent, self._began = tree, parent, 0.0
+        self.children: dict[str, Timer] = {}
+        self.total, self.count, self.longest, self.is_parallel = 0.0, 0, 0.0, False
+
+    def __enter__(self) -> "Timer":
+        """Begins a passage."""
+        self._tree._open = self
+        self.count += 1
+        self._began = self._tree._clock()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends the passage, also on an exception."""
+        seconds = self._tree._clock() - self._began
+        self.total += seconds
+        if seconds > self.longest:
+            self.longest = seconds
+        if self._tree._open is self and self._parent is not None:  # else the tree was reset meanwhile
+            self._tree._open = self._parent
+
+    def child(self, name: str) -> "Timer":
+        """The timer of that name below this one, made when first asked for."""
+        node = self.children.get(name)
+        if node is None:
+            node = self.children[name] = Timer(self._tree, self)
+        return node
+
+
+class _Nothing:
+    """What a disabled tree hands out."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+_NOTHING = _Nothing()
+
+
+class Timers:
+    """The tree of one process. Only one thread may use it; `add` takes what other threads have measured."""
+
+    def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
+        """Begins the root.
+
+        Args:
+            enabled: False measures and keeps nothing.
+            clock: Gives seconds that never go back.
+        """
+        self.enabled, self._clock = enabled, clock
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets everything and starts anew; timers that are open just now are forgotten, too."""
+        self._root = Timer(self, None)
+        self._open = self._root
+        self._root.__enter__()
+        self._start_time = time.time()
+
+    def __call__(self, name: str) -> Timer | _Nothing:
+        """A context manager that measures its block as `name`, below the timer that is open now.
+
+        Enter it at once (`with timers("learn"):`), not later from somewhere else.
+        """
+        return self._open.child(name) if self.enabled else _NOTHING
+
+    def add(self, name: str, seconds: float, count: int = 1, parallel: bool = False) -> None:
+        """Adds time that was measured elsewhere, below the timer that is open now.
+
+        Args:
+            name: The timer.
+            seconds: Time to add.
+            count: Passages that took it.
+            parallel: Several threads spent it side by side, so the sum may exceed the parent's time; marked
+                `is_parallel` in the report.
+        """
+        if not self.enabled:
+            return
+        node = self._open.child(name)
+        node.total += seconds
+        node.count += count
+        if count == 1:
+            node.longest = max(node.longest, seconds)
+        node.is_parallel |= parallel
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree at this moment, times in seconds; a timer that is open counts up to now.
+
+        Every node is `{total, count, self, max?, is_parallel?, children?}` with `self` = total minus the children's,
+        at least 0; children in the order of their names, so that two reports can be compared line by line.
+        """
+        now = self._clock()
+        running: set[int] = set()
+        node: Timer | None = self._open if self.enabled else None
+        while node is not None:
+            running.add(id(node))
+            node = node._parent
+        return {"name": "root", **_report(self._root, now, running)}
+
+    def to_json(self) -> str:
+        """`to_dict` and some metadata as JSON text."""
+        metadata = {
+            "timer_format_version": FORMAT_VERSION,
+            "start_time_seconds": round(self._start_time, 3),
+            "end_time_seconds": round(time.time(), 3),
+            "python_version": platform.python_version(),
+        }
+        return json.dumps(self.to_dict() | {"metadata": metadata}, indent=2) + "\n"
+
+    def write(self, path: str | Path) -> None:
+        """Writes the report in one step (temporary file, then rename); a disabled tree writes none.
+
+        Raises:
+            OSError: The disk is full, the folder is gone...
+        """
+        if not self.enabled:
+            return
+        path = Path(path)
+        temporary = path.with_name(path.name + ".tmp")
+        temporary.write_text(self.to_json(), encoding="utf-8")
+        os.replace(temporary, path)
+
+
+def _report(node: Timer, now: float, running: set[int]) -> dict[str, Any]:
+    so_far = now - node._began if id(node) in running else 0.0
+    total = node.total + so_far
+    children = {name: _report(node.children[name], now, running) for name in sorted(node.children)}
+    report: dict[str, Any] = {
+        "total": total,
+        "count": node.count,
+        "self": max(0.0, total - sum(child["total"] for child in children.values())),
+    }
+    if longest := max(node.longest, so_far):
+        report["max"] = longest
+    if node.is_parallel:
+        report["is_parallel"] = True
+    if children:
+        report["children"] = children
+    return report
