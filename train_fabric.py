@@ -14,8 +14,10 @@ import logging
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Sequence
-from dataclasses import fields
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -24,14 +26,17 @@ import gymnasium
 import torch
 from jsonargparse import ArgumentError
 from lightning import Fabric
-from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+from lightning.fabric.loggers import CSVLogger, TensorBoardLogger
+from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from fabric_rl import Callback, Run, TrainArgs, TrainState, train
-from fabric_rl.callbacks import VideoLogger
-from fabric_rl.flags import FlagParser, names_of, normalise, one_line, without
+from fabric_rl import Callback, Run, Saving, TrainArgs, TrainState, choose, train
+from fabric_rl.callbacks import Profiler, VideoLogger
+from fabric_rl.checkpoint import CheckpointError
+from fabric_rl.flags import FlagParser, names_of, normalise, one_line, value_of, without
+from fabric_rl.live import fingerprint_of
 from fabric_rl.precision import avoid_illegal_instructions
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
@@ -50,6 +55,13 @@ def main(
     capture_video: bool = False,
     run_id: str | None = None,
     runs_dir: str = "runs",
+    resume: bool | str = False,
+    force: bool = False,
+    initialize_from: str | None = None,
+    inference: bool = False,
+    saving: Saving = Saving(),  # noqa: B008 - frozen
+    logger: Logger | list[Logger] | None = None,
+    profile: bool = False,
     plain: bool | None = None,
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "auto",
     devices: int | str = 1,
@@ -57,6 +69,7 @@ def main(
     strategy: str = "auto",
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true",
     callbacks: Sequence[Callback] = (),
+    resolved_config: str | None = None,
 ) -> dict[str, Any]:
     """Trains an actor-critic agent with PPO on Lightning Fabric.
 
@@ -69,6 +82,14 @@ def main(
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
         run_id: Name of the run's folder; default: date and time.
         runs_dir: Folder that holds all runs.
+        resume: Go on with a run: the one of `run_id`; or give the path of a checkpoint, milestone or run folder. Without
+            either: on a terminal a choice of milestones, else the newest run that fits, else a new one.
+        force: Delete a run of that `run_id` and start again.
+        initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0.
+        inference: Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own.
+        saving: When the run saves itself.
+        logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
+        profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: when standard output is no terminal.
         accelerator: Hardware to train on. `fabric run` decides this and the next three itself.
         devices: How many (or which) devices; more than one trains with DDP, one process each.
@@ -76,6 +97,7 @@ def main(
         strategy: Fabric strategy, for example ddp.
         precision: Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU.
         callbacks: Hooks into the training loop.
+        resolved_config: All settings as YAML, kept in the run folder; the command line fills it in.
 
     Returns:
         The summary that `runs/<run_id>/summary.json` holds.
@@ -91,24 +113,47 @@ def main(
         raise ValueError("--num_envs goes with --env_id; other environments have their own flag, e.g. --env.num_arenas")
     if env_id is not None:
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
+    _check_start(run_id, resume, force, initialize_from, inference)
     launched = _is_launched()
-    run = Run.create(runs_dir, run_id) if _rank() == 0 else None
+    start = (
+        _start(env, agent, args, runs_dir, run_id, resume, force, initialize_from, inference) if _rank() == 0 else None
+    )
+    run = start.run if start else None
     announcement: _Announcement | None = None
     try:
-        logger = TensorBoardLogger(run.dir, name="tensorboard", version="") if run else None
-        fabric = _fabric(logger, _hardware_flags(hardware) if launched else hardware)
+        loggers = _loggers(start, logger) if start else []
+        fabric = _fabric(loggers, _hardware_flags(hardware) if launched else hardware)
         if not launched:
             fabric.launch()
         run = Run(Path(fabric.broadcast(str(run.dir) if run else "")))
+        saved = fabric.broadcast(start.saved if start else None)
+        going_on = fabric.broadcast(start.going_on if start else False)
         announcement = _Announcement(_share_cores(fabric))
         hooks: list[Callback] = [announcement]
+        if profile:
+            hooks.append(Profiler(run.dir / "profile"))
         if capture_video:
             env = _with_video(env, run, fabric)
             hooks += [_NoTrialVideo(run.videos), VideoLogger(run.videos)]
-        summary = train(fabric, env, agent, args, run, [*callbacks, *hooks], plain)
+        with run.open_log() if fabric.is_global_zero else nullcontext():
+            if start is not None:
+                _describe_start(start, resolved_config)
+            summary = train(
+                fabric,
+                env,
+                agent,
+                args,
+                run,
+                [*callbacks, *hooks],
+                plain,
+                saving,
+                resume=saved if going_on else None,
+                weights=None if going_on else saved,
+                inference=inference,
+            )
     except BaseException as error:
         training = announcement is not None and announcement.made
-        if run is not None and _rank() == 0:
+        if run is not None and _rank() == 0 and not (start and start.going_on):
             if not training:
                 _remove_videos(run.videos)
             run.discard_if_empty()
@@ -125,21 +170,34 @@ def cli(argv: Sequence[str] | None = None) -> None:
     parser = FlagParser(prog="train_fabric.py", description=main.__doc__, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
     parser.add_class_arguments(TrainArgs)
-    parser.add_function_arguments(main, skip={"args", "callbacks"})
-    given = normalise(sys.argv[1:] if argv is None else argv, switches=("--capture_video", "--plain"))
+    parser.add_class_arguments(Saving)
+    parser.add_function_arguments(main, skip={"args", "saving", "resolved_config"})
+    switches = ("--capture_video", "--plain", "--resume", "--force", "--inference", "--profile", "--compile")
+    given = normalise(sys.argv[1:] if argv is None else argv, switches)
     names = names_of(given)
     complete = {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names)
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     try:
         if "--env_id" in names:
             _refuse_env_flags(names, "--env_id")
-        config = parser.parse_args(given if complete else [f"--config={DEFAULT_CONFIG}", *given])
+        base = DEFAULT_CONFIG if not complete else None
+        if "--resume" in names and not complete:
+            base = _config_of_run(given) or base
+        config = parser.parse_args([f"--config={base}", *given] if base else given)
         if config.env_id is not None:
             _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
+        again = config.clone()
+        for name in ("run_id", "initialize_from"):
+            again[name] = None
+        for name in ("resume", "force", "inference"):
+            again[name] = False
+        again.pop("config")
+        resolved = parser.dump(again, skip_validation=True)
         settings = vars(parser.instantiate(config))
         settings.pop("config")
         args = TrainArgs(**{field.name: settings.pop(field.name) for field in fields(TrainArgs)})
-        summary = main(args=args, **settings)
+        saving = Saving(**{field.name: settings.pop(field.name) for field in fields(Saving)})
+        summary = main(args=args, saving=saving, resolved_config=resolved, **settings)
         if _rank() == 0:
             print(_next_steps(given, args, summary, settings["runs_dir"]))
     except _USER_ERRORS as error:
@@ -150,6 +208,117 @@ def cli(argv: Sequence[str] | None = None) -> None:
         _fail(error, 1, every_rank=True)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """How a run begins."""
+
+    run: Run
+    saved: dict[str, Any] | None = None
+    """The checkpoint to go on from, or to take weights from."""
+    path: Path | None = None
+    """Its file."""
+    going_on: bool = False
+    """Whether the run of this folder goes on."""
+
+
+def _check_start(
+    run_id: str | None, resume: bool | str, force: bool, initialize_from: str | None, inference: bool
+) -> None:
+    """Raises ValueError for flags that exclude each other."""
+    if force and resume:
+        raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
+    if force and run_id is None:
+        raise ValueError("--force needs --run_id, the run to delete and start again")
+    if resume and initialize_from:
+        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
+    if isinstance(resume, str) and run_id is not None:
+        raise ValueError(f"--resume {resume} says which run goes on; leave --run_id out")
+    if inference and not (resume or initialize_from):
+        raise ValueError("--inference needs weights: add --run_id NAME --resume, or --initialize_from RUN_OR_PATH")
+
+
+def _start(
+    env: EnvFactory,
+    agent: AgentFactory,
+    args: TrainArgs,
+    runs_dir: str,
+    run_id: str | None,
+    resume: bool | str,
+    force: bool,
+    initialize_from: str | None,
+    inference: bool,
+) -> _Start:
+    """Finds or makes the run folder, and reads the checkpoint that it begins with."""
+    if initialize_from is not None:
+        folder = Path(runs_dir) / initialize_from
+        path, saved = choose.load(folder if folder.is_dir() else initialize_from)
+        return _Start(Run.create(runs_dir, run_id, force), saved, path)
+    if not resume:
+        return _Start(Run.create(runs_dir, run_id, force))
+    own = partial(fingerprint_of, env, agent, args.seed)
+    choice = choose.resume_choice(runs_dir, run_id, resume, own)
+    if choice is None:
+        print(f"--resume: {runs_dir} holds no run that fits; a new one begins", flush=True)
+        return _Start(Run.create(runs_dir, run_id))
+    if inference:
+        return _Start(Run.create(runs_dir), choice.state, choice.path)
+    return _Start(choice.run, choice.state, choice.path, going_on=True)
+
+
+def _describe_start(start: _Start, config: str | None) -> None:
+    """Says and logs where the run goes on, and which settings have changed; keeps the settings."""
+    log = logging.getLogger("fabric_rl")
+    if start.going_on and start.saved is not None:
+        how = (
+            ""
+            if start.saved["exact"]
+            else " (saved on demand: equivalent to a run without the break, not bit-identical)"
+        )
+        lines = [f"going on with run {start.run.name} after {start.saved['steps']:,} steps, from {start.path}{how}"]
+        if config is not None:
+            lines += [f"changed: {line}" for line in start.run.changed_settings(config)]
+    elif start.saved is not None:
+        lines = [f"run {start.run.name} begins with the weights of {start.path}"]
+    else:
+        lines = []
+    for line in lines:
+        print(line, flush=True)
+        log.info(line)
+    start.run.write_origin(config)
+
+
+def _config_of_run(given: Sequence[str]) -> Path | None:
+    """The configuration of the run that `--resume` goes on with, if the flags name it and it has one."""
+    flags = value_of(given, "--resume"), value_of(given, "--run_id"), value_of(given, "--runs_dir") or "runs"
+    path, run_id, runs_dir = flags
+    try:
+        run = (
+            choose.run_of(Path(path)) if path not in (None, "true") else Run.find(runs_dir, run_id) if run_id else None
+        )
+    except (CheckpointError, OSError, ValueError):
+        return None  # said in one line later
+    config = run.dir / "config.yaml" if run else None
+    return config if config is not None and config.exists() else None
+
+
+def _loggers(start: _Start, logger: Logger | list[Logger] | None) -> list[Logger]:
+    """The user's loggers or TensorBoard's, and the one that writes `metrics.csv`; those of a run that goes on forget
+    what came after its checkpoint.
+    """
+    steps = start.saved["steps"] if start.going_on and start.saved else None
+    kept = start.run.metrics_until(steps) if steps is not None else []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*exists and is not empty.*")
+        table = CSVLogger(start.run.dir, name="", version="", flush_logs_every_n_steps=1)
+        for step, metrics in kept:
+            table.log_metrics(metrics, step)
+        _ = table.experiment
+    if logger is not None:
+        return [*(logger if isinstance(logger, list) else [logger]), table]
+    purge = {} if steps is None else {"purge_step": steps + 1}
+    return [TensorBoardLogger(start.run.dir, name="tensorboard", version="", **purge), table]
 
 
 def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
@@ -181,9 +350,9 @@ def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _fabric(logger: TensorBoardLogger | None, hardware: dict[str, Any]) -> Fabric:
+def _fabric(loggers: list[Logger], hardware: dict[str, Any]) -> Fabric:
     try:
-        fabric = Fabric(loggers=logger, **hardware)
+        fabric = Fabric(loggers=loggers, **hardware)
     except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
         raise MisconfigurationException(str(error)) from error
     precision = fabric.strategy.precision.precision
@@ -250,10 +419,9 @@ def _report(run: Run, summary: dict[str, Any]) -> str:
     if summary["mean_return"] is not None:
         lines.append(f"  mean return of the last episodes: {summary['mean_return']:.2f}")
     speeds = (f"{kind} {summary[f'{kind}_steps_per_second']:,.0f}" for kind in ("collected", "consumed", "overall"))
-    lines += [
-        f"  steps per second: {', '.join(speeds)}",
-        f"  checkpoint: {summary['checkpoint']}",
-    ]
+    lines.append(f"  steps per second: {', '.join(speeds)}")
+    if "checkpoint" in summary:
+        lines.append(f"  checkpoint: {summary['checkpoint']}")
     return "\n".join(lines)
 
 

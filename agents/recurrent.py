@@ -26,7 +26,7 @@ from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
 
 class RecurrentPPOAgent(ActorCritic):
-    """Hidden layers and a memory that the policy's and the value function's last layers share.
+    """Hidden layers and a memory that policy and value function share, and hidden layers of each after it.
 
     It is trained on sequences of `sequence_length` steps that start with the memory that the rollout had there. That
     memory comes from weights which have changed since, if only by a few minibatches; `burn_in` refreshes it with the
@@ -43,6 +43,8 @@ class RecurrentPPOAgent(ActorCritic):
         memory_size: int = 128,
         sequence_length: int = 64,
         burn_in: int = 0,
+        actor_hidden_sizes: Sequence[int] = (64,),
+        critic_hidden_sizes: Sequence[int] = (64,),
         activation: type[nn.Module] = nn.Tanh,
         layer_norm: bool = False,
         ortho_init: bool = True,
@@ -69,12 +71,14 @@ class RecurrentPPOAgent(ActorCritic):
                 and half for its cell state, so it must be even; a GRU has one state of that size.
             sequence_length: Steps per training sequence, the reach of the gradients; must divide num_steps.
             burn_in: Steps before each sequence that only refresh its memory with the present weights.
+            actor_hidden_sizes: Hidden layers of the policy after the memory.
+            critic_hidden_sizes: Hidden layers of the value function after the memory.
             activation: Class of the activations, for example torch.nn.ReLU.
             layer_norm: Layer normalisation before each activation.
             ortho_init: Orthogonal initialisation (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
                 value) and zero biases, but 1 for the memory's forget (LSTM) or update gate (GRU).
-            actor_lr: Learning rate of all but the value function's last layer.
-            critic_lr: Learning rate of the value function's last layer.
+            actor_lr: Learning rate of the policy and of what is shared.
+            critic_lr: Learning rate of what only the value function has.
             clip_coef: PPO's clip range, a number or a schedule over the training.
             value_coef: Weight of the value loss.
             entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
@@ -94,6 +98,8 @@ class RecurrentPPOAgent(ActorCritic):
         check_sizes(
             name,
             hidden_sizes=hidden_sizes,
+            actor_hidden_sizes=actor_hidden_sizes,
+            critic_hidden_sizes=critic_hidden_sizes,
             memory_size=memory_size,
             sequence_length=sequence_length,
             value_heads=value_heads,
@@ -114,11 +120,17 @@ class RecurrentPPOAgent(ActorCritic):
         self.memory_size, self.sequence_length, self.burn_in = memory_size, sequence_length, burn_in
 
         self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
-        self.encoder = hidden_layers(inputs, hidden_sizes, activation, layer_norm, ortho_init)
+        shape = (activation, layer_norm, ortho_init)
+        self.encoder = hidden_layers(inputs, hidden_sizes, *shape)
         self.memory = RecurrentMemory([inputs, *hidden_sizes][-1], memory_size, cell, ortho_init)
+        self.actor = hidden_layers(self.memory.hidden_size, actor_hidden_sizes, *shape)
+        self.critic = hidden_layers(self.memory.hidden_size, critic_hidden_sizes, *shape)
         gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)
-        self.policy_head = policy_head(name, self.memory.hidden_size, action_space, gaussian, ortho_init)
-        self.value_head = ValueHead(self.memory.hidden_size, value_heads, ortho_init)
+        actor_size, critic_size = (
+            [self.memory.hidden_size, *sizes][-1] for sizes in (actor_hidden_sizes, critic_hidden_sizes)
+        )
+        self.policy_head = policy_head(name, actor_size, action_space, gaussian, ortho_init)
+        self.value_head = ValueHead(critic_size, value_heads, ortho_init)
 
     def act(
         self,
@@ -129,12 +141,12 @@ class RecurrentPPOAgent(ActorCritic):
     ) -> ActOutput:
         """See `ActorCritic.act`; without `state` it is the first step of an episode."""
         features, state = self._step(obs, state)
-        action, log_prob = self.policy_head.sample(self.policy_head(features), deterministic, action_mask)
-        return ActOutput(action, log_prob, self.value_head(features), state)
+        action, log_prob = self.policy_head.sample(self.policy_head(self.actor(features)), deterministic, action_mask)
+        return ActOutput(action, log_prob, self.value_head(self.critic(features)), state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """See `ActorCritic.value`; without `state` it is the first step of an episode."""
-        values: Tensor = self.value_head(self._step(obs, state)[0])
+        values: Tensor = self.value_head(self.critic(self._step(obs, state)[0]))
         return values
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
@@ -154,13 +166,17 @@ class RecurrentPPOAgent(ActorCritic):
                 encoded = self._encode(minibatch.burn_in_obs)
                 state = self.memory.after(encoded, state, cast(Tensor, minibatch.burn_in_start))
         features = self.memory.unroll(self._encode(minibatch.obs), state, starts)
-        params, values = self.policy_head(features), self.value_head(features)
+        params, values = self.policy_head(self.actor(features)), self.value_head(self.critic(features))
         return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam with one parameter group for the value function's last layer and one for everything else."""
-        actor = chain(self.encoder.parameters(), self.memory.parameters(), self.policy_head.parameters())
-        return optimizer_for(actor, self.value_head.parameters(), self.actor_lr, self.critic_lr)
+        """Adam with one parameter group for the value function's own layers and one for everything else."""
+        actor = (self.encoder, self.memory, self.actor, self.policy_head)
+        actor_parameters, critic_parameters = (
+            chain.from_iterable(part.parameters() for part in parts)
+            for parts in (actor, (self.critic, self.value_head))
+        )
+        return optimizer_for(actor_parameters, critic_parameters, self.actor_lr, self.critic_lr)
 
     def _encode(self, obs: Tensor) -> Tensor:
         encoded: Tensor = self.encoder(self.normalizer(obs.float()))

@@ -22,7 +22,7 @@ BLUE, ORANGE = 0, 1
 BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11
 POS, QUATERNION, VEL, ANG_VEL = slice(0, 3), slice(3, 7), slice(7, 10), slice(10, 13)
 FORWARD, RIGHT, UP = slice(13, 16), slice(16, 19), slice(19, 22)
-GOALS, SAVES, SHOTS, DEMOS, BOOST_PICKUPS = 2, 3, 4, 5, 6
+CAR_ID, GOALS, SAVES, SHOTS, DEMOS, BOOST_PICKUPS = 0, 2, 3, 4, 5, 6
 IS_DEMOED, ON_GROUND, TOUCHED, BOOST = 7, 8, 9, 10
 
 MIRROR = np.array([-1, -1, 1], np.float32)
@@ -274,8 +274,10 @@ class GameState:
         return part
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of all arrays, by name; plain dtypes only."""
-        return {name: _plain(getattr(self, name)).copy() for name in _ARRAYS}
+        """Copies of all arrays, by name; plain dtypes only. Without the numbers that RocketSim gave the cars."""
+        arrays = {name: _plain(getattr(self, name)).copy() for name in _ARRAYS}
+        arrays["car_rows"][..., CAR_ID] = 0  # of restored cars it is another one
+        return arrays
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Takes what `state_dict` gave.

@@ -7,6 +7,7 @@ from fabric_rl.learn import learn
 from fabric_rl.ppo import ppo_loss
 from fabric_rl.rollout import EpisodeStats, Rollout, collect
 from fabric_rl.run import Run
+from fabric_rl.saving import Saving
 from fabric_rl.train import train
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 
@@ -20,6 +21,7 @@ __all__ = [
     "Minibatch",
     "Rollout",
     "Run",
+    "Saving",
     "TrainArgs",
     "TrainState",
     "collect",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
@@ -29,6 +30,8 @@ class TrainState:
         metrics: Metrics of the last iteration, the same on every rank; what a callback adds on rank 0 before the log
             is written is logged too.
         stop: Set it on any rank to end training after this iteration.
+        signalled: A stop signal has come.
+        phase: What the run works on, a name for milestones.
     """
 
     fabric: Fabric
@@ -39,6 +42,8 @@ class TrainState:
     steps: int = 0
     metrics: dict[str, float] = field(default_factory=dict)
     stop: bool = False
+    signalled: bool = False
+    phase: str = "main"
 
 
 class Callback:
@@ -53,12 +58,47 @@ class Callback:
     def on_train_end(self, state: TrainState) -> None:
         """After the last iteration, also when the run was stopped."""
 
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Metrics of this rank since the last call as name -> (sum, count); summed over the ranks and logged.
+
+        The names must be the same on every rank and every call.
+        """
+        return {}
+
     def state_dict(self) -> dict[str, Any]:
         """What the callback remembers, as numbers, text, tensors, arrays, lists and dicts; goes into checkpoints."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave, when a run goes on."""
+
+
+class Profiler(Callback):
+    """Writes a trace of torch's profiler on rank 0: the third and fourth iteration, after two to warm up."""
+
+    def __init__(self, folder: Path) -> None:
+        """Writes into `folder`."""
+        self.folder = folder
+        self._profiler: torch.profiler.profile | None = None
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Starts the profiler."""
+        if state.fabric.is_global_zero:
+            self._profiler = torch.profiler.profile(
+                schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
+                on_trace_ready=torch.profiler.tensorboard_trace_handler(str(self.folder)),
+            )
+            self._profiler.start()
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Tells the profiler that an iteration is over."""
+        if self._profiler is not None:
+            self._profiler.step()
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Stops the profiler, which writes what it has."""
+        if self._profiler is not None:
+            self._profiler.stop()
 
 
 class VideoLogger(Callback):

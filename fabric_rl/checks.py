@@ -112,7 +112,9 @@ def _try_agent(
     with _calling(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
-    memory: dict[str, Any] = {"state": torch.zeros(size, agent.memory_size, device=obs.device)} if agent.memory_size else {}
+    memory: dict[str, Any] = (
+        {"state": torch.zeros(size, agent.memory_size, device=obs.device)} if agent.memory_size else {}
+    )
     masks: dict[str, Any] = {} if mask is None else {"action_mask": mask}
     with _calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
         chosen = trial.act(obs, **memory, **masks)

@@ -61,6 +61,16 @@ def names_of(flags: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(word.partition("=")[0] for word in flags if word.startswith("--")))
 
 
+def value_of(flags: Sequence[str], name: str) -> str | None:
+    """The value of the last flag called `name`; None without it or its value."""
+    value = None
+    for i, word in enumerate(flags):
+        flag, equals, own = word.partition("=")
+        if flag == name:
+            value = own if equals else flags[i + 1] if i + 1 < len(flags) else None
+    return value
+
+
 def without(flags: Sequence[str], names: Collection[str]) -> list[str]:
     """The flags without those called `names` and without their values."""
     kept: list[str] = []

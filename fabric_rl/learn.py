@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.schedules import KLAdaptive
+from fabric_rl.timers import Timers
 from fabric_rl.types import Minibatch, NonFiniteError
 
 
@@ -21,6 +22,7 @@ def learn(
     minibatch_size: int,
     generator: torch.Generator,
     kl_adaptive: KLAdaptive | None = None,
+    timers: Timers | None = None,
 ) -> dict[str, float]:
     """Trains on one batch: `update_epochs` passes of shuffled minibatches.
 
@@ -33,6 +35,7 @@ def learn(
         minibatch_size: Steps per minibatch on this rank.
         generator: Shuffles; a CPU generator.
         kl_adaptive: Changes the learning rates after every epoch.
+        timers: Measures forward, backward (with the ranks' exchange of gradients) and optimizer if given.
 
     Returns:
         Means over all minibatches of this rank, as `ppo/<name>`, and `ppo/epochs`, the passes that were made.
@@ -47,6 +50,7 @@ def learn(
     per_minibatch = minibatch_size // length
     count = size // (per_minibatch * accumulate) * accumulate
     scaled = getattr(fabric.strategy.precision, "scaler", None) is not None
+    timers = timers or Timers(enabled=False)
     rows: list[Tensor] = []
     names: list[str] = []
     epochs = 0
@@ -61,8 +65,10 @@ def learn(
             minibatch = take(batch, indices)._replace(advantage=advantage)
             last = (number + 1) % accumulate == 0
             with fabric.no_backward_sync(model, enabled=not last):
-                loss, stats = model.training_step(minibatch)
-                fabric.backward(loss / accumulate)
+                with timers("forward"):
+                    loss, stats = model.training_step(minibatch)
+                with timers("backward"):
+                    fabric.backward(loss / accumulate)
             stats = {"loss": loss.detach(), **stats}
             if last:
                 if args.max_grad_norm:
@@ -70,8 +76,9 @@ def learn(
                         model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False
                     )
                     stats["grad_norm"] = torch.as_tensor(norm)
-                optimizer.step()
-                optimizer.zero_grad()
+                with timers("optimizer"):
+                    optimizer.step()
+                    optimizer.zero_grad()
                 names = list(stats)
             elif args.max_grad_norm:
                 stats["grad_norm"] = loss.new_zeros(())

@@ -1,8 +1,12 @@
-"""Metrics: reduced once per iteration over all ranks, shown on the console of rank 0."""
+"""Metrics: reduced once per iteration over all ranks, logged, and shown on the console of rank 0."""
 
+import logging
 import sys
+import warnings
+from collections import deque
+from collections.abc import Iterable
 from types import TracebackType
-from typing import cast
+from typing import Any, cast
 
 import torch
 from lightning import Fabric
@@ -10,6 +14,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+
+logger = logging.getLogger("fabric_rl")
+"""What happens in a run; `Run.open_log` writes it into the run folder."""
 
 Sums = dict[str, tuple[float, float]]
 """Metric name -> (sum, count) on one rank."""
@@ -27,6 +34,67 @@ def reduce_sums(fabric: Fabric, local: Sums) -> Sums:
 def means(sums: Sums) -> dict[str, float]:
     """Sum / count of every metric that has a count."""
     return {name: total / count for name, (total, count) in sums.items() if count > 0}
+
+
+START_STEPS, END_STEPS = 50_000, 200_000
+"""Agent-steps over which the summary's figures 'at the start' and 'at the end' are taken (at least one iteration)."""
+
+
+def _mean(trace: Iterable[Sums], name: str) -> float:
+    pairs = [sums[name] for sums in trace if name in sums]
+    count = sum(pair[1] for pair in pairs)
+    return sum(pair[0] for pair in pairs) / count if count else 0.0
+
+
+class Trace:
+    """The metrics of a run's first and last iterations, for the summary."""
+
+    def __init__(self, steps_per_iteration: int) -> None:
+        """Keeps as many iterations as make up `START_STEPS` and `END_STEPS` agent-steps."""
+        self._first: list[Sums] = []
+        self._first_size = max(1, START_STEPS // steps_per_iteration)
+        self._last: deque[Sums] = deque(maxlen=max(1, END_STEPS // steps_per_iteration))
+
+    def add(self, sums: Sums) -> None:
+        """Adds an iteration."""
+        if len(self._first) < self._first_size:
+            self._first.append(sums)
+        self._last.append(sums)
+
+    def start_and_end(self, name: str) -> dict[str, float]:
+        """Means of a metric over the first and over the last iterations."""
+        return {"start": _mean(self._first, name), "end": _mean(self._last, name)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Both ends."""
+        return {"first": self._first, "last": list(self._last)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        self._first = list(state["first"])
+        self._last.clear()
+        self._last.extend(state["last"])
+
+
+class Loggers:
+    """Fabric's loggers. One that fails is left out from then on, with a warning: training matters more."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        """Takes the loggers of `fabric`."""
+        self._loggers = list(fabric.loggers) if fabric.is_global_zero else []
+
+    def log(self, metrics: dict[str, float], step: int) -> None:
+        """Logs one iteration."""
+        for each in list(self._loggers):
+            try:
+                each.log_metrics(metrics, step)
+            except Exception as error:  # a service that is down, a full disk, a folder that is gone...
+                self._loggers.remove(each)
+                warnings.warn(
+                    f"{type(each).__name__} failed and is left out from now on ({type(error).__name__}: {error})",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
 
 
 class TrainConsole:

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.timers import Timers
 from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch, NonFiniteError
 
 
@@ -232,7 +233,13 @@ class Rollout:
         )
 
 
-def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: EpisodeStats | None = None) -> None:
+def collect(
+    env: VectorEnv,
+    agent: ActorCritic,
+    rollout: Rollout,
+    episodes: EpisodeStats | None = None,
+    timers: Timers | None = None,
+) -> None:
     """Fills `rollout` with the next `T` steps; call it under `torch.no_grad()`.
 
     Goes on where the last call ended (after `rollout.begin(obs, infos)` the first time). Truncated steps are
@@ -244,6 +251,7 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
         agent: The bare module, not Fabric's wrapper.
         rollout: Buffers, overwritten.
         episodes: Tracks episode returns if given.
+        timers: Measures policy and environment if given.
 
     Raises:
         NonFiniteError: The environment returned NaN or infinity; the rollout holds what came before.
@@ -257,12 +265,15 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
     last_obs: list[tuple[int, NDArray[np.intp], NDArray[Any]]] = []  # of truncated episodes: step, sub-envs, rows
     last_states: list[Tensor] = []
 
+    timers = timers or Timers(enabled=False)
     rollout.roll_over()
     for t in range(rollout.num_steps):
-        chosen = agent.act(rollout.obs[t], **rollout.inputs(t))
-        rollout.action[t], rollout.log_prob[t], rollout.value[t] = chosen.action, chosen.log_prob, chosen.value
-        actions = _within(env.single_action_space, chosen.action.cpu().numpy())
-        obs, reward, terminated[t], truncated[t], infos = env.step(actions)
+        with timers("policy"):
+            chosen = agent.act(rollout.obs[t], **rollout.inputs(t))
+            rollout.action[t], rollout.log_prob[t], rollout.value[t] = chosen.action, chosen.log_prob, chosen.value
+            actions = _within(env.single_action_space, chosen.action.cpu().numpy())
+        with timers("environment"):
+            obs, reward, terminated[t], truncated[t], infos = env.step(actions)
         obs = np.asarray(obs, rollout.obs_dtype)
         rewards[t] = reward if rewards.ndim == 2 else _info(name, infos, "reward_signals")
         _require_finite("an observation", obs, f"rollout step {t}")
@@ -282,7 +293,7 @@ def collect(env: VectorEnv, agent: ActorCritic, rollout: Rollout, episodes: Epis
                 last_states.append(chosen.state[torch.from_numpy(cut).to(device)])
             rollout.state = chosen.state.masked_fill(rollout.episode_start[t + 1][:, None], 0)
         if episodes is not None:
-            episodes.update(reward, done)
+            episodes.update(rewards[t] if rewards.ndim == 2 else rewards[t].sum(axis=-1), done)
 
     rollout.reward.copy_(torch.from_numpy(rewards))
     rollout.terminated.copy_(torch.from_numpy(terminated))

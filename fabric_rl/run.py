@@ -1,12 +1,38 @@
-"""A run on disk: `runs/<run_id>/` with its configuration, checkpoints and summary."""
+"""A run on disk: `runs/<run_id>/` with its configuration, checkpoints, milestones, metrics and log."""
 
+import csv
 import json
+import logging
 import os
+import platform
 import shutil
+import subprocess
 import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import yaml
+
+from fabric_rl import checkpoint
+from fabric_rl.log import logger
+from fabric_rl.timers import Timers
+
+PACKAGES = (
+    "fabric-rl",
+    "torch",
+    "lightning",
+    "numpy",
+    "rocketsim",
+    "rlgym",
+    "gymnasium",
+    "tensorboard",
+    "jsonargparse",
+)
 
 
 class Run:
@@ -21,23 +47,26 @@ class Run:
         self.dir = folder
 
     @classmethod
-    def create(cls, runs_dir: str | Path, run_id: str | None = None) -> "Run":
+    def create(cls, runs_dir: str | Path, run_id: str | None = None, force: bool = False) -> "Run":
         """Makes the folder of a new run.
 
         Args:
             runs_dir: Folder that holds all runs.
             run_id: Name of the run; default: date and time.
+            force: Delete a run of that name first.
 
         Raises:
             FileExistsError: There is a run of that name already.
+            ValueError: The name is a path.
             OSError: The folder cannot be written.
         """
         base = Path(runs_dir)
         name = run_id or datetime.now().strftime("%Y%m%d-%H%M%S")
-        if Path(name).name != name or name in (".", ".."):
-            raise ValueError(f"--run_id {name}: must be a plain name, not a path")
+        check_run_id(name)
         folder = base / name
         try:
+            if force and folder.is_dir():
+                shutil.rmtree(folder)
             base.mkdir(parents=True, exist_ok=True)
             for attempt in range(2, 100):
                 try:
@@ -52,8 +81,26 @@ class Run:
                 pass
         except OSError as error:
             if isinstance(error, FileExistsError) and base.is_dir():
-                raise FileExistsError(f"--run_id {name}: {folder} already exists; choose another run id") from error
+                raise FileExistsError(
+                    f"--run_id {name}: {folder} already exists; choose another run id, go on with it (--resume) or delete "
+                    "it and start again (--force)"
+                ) from error
             raise OSError(f"--runs_dir {base}: cannot write there ({error.strerror}); choose another folder") from error
+        return cls(folder)
+
+    @classmethod
+    def find(cls, runs_dir: str | Path, run_id: str) -> "Run":
+        """An existing run.
+
+        Raises:
+            FileNotFoundError: There is none of that name.
+        """
+        check_run_id(run_id)
+        folder = Path(runs_dir) / run_id
+        if not folder.is_dir():
+            known = sorted(path.name for path in Path(runs_dir).glob("*") if path.is_dir())
+            there = f"there are {', '.join(known[-5:])}" if known else f"{runs_dir} holds no runs"
+            raise FileNotFoundError(f"--run_id {run_id}: no such run to resume; {there}")
         return cls(folder)
 
     @property
@@ -62,24 +109,145 @@ class Run:
         return self.dir.name
 
     @property
+    def checkpoints(self) -> Path:
+        """Folder of the newest checkpoints."""
+        return self.dir / "checkpoints"
+
+    @property
+    def milestones(self) -> Path:
+        """Folder of full copies, `<phase>/<steps>/`."""
+        return self.dir / "milestones"
+
+    @property
     def videos(self) -> Path:
         """Folder of mp4 files."""
         return self.dir / "videos"
 
     @property
-    def final_checkpoint(self) -> Path:
-        """Where the last checkpoint of a run that ended in order lies."""
-        return self.dir / "checkpoints" / "final.ckpt"
+    def newest_checkpoint(self) -> Path | None:
+        """The newest checkpoint file, whether it is good or not."""
+        found = checkpoint.checkpoints(self.checkpoints)
+        return found[-1] if found else None
 
-    def write_summary(self, summary: dict[str, Any]) -> Path:
-        """Writes `summary.json` in one step (temporary file, then rename)."""
-        path = self.dir / "summary.json"
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
-        return path
+    def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
+        """Writes `summary.json` and `timers.json`, each in one step. A full disk is a warning, not the end."""
+        try:
+            write_json(self.dir / "summary.json", summary)
+            if timers is not None:
+                timers.write(self.dir / "timers.json")
+        except OSError as error:
+            warnings.warn(f"the summary of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+
+    def write_origin(self, config: str | None) -> None:
+        """Writes what the run was made with: `config.yaml` and `environment.json` (versions, git state)."""
+        if config is not None:
+            (self.dir / "config.yaml").write_text(config, encoding="utf-8")
+        write_json(self.dir / "environment.json", describe_environment())
+
+    def changed_settings(self, config: str) -> list[str]:
+        """Lines `name: old -> new` for what differs between the run's `config.yaml` and `config`."""
+        path = self.dir / "config.yaml"
+        if not path.exists():
+            return []
+        old, new = (_flat(yaml.safe_load(text) or {}) for text in (path.read_text(encoding="utf-8"), config))
+        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names]
+
+    @contextmanager
+    def open_log(self) -> Iterator[None]:
+        """While it is open, what happens and all warnings also go to `log.txt`."""
+        handler = logging.FileHandler(self.dir / "log.txt", encoding="utf-8", delay=True)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        level, shown = logger.level, warnings.showwarning
+
+        def show(message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None) -> None:  # noqa: ANN401
+            logger.warning("%s", message)
+            shown(message, category, filename, lineno, file, line)
+
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        warnings.showwarning = show
+        try:
+            yield
+        except BaseException as error:
+            logger.error("%s: %s", type(error).__name__, error)
+            raise
+        finally:
+            warnings.showwarning = shown
+            logger.setLevel(level)
+            logger.removeHandler(handler)
+            handler.close()
+
+    def metrics_until(self, steps: int) -> list[tuple[int, dict[str, float]]]:
+        """The rows of `metrics.csv` up to so many agent-steps: (steps, name -> number)."""
+        path = self.dir / "metrics.csv"
+        if not path.exists():
+            return []
+        found: list[tuple[int, dict[str, float]]] = []
+        with open(path, newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                try:
+                    metrics = {name: float(number) for name, number in row.items() if name and number}
+                    step = int(metrics.pop("step"))
+                except (KeyError, TypeError, ValueError):  # a line that a killed run has not finished
+                    continue
+                if step <= steps:
+                    found.append((step, metrics))
+        return found
 
     def discard_if_empty(self) -> None:
-        """Removes the folder of a run that failed before it wrote anything."""
-        if not any(path.is_file() for path in self.dir.rglob("*")):
+        """Removes the folder of a run that failed before it wrote anything of worth."""
+        made_at_start = {"config.yaml", "environment.json", "log.txt"}
+        if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
             shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def check_run_id(name: str) -> None:
+    """Raises ValueError for a name that is a path."""
+    if Path(name).name != name or name in (".", ".."):
+        raise ValueError(f"--run_id {name}: must be a plain name, not a path")
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions of Python, the system and the packages that matter, and the state of the git repository."""
+    versions: dict[str, str] = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    git = {name: _git(*command) for name, command in _GIT.items()}
+    return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Writes JSON in one step (temporary file, then rename)."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
+    """Nested settings by their dotted names."""
+    if not isinstance(settings, dict):
+        return {prefix.rstrip("."): settings}
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, prefix if name == "init_args" else f"{prefix}{name}.")
+    return flat
+
+
+_GIT = {
+    "commit": ("rev-parse", "HEAD"),
+    "branch": ("rev-parse", "--abbrev-ref", "HEAD"),
+    "changed_files": ("status", "--porcelain"),
+}
+
+
+def _git(*command: str) -> str | None:
+    """What git says about this code; None without git or outside of a repository."""
+    try:
+        folder = Path(__file__).parent
+        return subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

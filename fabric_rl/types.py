@@ -140,6 +140,14 @@ class HasMetrics(Protocol):
 
 
 @runtime_checkable
+class HasTimers(Protocol):
+    """An environment that knows where its time goes."""
+
+    def drain_timers(self) -> dict[str, tuple[float, int]]:
+        """Name -> (seconds, how often) since the last call."""
+
+
+@runtime_checkable
 class HasState(Protocol):
     """An environment that can be saved and restored exactly."""
 

@@ -23,6 +23,7 @@ def agent_with(seed=0, **settings) -> RecurrentPPOAgent:
     """An agent whose policy is far from uniform."""
     torch.manual_seed(seed)
     small = {"hidden_sizes": (10,), "memory_size": MEMORY, "sequence_length": LENGTH}
+    small |= {"actor_hidden_sizes": (9,), "critic_hidden_sizes": (7,)}
     agent = RecurrentPPOAgent(OBS, ACTIONS, **(small | settings))
     with torch.no_grad():
         agent.policy_head.layer.weight *= 100
@@ -104,10 +105,10 @@ def in_double(batch):
 
 def reference_loss(agent, batch, hidden):
     """PPO's loss from `hidden [L, S, H]`: Schulman et al. 2017, equations 7 and 9, with torch's Categorical."""
-    policy = torch.distributions.Categorical(logits=agent.policy_head.layer(hidden))
+    policy = torch.distributions.Categorical(logits=agent.policy_head.layer(agent.actor(hidden)))
     ratio = (policy.log_prob(batch.action) - batch.log_prob).exp()
     surrogate = torch.minimum(ratio * batch.advantage, ratio.clamp(0.8, 1.2) * batch.advantage)
-    values = agent.value_head.layer(hidden)[..., 0]
+    values = agent.value_head.layer(agent.critic(hidden))[..., 0]
     return -surrogate.mean() + 0.25 * (values - batch.returns).square().mean() - 0.02 * policy.entropy().mean()
 
 
@@ -167,9 +168,9 @@ def test_the_first_ratios_are_one(cell, burn_in):
         if burn_in:
             state = agent.memory.after(agent._encode(batch.burn_in_obs), state, batch.burn_in_start)
         features = agent.memory.unroll(agent._encode(batch.obs), state, batch.episode_start)
-        log_prob, _ = agent.policy_head.evaluate(agent.policy_head(features), batch.action)
+        log_prob, _ = agent.policy_head.evaluate(agent.policy_head(agent.actor(features)), batch.action)
     assert ((log_prob - batch.log_prob).exp() - 1).abs().max() < 5e-6
-    torch.testing.assert_close(agent.value_head(features), batch.value, rtol=0, atol=2e-6)
+    torch.testing.assert_close(agent.value_head(agent.critic(features)), batch.value, rtol=0, atol=2e-6)
     _, stats = agent.training_step(batch)
     assert stats["clip_fraction"] == 0 and stats["approx_kl"].abs() < 1e-6
     assert stats["policy_loss"].item() == pytest.approx(-batch.advantage.mean().item(), abs=1e-6)
@@ -240,7 +241,7 @@ def test_memory_is_carried_and_read():
     acted = agent.act(obs, state)
     assert acted.state.shape == (ROWS, MEMORY) and acted.state.dtype == torch.float32
     hidden, cell = acted.state.chunk(2, dim=-1)
-    torch.testing.assert_close(acted.value, agent.value_head(hidden))  # h first, then c
+    torch.testing.assert_close(acted.value, agent.value_head(agent.critic(hidden)))  # h first, then c
     assert cell.abs().max() > hidden.abs().max()
     torch.testing.assert_close(agent.value(obs, state), acted.value)
     assert (agent.value(obs, acted.state) - acted.value).abs().min() > 1e-4
@@ -290,6 +291,7 @@ def test_initialisation(cell):
         ({"burn_in": -1}, "--agent.burn_in must be 0 or more, got -1"),
         ({"cell": "rnn"}, "--agent.cell must be lstm or gru, got rnn"),
         ({"hidden_sizes": (8, 0)}, "--agent.hidden_sizes must be positive sizes, got [8, 0]"),
+        ({"critic_hidden_sizes": (0,)}, "--agent.critic_hidden_sizes must be positive sizes, got [0]"),
     ],
 )
 def test_settings_that_cannot_work_name_their_flag(settings, message):
@@ -310,7 +312,7 @@ def test_learning_rates():
     optimizer = agent_with(actor_lr=1e-4, critic_lr=5e-4).configure_optimizers()
     actor, critic = optimizer.param_groups
     assert (actor["lr"], critic["lr"]) == (1e-4, 5e-4)
-    assert [p.shape for p in critic["params"]] == [(1, 8), (1,)]
+    assert [p.shape for p in critic["params"]] == [(7, 8), (7,), (1, 7), (1,)]
 
 
 @CELLS

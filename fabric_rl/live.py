@@ -1,0 +1,313 @@
+"""The live objects of a run: built once, saved as one state, restored exactly."""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, cast
+
+import torch
+from gymnasium.vector import VectorEnv
+from lightning import Fabric
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from fabric_rl.args import TrainArgs
+from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.checkpoint import CheckpointError, pack_ranks
+from fabric_rl.checks import same_on_all_ranks, try_parts
+from fabric_rl.log import Trace
+from fabric_rl.normalize import ObsNormalizer, ReturnScaler
+from fabric_rl.rollout import EpisodeStats, Rollout
+from fabric_rl.schedules import KLAdaptive
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, HasState, Minibatch
+
+RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
+"""The last episodes over all ranks whose mean return the summary gives under that name."""
+
+_EPISODE_SEEDS_APART = 1_000_003
+"""Between the seeds of the episodes that begin at checkpoints, for environments that cannot be restored."""
+
+
+@dataclass
+class Live:
+    """Everything that `train` works with on this rank, and all that the future of the run depends on.
+
+    After `save` this run goes on exactly as one that `restore`s what it returned: environments that can be restored
+    restore themselves (RocketSim's contact caches are in no snapshot), others begin new episodes with the same seed on
+    both sides.
+    """
+
+    fabric: Fabric
+    args: TrainArgs
+    state: TrainState
+    module: ActorCritic
+    model: Any
+    """What Fabric made of the module."""
+    optimizer: Any
+    base_lrs: list[float]
+    envs: VectorEnv
+    first_seed: int
+    rollout: Rollout
+    minibatch_size: int
+    gamma: Tensor
+    episodes: EpisodeStats
+    shuffle: torch.Generator
+    normalizers: list[ObsNormalizer]
+    scaler: ReturnScaler | None
+    kl_adaptive: KLAdaptive | None
+    experience: deque[Minibatch]
+    callbacks: Sequence[Callback]
+    trace: Trace
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("wall", "collect", "learn"), 0.0))
+
+    @classmethod
+    def build(
+        cls, fabric: Fabric, env: EnvFactory, agent: AgentFactory, args: TrainArgs, callbacks: Sequence[Callback]
+    ) -> "Live":
+        """Builds and tries every part; arguments and errors are those of `train`."""
+        fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
+        envs = env(seed=args.seed)
+        if not isinstance(envs, VectorEnv):
+            raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
+        module = agent(envs.single_observation_space, envs.single_action_space)
+        if not isinstance(module, ActorCritic):
+            raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.types.ActorCritic")
+        rollout = Rollout(args.num_steps, envs, fabric.device, module)
+        rollout_steps = args.num_steps * envs.num_envs
+        minibatch_size = args.minibatch_for(rollout_steps, module.sequence_length if module.memory_size else 1)
+        gamma = _discounts(args, rollout).to(fabric.device)
+        optimizer: Any = module.configure_optimizers()
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
+        first_seed = args.seed + fabric.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
+        same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
+        try_parts(fabric, envs, module, first_seed, minibatch_size)
+        base_lrs = [group["lr"] for group in optimizer.param_groups]
+        if args.compile:
+            for name in ("act", "value", "training_step"):
+                setattr(module, name, torch.compile(getattr(module, name)))
+        model, optimizer = fabric.setup(module, optimizer)
+        for part in model.modules():
+            if isinstance(part, DistributedDataParallel):
+                part.broadcast_buffers = False  # the same on all ranks; broadcasting costs a collective per step
+        module.progress = module.progress.to(fabric.device)
+        torch.manual_seed(args.seed + fabric.global_rank)  # every rank explores noise of its own
+        rollout.begin(*envs.reset(seed=first_seed))
+        return cls(
+            fabric=fabric,
+            args=args,
+            state=TrainState(fabric, module, envs, args),
+            module=module,
+            model=model,
+            optimizer=optimizer,
+            base_lrs=base_lrs,
+            envs=envs,
+            first_seed=first_seed,
+            rollout=rollout,
+            minibatch_size=minibatch_size,
+            gamma=gamma,
+            episodes=EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES)),
+            shuffle=torch.Generator().manual_seed(args.seed + fabric.global_rank),
+            normalizers=[part for part in module.modules() if isinstance(part, ObsNormalizer)],
+            scaler=ReturnScaler(envs.num_envs) if args.standardize_returns else None,
+            kl_adaptive=KLAdaptive(args.desired_kl, base_lrs) if args.lr_schedule == "kl_adaptive" else None,
+            experience=deque(maxlen=args.rollouts_kept(rollout_steps)),
+            callbacks=callbacks,
+            trace=Trace(rollout_steps * fabric.world_size),
+        )
+
+    @property
+    def steps_per_iteration(self) -> int:
+        """Agent-steps of all ranks."""
+        return self.args.num_steps * self.envs.num_envs * self.fabric.world_size
+
+    @property
+    def iterations(self) -> int:
+        """Of the whole run."""
+        return math.ceil(self.args.total_timesteps / self.steps_per_iteration)
+
+    # ------------------------------------------------------------------ saving and restoring
+
+    def save(self) -> dict[str, Any] | None:
+        """Gathers the state of all ranks; every rank calls it.
+
+        Returns:
+            The state on rank 0, None on the others.
+        """
+        ranks = pack_ranks(self.fabric, self._of_this_rank())
+        if ranks is None:
+            return None
+        return {
+            "fingerprint": fingerprint(self.envs, self.module),
+            "world_size": self.fabric.world_size,
+            "iteration": self.state.iteration,
+            "steps": self.state.steps,
+            "agent": self.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "precision": self.fabric.strategy.precision.state_dict(),
+            "kl_adaptive": None if self.kl_adaptive is None else self.kl_adaptive.state_dict(),
+            "callbacks": [callback.state_dict() for callback in self.callbacks],
+            "trace": self.trace.state_dict(),
+            "seconds": dict(self.seconds),
+            "metrics": dict(self.state.metrics),
+            "ranks": ranks,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> bool:
+        """Goes on from `saved`, which every rank has read; every rank calls it.
+
+        Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
+
+        Returns:
+            Whether the run goes on exactly. With another number of ranks or sub-environments, weights, optimizer and
+            counters are restored, but environments and random generators begin anew.
+
+        Raises:
+            CheckpointError: The checkpoint is of another environment or agent.
+        """
+        own = fingerprint(self.envs, self.module)
+        if problems := differences(saved["fingerprint"], own):
+            lines = [f"{name} {theirs} there, {mine} here" for name, theirs, mine in problems]
+            raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
+        self.load_weights(saved)
+        settings = [{k: v for k, v in group.items() if k != "params"} for group in self.optimizer.param_groups]
+        try:
+            self.optimizer.load_state_dict(saved["optimizer"])
+        except ValueError as error:
+            raise CheckpointError(f"the checkpoint's optimizer does not fit --agent: {error}") from error
+        for group, own in zip(self.optimizer.param_groups, settings, strict=True):
+            group.update(own)
+        self.fabric.strategy.precision.load_state_dict(saved["precision"])
+        if self.kl_adaptive is not None and saved["kl_adaptive"] is not None:
+            self.kl_adaptive.load_state_dict(saved["kl_adaptive"])
+        for callback, kept in zip(self.callbacks, saved["callbacks"], strict=False):
+            callback.load_state_dict(kept)
+        self.state.iteration, self.state.steps = self._iterations_of(saved["steps"]), saved["steps"]
+        self.state.metrics = dict(saved["metrics"])
+        self.trace.load_state_dict(saved["trace"])
+        self.seconds.update(saved["seconds"])
+        mine = saved["ranks"][min(self.fabric.global_rank, len(saved["ranks"]) - 1)]
+        same_size = mine["rollout"]["obs"].shape[1] == self.envs.num_envs
+        exact: bool = saved["world_size"] == self.fabric.world_size and same_size
+        if exact:
+            self._restore_this_rank(mine)
+        elif self.scaler is not None and mine["scaler"] is not None:
+            self.scaler.load_statistics(mine["scaler"])
+        return exact
+
+    def load_weights(self, saved: dict[str, Any]) -> None:
+        """Takes the agent's weights and statistics only.
+
+        Raises:
+            CheckpointError: They are of another architecture; the message sets both sides beside each other.
+        """
+        theirs, own = saved["agent"], self.module.state_dict()
+        lines = [
+            f"{name}: {_shape(theirs, name)} in the checkpoint, {_shape(own, name)} in --agent"
+            for name in dict.fromkeys((*own, *theirs))
+            if _shape(theirs, name) != _shape(own, name)
+        ]
+        if lines:
+            more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
+            raise CheckpointError(
+                f"the checkpoint is of another agent than {type(self.module).__name__} with these settings: "
+                f"{'; '.join(lines[:3])}{more}"
+            )
+        self.module.load_state_dict(theirs)
+
+    def _iterations_of(self, steps: int) -> int:
+        return min(self.iterations, round(steps / self.steps_per_iteration))
+
+    def _of_this_rank(self) -> dict[str, Any]:
+        env = self._env_state()  # first: it may begin new episodes
+        return {
+            "env": env,
+            "rollout": self.rollout.state_dict(),
+            "episodes": self.episodes.state_dict(),
+            "scaler": None if self.scaler is None else self.scaler.state_dict(),
+            "experience": [batch._asdict() for batch in self.experience] if self.experience.maxlen != 1 else [],
+            "torch": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state(self.fabric.device) if self.fabric.device.type == "cuda" else None,
+            "shuffle": self.shuffle.get_state(),
+        }
+
+    def _restore_this_rank(self, saved: dict[str, Any]) -> None:
+        if saved["env"] is None:
+            self._begin_new_episodes()
+        elif isinstance(self.envs, HasState):
+            self.envs.load_state_dict(saved["env"])
+        self.rollout.load_state_dict(saved["rollout"])
+        self.episodes.load_state_dict(saved["episodes"])
+        if self.scaler is not None and saved["scaler"] is not None:
+            self.scaler.load_state_dict(saved["scaler"])
+        self.experience.clear()
+        for fields in saved["experience"]:
+            self.experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
+        torch.set_rng_state(saved["torch"])
+        if saved["cuda"] is not None and self.fabric.device.type == "cuda":
+            torch.cuda.set_rng_state(saved["cuda"], self.fabric.device)
+        self.shuffle.set_state(saved["shuffle"])
+
+    def _env_state(self) -> dict[str, Any] | None:
+        """The environment's state; None, with new episodes begun, if it has none."""
+        if isinstance(self.envs, HasState):
+            try:
+                state: dict[str, Any] = self.envs.state_dict()
+                return state
+            except TypeError:  # a part of it cannot be saved
+                pass
+        self._begin_new_episodes()
+        return None
+
+    def _begin_new_episodes(self) -> None:
+        self.rollout.begin(*self.envs.reset(seed=self.first_seed + _EPISODE_SEEDS_APART * self.state.iteration))
+        self.episodes.begin()
+        if self.scaler is not None:
+            self.scaler.load_statistics(self.scaler.state_dict())
+
+
+def fingerprint(envs: VectorEnv, module: ActorCritic) -> dict[str, str]:
+    """What two runs must share for one to go on from the other's checkpoints: name -> text."""
+    weights = module.state_dict()
+    shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in weights.items())
+    return {
+        "observations": str(envs.single_observation_space),
+        "actions": str(envs.single_action_space),
+        "agent": f"{type(module).__module__}.{type(module).__qualname__}",
+        "networks": f"{sum(t.numel() for t in weights.values()):,} numbers, {sha256(shapes.encode()).hexdigest()[:8]}",
+    } | {name: str(text) for name, text in getattr(envs, "layout", {}).items()}
+
+
+def fingerprint_of(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str, str]:
+    """The fingerprint of an environment and an agent that are built for it and thrown away."""
+    envs = env(seed=seed)
+    try:
+        module = agent(envs.single_observation_space, envs.single_action_space)
+        return fingerprint(envs, cast(ActorCritic, module))
+    finally:
+        envs.close()
+
+
+def differences(theirs: dict[str, str], own: dict[str, str]) -> list[tuple[str, str, str]]:
+    """What differs between two fingerprints: (what, in the checkpoint, here)."""
+    names = dict.fromkeys((*theirs, *own))
+    return [(n, theirs.get(n, "nothing"), own.get(n, "nothing")) for n in names if theirs.get(n) != own.get(n)]
+
+
+def _shape(weights: dict[str, Tensor], name: str) -> str:
+    return str(list(weights[name].shape)) if name in weights else "missing"
+
+
+def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
+    """The discount, 0-dim, or `[K]` for K reward signals.
+
+    Raises:
+        ValueError: There is another number of discounts than of reward signals.
+    """
+    gammas, signals = args.gammas, max(1, len(rollout.reward_signals))
+    if len(gammas) not in (1, signals):
+        names = f" ({', '.join(rollout.reward_signals)})" if signals > 1 else ""
+        raise ValueError(f"--gamma has {len(gammas)} discounts, the environment {signals} reward signals{names}")
+    return torch.tensor(gammas * (signals // len(gammas)) if signals > 1 else gammas[0])

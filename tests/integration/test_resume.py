@@ -1,0 +1,88 @@
+"""A run that is killed and resumed ends as one that was never killed: bit for bit."""
+
+import csv
+import json
+import random
+import signal
+import time
+
+import pytest
+import torch
+
+from fabric_rl.checkpoint import checkpoints, read
+
+ROCKET = ["--env.num_arenas", 4, "--env.state_setter", "envs.RandomState", "--num_steps", 16, "--standardize_returns", "true"]
+ROCKET += ["--agent.normalize_obs", "true", "--minibatch_size", 64, "--update_epochs", 1, "--total_timesteps", 2048]
+ROCKET += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
+MEMORY = ["--env_id", "CartPole-v1", "--num_envs", 4, "--num_steps", 16, "--agent", "agents.RecurrentPPOAgent"]
+MEMORY += ["--agent.sequence_length", 8, "--agent.burn_in", 4, "--agent.memory_size", 8, "--minibatch_size", 32]
+MEMORY += ["--total_timesteps", 2048, "--update_epochs", 1, "--exp_buffer_size", 128, "--lr_schedule", "kl_adaptive"]
+
+
+def start_run(start_python, runs, settings, devices, *more):
+    flags = [*settings, "--checkpoint_every_timesteps", 256, "--devices", devices, "--accelerator", "cpu", "--plain"]
+    return start_python("train_fabric.py", *flags, "--runs_dir", runs, "--run_id", "r", *more)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    return out
+
+
+def outcome(runs):
+    """The last checkpoint without what a clock decided, and all metrics but speeds."""
+    state = read(checkpoints(runs / "r" / "checkpoints")[-1])
+    state["seconds"] = None
+    state["metrics"] = {name: value for name, value in state["metrics"].items() if not name.startswith("speed/")}
+    with open(runs / "r" / "metrics.csv", newline="") as file:
+        rows = [{k: v for k, v in row.items() if not k.startswith("speed/")} for row in csv.DictReader(file)]
+    return state, rows
+
+
+def assert_same(a, b, where="state"):
+    assert type(a) is type(b), where
+    if isinstance(a, dict):
+        assert list(a) == list(b), where
+        for key in a:
+            assert_same(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_same(x, y, f"{where}[{i}]")
+    elif isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype and torch.equal(a, b), where
+    elif hasattr(a, "tobytes"):
+        assert a.dtype == b.dtype and a.tolist() == b.tolist(), where
+    else:
+        assert a == b or (a != a and b != b), where
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("settings", "devices", "kills"), [(ROCKET, 1, 3), (ROCKET, 2, 2), (MEMORY, 1, 2)])
+def test_killed_runs_end_bit_identical(start_python, tmp_path, settings, devices, kills):
+    finish(start_run(start_python, tmp_path / "whole", settings, devices))
+    dice = random.Random(devices)
+    process = start_run(start_python, tmp_path / "killed", settings, devices)
+    folder = tmp_path / "killed/r/checkpoints"
+    done = 0
+    for _ in range(kills):  # any moment will do: right after a new checkpoint and a little more
+        while process.poll() is None and len(checkpoints(folder)) < 1:
+            time.sleep(0.01)
+        before = checkpoints(folder)[-1:]
+        while process.poll() is None and checkpoints(folder)[-1:] == before:
+            time.sleep(0.01)
+        time.sleep(dice.random() * 0.3)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            done += 1
+        process.communicate(timeout=100)
+        process = start_run(start_python, tmp_path / "killed", settings, devices, "--resume")
+    finish(process)
+    whole, killed = outcome(tmp_path / "whole"), outcome(tmp_path / "killed")
+    assert_same(killed[0], whole[0])
+    assert killed[1] == whole[1]
+    assert len(whole[1]) == 2048 // (16 * (8 if settings is ROCKET else 4) * devices)
+    summaries = [json.loads((tmp_path / name / "r/summary.json").read_text()) for name in ("whole", "killed")]
+    for name in ("total_steps", "iterations", "mean_return"):
+        assert summaries[0][name] == summaries[1][name]
