@@ -82,8 +82,8 @@ def main(
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
         run_id: Name of the run's folder; default: date and time.
         runs_dir: Folder that holds all runs.
-        resume: Go on with a run: the one of `run_id`; or give the path of a checkpoint, milestone or run folder. Without
-            either: on a terminal a choice of milestones, else the newest run that fits, else a new one.
+        resume: Go on with a run: the one of `run_id`; or give the path of a checkpoint, milestone or run folder.
+            Without either: on a terminal a choice of milestones, else the newest run that fits, else a new one.
         force: Delete a run of that `run_id` and start again.
         initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0.
         inference: Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own.
@@ -304,8 +304,9 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
 
 
 def _loggers(start: _Start, logger: Logger | list[Logger] | None) -> list[Logger]:
-    """The user's loggers or TensorBoard's, and the one that writes `metrics.csv`; those of a run that goes on forget
-    what came after its checkpoint.
+    """The user's loggers or TensorBoard's, and the one that writes `metrics.csv`.
+
+    The last two forget what a run that goes on had logged after its checkpoint.
     """
     steps = start.saved["steps"] if start.going_on and start.saved else None
     kept = start.run.metrics_until(steps) if steps is not None else []
@@ -433,11 +434,13 @@ def _next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], 
             name: os.environ.get(f"LT_{name.upper()}") for name in ("accelerator", "strategy", "devices", "precision")
         }
         launcher = ["fabric", "run", *(f"--{name}={value}" for name, value in options.items() if value)]
-    same = without(given, ["--run_id", "--total_timesteps"])
-    longer = [*launcher, "train_fabric.py", *same, "--total_timesteps", f"{10 * args.total_timesteps:_}"]
+    fresh = ["--run_id", "--resume", "--force", "--inference", "--initialize_from"]
+    same = without(given, [*fresh, "--total_timesteps"])
+    longer = [*launcher, "train_fabric.py", *same, "--run_id", str(summary["run_id"]), "--resume"]
+    longer += ["--total_timesteps", f"{10 * args.total_timesteps:_}"]
     commands = [["tensorboard", "--logdir", runs_dir], longer]
     if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
-        same = without(given, ["--run_id", "--devices"])
+        same = without(given, [*fresh, "--devices"])
         commands.append(["python", "train_fabric.py", *same, "--devices", "2"])
     return "\n  ".join(["Next:", *map(shlex.join, commands)])
 

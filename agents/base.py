@@ -72,18 +72,37 @@ class ValueHead(nn.Module):
         return values.squeeze(-1) if self.layer.out_features == 1 else values
 
 
-def vector_size(agent: str, space: gymnasium.Space[Any]) -> int:
+def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = False) -> int:
     """The length of a vector observation.
 
+    Args:
+        agent: Name of the agent's class, for messages.
+        space: Of one sub-environment's observations.
+        privileged: The agent can keep columns from its actor, see `actor_size`.
+
     Raises:
-        ValueError: The observations are not vectors.
+        ValueError: The observations are not vectors, or some columns are for the critic only and the agent cannot tell.
     """
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         raise ValueError(
             f"{agent} reads vector observations (Box with one axis), but the environment has {space}; "
             "choose another --agent, --env or --env_id"
         )
-    return int(space.shape[0])
+    size = int(space.shape[0])
+    if not privileged and actor_size(space) != size:
+        raise ValueError(
+            f"{agent} has one network for policy and value, but the last {size - actor_size(space)} columns of the "
+            "observations are for the critic only; use agents.PPOLightningAgent with separate networks"
+        )
+    return size
+
+
+def actor_size(space: gymnasium.Space[Any]) -> int:
+    """How many columns of a vector observation, from the first on, the actor may read.
+
+    A space says so with the attribute `actor_features` (`envs.PrivilegedObs` does); else it is all of them.
+    """
+    return int(getattr(space, "actor_features", (space.shape or (0,))[0]))
 
 
 def check_sizes(agent: str, **sizes: int | Sequence[int]) -> None:

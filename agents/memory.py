@@ -24,8 +24,8 @@ class RecurrentMemory(nn.Module):
             inputs: Size of the input vectors.
             memory_size: M; even for an LSTM.
             cell: Kind of the cell. Training with an LSTM is faster on the CPU, see `unroll`.
-            ortho_init: Orthogonal weights with gain 1 (each gate's own matrix) and zero biases, but 1 for the gate that
-                keeps the memory, so that it lasts at first (Jozefowicz et al. 2015, section 2.2). Else torch's own.
+            ortho_init: Orthogonal weights with gain 1 (each gate's own matrix) and zero biases, but 1 for the forget
+                gate of an LSTM, so that its memory lasts at first (Jozefowicz et al. 2015). Else torch's own.
         """
         super().__init__()
         self.is_lstm = cell == "lstm"
@@ -38,7 +38,8 @@ class RecurrentMemory(nn.Module):
                         nn.init.orthogonal_(gate)
                 nn.init.zeros_(self.cell.bias_ih)
                 nn.init.zeros_(self.cell.bias_hh)
-                self.cell.bias_ih[self.hidden_size : 2 * self.hidden_size] = 1  # of the gates i f g o, or r z n
+                if self.is_lstm:  # the gates are i, f, g, o
+                    self.cell.bias_ih[self.hidden_size : 2 * self.hidden_size] = 1
 
     def step(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step of every row.
@@ -98,7 +99,7 @@ class RecurrentMemory(nn.Module):
         h = c = 0, and lets no gradient through. One more input column, 1 in the added steps and 0 in the others, has
         the weights for that. The sequences grow by the most resets that one of them has, at most to twice their length.
         """
-        (length, sequences, size), hidden_size = inputs.shape, self.hidden_size
+        length, sequences, size = inputs.shape
         with torch.autocast("cpu", enabled=False):
             weight_ih, *others = self._weights()
             inputs, state = inputs.to(weight_ih.dtype), state.to(weight_ih.dtype)
@@ -112,8 +113,7 @@ class RecurrentMemory(nn.Module):
             padded = inputs.new_zeros(length + int(shift[-1].max()), sequences, size + 1)
             padded[..., -1] = 1
             padded = padded.index_put(place, nn.functional.pad(inputs, (0, 1)))
-            shut = weight_ih.new_full((4 * hidden_size, 1), _SHUT)
-            shut[2 * hidden_size : 3 * hidden_size] = 0  # g is no gate
+            shut = weight_ih.new_full((len(weight_ih), 1), _SHUT)
             weights = [torch.cat([weight_ih, shut], dim=-1), *others]
 
             # With biases, one layer, no dropout, gradients wanted or not, in one direction, time first.

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from agents.base import (
     ValueHead,
+    actor_size,
     check_positive,
     check_sizes,
     hidden_layers,
@@ -52,7 +53,8 @@ class PPOLightningAgent(ActorCritic):
         """Builds the networks.
 
         Args:
-            observation_space: Of one sub-environment; a Box with one axis.
+            observation_space: Of one sub-environment; a Box with one axis. If it says `actor_features`, as that of
+                `envs.PrivilegedObs` does, the actor reads only so many columns, the critic all.
             action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
             actor_hidden_sizes: Hidden layers of the policy.
             critic_hidden_sizes: Hidden layers of the value function.
@@ -78,7 +80,8 @@ class PPOLightningAgent(ActorCritic):
         """
         super().__init__(observation_space, action_space)
         name = type(self).__name__
-        inputs = vector_size(name, observation_space)
+        inputs = vector_size(name, observation_space, privileged=not shared_trunk)
+        self.actor_inputs = actor_size(observation_space)
         check_sizes(
             name,
             actor_hidden_sizes=actor_hidden_sizes,
@@ -92,10 +95,10 @@ class PPOLightningAgent(ActorCritic):
 
         shape = (activation, layer_norm, ortho_init)
         gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)
-        actor_features = [inputs, *actor_hidden_sizes][-1]
+        actor_features = [self.actor_inputs, *actor_hidden_sizes][-1]
         critic_features = actor_features if shared_trunk else [inputs, *critic_hidden_sizes][-1]
         self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
-        self.actor = hidden_layers(inputs, actor_hidden_sizes, *shape)
+        self.actor = hidden_layers(self.actor_inputs, actor_hidden_sizes, *shape)
         self.policy_head = policy_head(name, actor_features, action_space, gaussian, ortho_init)
         self.critic = None if shared_trunk else hidden_layers(inputs, critic_hidden_sizes, *shape)
         self.value_head = ValueHead(critic_features, value_heads, ortho_init)
@@ -132,5 +135,5 @@ class PPOLightningAgent(ActorCritic):
     def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's parameters and the values for `obs`."""
         inputs = self.normalizer(obs.float())
-        features = self.actor(inputs)
+        features = self.actor(inputs[..., : self.actor_inputs])
         return self.policy_head(features), self.value_head(features if self.critic is None else self.critic(inputs))

@@ -76,7 +76,7 @@ class RecurrentPPOAgent(ActorCritic):
             activation: Class of the activations, for example torch.nn.ReLU.
             layer_norm: Layer normalisation before each activation.
             ortho_init: Orthogonal initialisation (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
-                value) and zero biases, but 1 for the memory's forget (LSTM) or update gate (GRU).
+                value) and zero biases, but 1 for the forget gate of an lstm.
             actor_lr: Learning rate of the policy and of what is shared.
             critic_lr: Learning rate of what only the value function has.
             clip_coef: PPO's clip range, a number or a schedule over the training.

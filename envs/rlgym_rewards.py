@@ -29,7 +29,7 @@ class RLGymReward(Reward):
     an episode is decided.
     """
 
-    def __init__(self, reward_function: RewardFunction[Any, Any, Any]) -> None:
+    def __init__(self, reward_function: RewardFunction) -> None:
         """Wraps `reward_function`, which is copied for every arena.
 
         Raises:

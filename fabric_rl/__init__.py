@@ -1,7 +1,13 @@
 """fabric-rl: actor-critic agents trained with PPO on Lightning Fabric."""
 
+import os
+
+# Before torch is loaded: OpenMP's waiting threads sleep instead of spinning on cores that the physics threads need.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.choose import load as load_checkpoint
 from fabric_rl.gae import gae
 from fabric_rl.learn import learn
 from fabric_rl.ppo import ppo_loss
@@ -27,6 +33,7 @@ __all__ = [
     "collect",
     "gae",
     "learn",
+    "load_checkpoint",
     "ppo_loss",
     "train",
 ]

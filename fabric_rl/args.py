@@ -35,8 +35,8 @@ class TrainArgs:
     max_grad_norm: float = 0.5
     """Clip the norm of the gradient to this; 0 does not clip."""
     lr_schedule: Literal["constant", "linear", "cosine", "kl_adaptive"] = "linear"
-    """How the learning rates go on from the optimizer's: to zero over the run (linear, cosine), or up and down by 1.5 so
-    that the policy's change in an epoch stays around `desired_kl` (kl_adaptive)."""
+    """How the learning rates go on from the optimizer's: to zero over the run (linear, cosine), or up and down by 1.5
+    so that the policy's change in an epoch stays around `desired_kl` (kl_adaptive)."""
     desired_kl: float = 0.01
     """KL divergence between the policies before and after an epoch that `--lr_schedule kl_adaptive` aims at."""
     target_kl: float | None = None

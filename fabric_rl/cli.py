@@ -1,4 +1,4 @@
-"""Console scripts: ``lightning run model``, the launch command users know, on Fabric's own launcher.
+"""Console scripts: ``fabric-rl``, and ``lightning run model``, the launch command users know, on Fabric's own launcher.
 
 Lightning 2.3 renamed ``lightning run model`` to ``fabric run`` and left the name ``lightning`` to ``lightning-sdk``.
 """
@@ -23,6 +23,16 @@ Launches a Fabric script on any number of devices, for example
   {_RUN_MODEL} --devices=2 train_fabric.py --config configs/rocket_1v1.yaml
 It is `fabric run` under its name from before Lightning 2.3; `{_RUN_MODEL} --help` lists the options.
 Any other `lightning` command is handed to lightning-sdk, if that is installed.
+"""
+
+_COMMANDS = """\
+Usage: fabric-rl COMMAND
+
+  runs                 list the runs of a folder with their milestones
+  runs show ID         one run
+  runs compare A B     curves of several runs, as a picture and in the terminal
+
+Training: python train_fabric.py --help
 """
 
 
@@ -50,6 +60,23 @@ def lightning() -> None:
             f"unknown command '{' '.join(args)}': this small `lightning` only knows `{_RUN_MODEL} ...`, "
             "which Lightning 2.3 renamed `fabric run`; lightning-sdk provides the rest",
         )
+
+
+def fabric_rl() -> None:
+    """Entry point of the ``fabric-rl`` command: ``fabric-rl runs`` lists, shows and compares runs.
+
+    Raises:
+        SystemExit: Status 0 for success, 2 for wrong usage.
+    """
+    args = sys.argv[1:]
+    if args[:1] == ["runs"]:
+        from fabric_rl.runs import runs_command
+
+        sys.exit(runs_command(args[1:]))
+    if not args or args[0] in ("-h", "--help"):
+        print(_COMMANDS)
+        sys.exit(0)
+    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs")
 
 
 def _run_model(args: list[str]) -> NoReturn:

@@ -82,8 +82,8 @@ class Run:
         except OSError as error:
             if isinstance(error, FileExistsError) and base.is_dir():
                 raise FileExistsError(
-                    f"--run_id {name}: {folder} already exists; choose another run id, go on with it (--resume) or delete "
-                    "it and start again (--force)"
+                    f"--run_id {name}: {folder} already exists; choose another run id, go on with it (--resume) or "
+                    "delete it and start again (--force)"
                 ) from error
             raise OSError(f"--runs_dir {base}: cannot write there ({error.strerror}); choose another folder") from error
         return cls(folder)

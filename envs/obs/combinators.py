@@ -106,11 +106,24 @@ class StackedObs(ObsBuilder):
         self.inner.load_state_dict(_part("inner", state))
 
 
+class PrivilegedBox(gymnasium.spaces.Box):
+    """A vector observation of which the actor may read the first columns only.
+
+    Attributes:
+        actor_features: How many; agents that know of it (`agents.PPOLightningAgent`) show the rest to the critic alone.
+    """
+
+    def __init__(self, low: Float, high: Float, actor_features: int) -> None:
+        """Creates the space; bounds `[D]` float32."""
+        super().__init__(low, high, dtype=np.float32)
+        self.actor_features = actor_features
+
+
 class PrivilegedObs(ObsBuilder):
     """Two observations side by side: the actor looks at the first columns only, the critic at all of them.
 
-    `obs[..., :n]` with `n = actor_features(num_blue, num_orange)` is what `actor` builds, the rest what `critic` adds,
-    for instance exact positions where the actor's are noisy or limited. The critic need not repeat what the actor has.
+    The space is a `PrivilegedBox`, from which the agent knows. `obs[..., :n]` with
+    `n = actor_features(num_blue, num_orange)` is what `actor` builds, the rest what `critic` adds, for instance exact positions where the actor's are noisy or limited. The critic need not repeat what the actor has.
     """
 
     def __init__(self, actor: ObsBuilder, critic: ObsBuilder) -> None:
@@ -139,11 +152,11 @@ class PrivilegedObs(ObsBuilder):
         return self._actor_features[teams]
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """Box of both; see `ObsBuilder.space`."""
+        """`PrivilegedBox` of both; see `ObsBuilder.space`."""
         teams = (num_blue, num_orange)
         actor, critic = self._flat("actor", self.actor, teams), self._flat("critic", self.critic, teams)
         low, high = np.concatenate((actor.low, critic.low)), np.concatenate((actor.high, critic.high))
-        return gymnasium.spaces.Box(low, high, dtype=np.float32)
+        return PrivilegedBox(low, high, len(actor.low))
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
         """The names of both as `actor/...` and `critic/...`; see `ObsBuilder.columns`."""

@@ -235,6 +235,23 @@ def test_a_gate_as_large_as_training_can_make_it_does_not_keep_a_forgotten_memor
     torch.testing.assert_close(agent.memory.unroll(encoded, state, starts), expected, rtol=0, atol=1e-4)
 
 
+@CELLS
+def test_autocast_leaves_the_memory_in_float32(cell):
+    """Rounding to bfloat16 at every step would add up."""
+    memory = agent_with(cell=cell).memory
+    inputs, state, starts = randoms(LENGTH, ROWS, 10), randoms(ROWS, MEMORY, seed=7), episode_starts()
+
+    def results():
+        return *memory.step(inputs[0], state), memory.unroll(inputs, state, starts), memory.after(inputs, state, starts)
+
+    expected = results()
+    with torch.autocast("cpu", torch.bfloat16):
+        got = results()
+        halved = memory.unroll(inputs.bfloat16(), state, starts)
+    assert all(map(torch.equal, got, expected))
+    assert halved.dtype == torch.float32
+
+
 def test_memory_is_carried_and_read():
     agent = agent_with()
     obs, state = randoms(ROWS, 6), randoms(ROWS, MEMORY)
@@ -269,12 +286,16 @@ def test_initialisation(cell):
         square = block @ block.T if block.shape[0] <= block.shape[1] else block.T @ block
         torch.testing.assert_close(square, torch.eye(len(square)), rtol=0, atol=1e-5)
     bias = memory.cell.bias_ih + memory.cell.bias_hh
-    assert (bias[size : 2 * size] == 1).all() and bias.sum() == size
-    # Zero input, memory 1 everywhere it is kept: what is left after a step is sigmoid(1) of it.
+    if cell == "lstm":
+        assert (bias[size : 2 * size] == 1).all() and bias.sum() == size
+    else:
+        assert not bias.any()
+    # Input 0 and memory 1, seen by no gate: a step keeps sigmoid(1) of an LSTM's c and sigmoid(0) of a GRU's h.
     with torch.no_grad():
         memory.cell.weight_hh.zero_()
         state = memory.step(torch.zeros(1, 8), torch.ones(1, MEMORY))[1]
-    torch.testing.assert_close(state[0, -size:], torch.full((size,), 1 / (1 + math.exp(-1))))
+    kept = 1 / (1 + math.exp(-1)) if cell == "lstm" else 0.5
+    torch.testing.assert_close(state[0, -size:], torch.full((size,), kept))
     torch.manual_seed(0)
     plain = RecurrentMemory(8, MEMORY, cell, ortho_init=False)
     torch.manual_seed(0)
