@@ -110,9 +110,10 @@ class PPOLightningAgent(ActorCritic):
         deterministic: bool = False,
         action_mask: Tensor | None = None,
     ) -> ActOutput:
-        """See `ActorCritic.act`."""
-        params, values = self._evaluate(obs)
-        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
+        """See `ActorCritic.act`; gives no values unless the trunk is shared."""
+        features = self.actor(self.normalizer(obs.float())[..., : self.actor_inputs])
+        action, log_prob = self.policy_head.sample(self.policy_head(features), deterministic, action_mask)
+        return ActOutput(action, log_prob, self.value_head(features) if self.critic is None else None)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """See `ActorCritic.value`."""

@@ -127,7 +127,10 @@ def _try_agent(
     value_shape = (size, agent.value_heads) if agent.value_heads > 1 else (size,)
     action = _tensor(f"{name}.act(): action", chosen.action, action_shape, INTEGERS if discrete else FLOATS)
     _tensor(f"{name}.act(): log_prob", chosen.log_prob, (size,))
-    _tensor(f"{name}.act(): value", chosen.value, value_shape)
+    if agent.memory_size and chosen.value is None:
+        raise ValueError(f"{name}.act() must return values: an agent with memory is asked for them step by step")
+    if chosen.value is not None:
+        _tensor(f"{name}.act(): value", chosen.value, value_shape)
     if agent.memory_size:
         _tensor(f"{name}.act(): state", chosen.state, (size, agent.memory_size))
     _tensor(f"{name}.value()", value, value_shape)
@@ -140,7 +143,7 @@ def _try_agent(
     advantage = torch.linspace(-1, 1, minibatch_size, device=obs.device)
     if agent.memory_size:  # [L, S]
         rows, advantage = (x.view(agent.sequence_length, -1) for x in (rows, advantage))
-    log_prob, old_value = chosen.log_prob.float()[rows], chosen.value.float()[rows]
+    log_prob, old_value = chosen.log_prob.float()[rows], value.float()[rows]
     returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
     minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, returns)
     if mask is not None:

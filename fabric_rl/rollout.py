@@ -14,6 +14,10 @@ from fabric_rl.timers import Timers
 from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch, NonFiniteError
 
 
+VALUE_NUMBERS = 2**22
+"""Numbers of observations that the value function gets at once."""
+
+
 class EpisodeStats:
     """Returns and lengths of the episodes of this rank, undiscounted.
 
@@ -270,7 +274,9 @@ def collect(
     for t in range(rollout.num_steps):
         with timers("policy"):
             chosen = agent.act(rollout.obs[t], **rollout.inputs(t))
-            rollout.action[t], rollout.log_prob[t], rollout.value[t] = chosen.action, chosen.log_prob, chosen.value
+            rollout.action[t], rollout.log_prob[t] = chosen.action, chosen.log_prob
+            if chosen.value is not None:
+                rollout.value[t] = chosen.value
             actions = _within(env.single_action_space, chosen.action.cpu().numpy())
         with timers("environment"):
             obs, reward, terminated[t], truncated[t], infos = env.step(actions)
@@ -295,6 +301,9 @@ def collect(
         if episodes is not None:
             episodes.update(rewards[t] if rewards.ndim == 2 else rewards[t].sum(axis=-1), done)
 
+    if chosen.value is None:
+        with timers("values"):
+            _fill_values(agent, rollout)
     rollout.reward.copy_(torch.from_numpy(rewards))
     rollout.terminated.copy_(torch.from_numpy(terminated))
     rollout.done.copy_(torch.from_numpy(terminated | truncated))
@@ -307,6 +316,13 @@ def collect(
         rows = torch.from_numpy(np.concatenate([rows for _, _, rows in last_obs])).to(device)
         memory = {"state": torch.cat(last_states)} if last_states else {}
         rollout.next_value[steps, envs] = agent.value(rows, **memory)
+
+
+def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
+    """Values of the whole rollout, in pieces that need little memory."""
+    rows = max(1, VALUE_NUMBERS // max(1, rollout.obs[0].numel()))
+    for values, obs in zip(rollout.value.split(rows), rollout.obs[:-1].split(rows), strict=True):
+        values.copy_(agent.value(obs.flatten(0, 1)).view(values.shape))
 
 
 def reward_signals(env: VectorEnv) -> tuple[str, ...]:

@@ -21,8 +21,9 @@ class ActOutput(NamedTuple):
     are clipped on their way to the environment; `log_prob` is that of the action as returned."""
     log_prob: Tensor
     """`[N]` float32, log-probability of `action`."""
-    value: Tensor
-    """`[N]` float32, value of the observation; `[N, K]` for an agent with K > 1 value heads."""
+    value: Tensor | None = None
+    """`[N]` float32, value of the observation; `[N, K]` for an agent with K > 1 value heads. None: the trainer asks
+    `value` for the whole rollout afterwards, which is faster for networks that share nothing with the policy."""
     state: Tensor | None = None
     """The agent's memory after this step, `[N, M]`, or None for an agent without memory."""
 

@@ -43,9 +43,10 @@ def minibatch(agent, n=32):
     obs = observations(n)
     with torch.no_grad():
         acted = agent.act(obs)
+        value = agent.value(obs)
     generator = torch.Generator().manual_seed(2)
     advantage, returns = torch.randn(2, n, generator=generator)
-    return Minibatch(obs, acted.action, acted.log_prob, acted.value, advantage, returns)
+    return Minibatch(obs, acted.action, acted.log_prob, value, advantage, returns)
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -53,10 +54,13 @@ def test_shapes_and_types(deterministic):
     agent = agent_with()
     acted = agent.act(observations(), deterministic=deterministic)
     assert isinstance(agent, ActorCritic)
-    assert [x.shape for x in acted[:3]] == [(7,)] * 3
-    assert [x.dtype for x in acted[:3]] == [torch.int64, torch.float32, torch.float32]
+    value = agent.value(observations())
+    assert [x.shape for x in (*acted[:2], value)] == [(7,)] * 3
+    assert [x.dtype for x in (*acted[:2], value)] == [torch.int64, torch.float32, torch.float32]
     assert acted.state is None
-    assert torch.equal(acted.value, agent.value(observations()))
+    assert acted.value is None  # the trainer asks for the values of the whole rollout at once
+    shared = agent_with(shared_trunk=True)
+    assert torch.equal(shared.act(observations()).value, shared.value(observations()))
     assert ((acted.action >= 0) & (acted.action < 5)).all()
 
 
@@ -101,10 +105,11 @@ def test_log_probs_are_float32_under_bf16():
     with torch.backends.mkldnn.flags(enabled=False), torch.autocast("cpu", torch.bfloat16):
         assert agent.actor(obs).dtype == torch.bfloat16
         acted = agent.act(obs)
-        batch = Minibatch(obs, acted.action, acted.log_prob, acted.value, torch.ones(64), torch.zeros(64))
+        value = agent.value(obs)
+        batch = Minibatch(obs, acted.action, acted.log_prob, value, torch.ones(64), torch.zeros(64))
         loss, stats = agent.training_step(batch)
         logits = logits_of(agent, obs).float()
-    assert [acted.log_prob.dtype, acted.value.dtype, loss.dtype] == [torch.float32] * 3
+    assert [acted.log_prob.dtype, value.dtype, loss.dtype] == [torch.float32] * 3
     expected = torch.distributions.Categorical(logits=logits).log_prob(acted.action)
     torch.testing.assert_close(acted.log_prob, expected)
     assert stats["approx_kl"].abs() < 1e-6
@@ -265,7 +270,6 @@ def test_observations_are_normalised_for_actor_and_critic():
     torch.testing.assert_close(standard, (obs - obs.mean(0)) / obs.std(0), rtol=0.01, atol=0.01)
     assert torch.equal(agent.value(obs), plain.value(standard))
     acted, expected = (x.act(y, deterministic=True) for x, y in ((agent, obs), (plain, standard)))
-    assert torch.equal(acted.value, expected.value)
     assert torch.equal(acted.log_prob, expected.log_prob)
     batch = minibatch(plain)
     raw = batch._replace(obs=batch.obs * 7 + 50)
@@ -279,7 +283,8 @@ def test_observations_are_normalised_for_actor_and_critic():
 def test_bytes_are_observations_too():
     agent = PPOLightningAgent(gymnasium.spaces.Box(0, 255, (6,), np.uint8), ACTIONS)
     obs = torch.randint(256, (7, 6), dtype=torch.uint8)
-    assert torch.equal(agent.act(obs).value, agent.value(obs.float()))
+    assert torch.equal(agent.value(obs), agent.value(obs.float()))
+    assert agent.act(obs).action.shape == (7,)
 
 
 def test_gaussian_options_reach_the_head():

@@ -196,3 +196,31 @@ def test_an_environment_that_forgets_what_it_promised(key):
     env.forget = (key,)
     with pytest.raises(ValueError, match=rf"ManySided.step\(\): .*'{key}'"):
         collect(env, agent, rollout)
+
+
+@torch.no_grad()
+def test_values_of_the_whole_rollout_at_once(setup_counter, monkeypatch):
+    """An agent that gives no values step by step gets the same rollout, in pieces of any size."""
+    import fabric_rl.rollout as module
+
+    env, agent, rollout = setup_counter()
+    collect(env, agent, rollout)
+    for numbers in (1, 13, 10**6):
+        monkeypatch.setattr(module, "VALUE_NUMBERS", numbers)
+        env, agent, lazy = setup_counter()
+        act = agent.act
+        agent.act = lambda obs, act=act: act(obs)._replace(value=None)
+        collect(env, agent, lazy)
+        assert torch.equal(lazy.value, rollout.value)
+        assert torch.equal(lazy.next_value, rollout.next_value)
+
+
+@pytest.fixture
+def setup_counter(counter_env, known_agent):
+    def build():
+        env = counter_env()
+        rollout = Rollout(5, env)
+        rollout.begin(*env.reset())
+        return env, known_agent(env.single_observation_space, env.single_action_space), rollout
+
+    return build
