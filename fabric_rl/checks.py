@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -22,7 +22,7 @@ NUMBERS, INTEGERS, FLOATS, BOOLS = "numbers", "integers", "floats", "bools"
 _KINDS = {NUMBERS: "fiub", INTEGERS: "iu", FLOATS: "f", BOOLS: "b"}  # numpy's dtype.kind
 
 
-def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> None:
+def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
     """Resets the environment, acts, steps once and evaluates one minibatch; every rank calls it.
 
     It changes nothing but the environment, which has to be reset afterwards with the same seed: the agent is a copy,
@@ -35,14 +35,18 @@ def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, mi
         seed: What `envs.reset` will get.
         minibatch_size: Steps per minibatch on this rank.
 
+    Returns:
+        A minibatch that the agent has learned from.
+
     Raises:
         ValueError: A part of any rank is malformed or failed; raised on all ranks with the same message, after the
             environment was closed.
     """
     problem: ValueError | None = None
+    minibatch: Minibatch | None = None
     with isolate_rng():
         try:
-            _trial(fabric, envs, agent, seed, minibatch_size)
+            minibatch = _trial(fabric, envs, agent, seed, minibatch_size)
         except ValueError as error:
             problem = error
     for rank in range(fabric.world_size):
@@ -52,6 +56,7 @@ def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, mi
             raise ValueError(message) from problem
     if isinstance(envs, HasMetrics):
         envs.drain_metrics()
+    return cast(Minibatch, minibatch)  # None only where a rank has failed
 
 
 def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
@@ -62,7 +67,7 @@ def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
             raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
 
 
-def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> None:
+def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
     name, size = type(envs).__name__, envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
 
@@ -75,7 +80,7 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
     if "action_mask" in infos:
         allowed = _array(f"{name}.reset(): infos['action_mask']", infos["action_mask"], _mask_shape(envs), BOOLS)
         mask = torch.from_numpy(allowed).to(fabric.device)
-    acted = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
+    acted, minibatch = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
 
     with _calling(f"{name}.step()"):
         step = envs.step(acted)
@@ -88,6 +93,7 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
         if "final_obs" not in infos:
             raise ValueError(f"{name}.step(): episodes ended, but infos lacks 'final_obs', their last observations")
         _array(f"{name}.step(): infos['final_obs']", infos["final_obs"], obs_shape)
+    return minibatch
 
 
 def _mask_shape(envs: VectorEnv) -> tuple[int, int]:
@@ -106,8 +112,8 @@ def _try_agent(
     obs: Tensor,
     mask: Tensor | None,
     minibatch_size: int,
-) -> Array:
-    """Calls the methods of a copy of the agent and returns its actions for `obs`."""
+) -> tuple[Array, Minibatch]:
+    """Calls the methods of a copy of the agent; returns its actions for `obs` and what it has learned from."""
     name, size = type(agent).__name__, len(obs)
     with _calling(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
@@ -163,7 +169,7 @@ def _try_agent(
         raise ValueError(f"{name}.training_step(): the loss has no gradient")
     for key, figure in stats.items():
         _tensor(f"{name}.training_step(): the statistic {key!r}", figure, (), NUMBERS)
-    return action
+    return action, minibatch
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
+from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -83,7 +84,7 @@ class Live:
             raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
         first_seed = args.seed + fabric.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
         same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
-        try_parts(fabric, envs, module, first_seed, minibatch_size)
+        trial = try_parts(fabric, envs, module, first_seed, minibatch_size)
         base_lrs = [group["lr"] for group in optimizer.param_groups]
         if args.compile:
             for name in ("act", "value", "training_step"):
@@ -93,6 +94,10 @@ class Live:
             if isinstance(part, DistributedDataParallel):
                 part.broadcast_buffers = False  # the same on all ranks; broadcasting costs a collective per step
         module.progress = module.progress.to(fabric.device)
+        if fabric.world_size > 1:  # DDP orders its buckets after the first step: before the run, so that a resumed one
+            with isolate_rng():  # adds the ranks' gradients up in the same order
+                fabric.backward(model.training_step(trial)[0])
+            optimizer.zero_grad()
         torch.manual_seed(args.seed + fabric.global_rank)  # every rank explores noise of its own
         rollout.begin(*envs.reset(seed=first_seed))
         return cls(
