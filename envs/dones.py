@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import GRAVITY
 
+from envs.checks import described
 from envs.game_state import Bool, GameState
 from envs.physics import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
 
@@ -144,9 +145,9 @@ class _Combined(DoneCondition):
         first = tuple(conditions) if isinstance(conditions, Sequence) else (conditions,)
         self.conditions: tuple[DoneCondition, ...] = (*first, *more)
         name = type(self).__name__
-        wrong = [getattr(c, "__name__", type(c).__name__) for c in self.conditions if not isinstance(c, DoneCondition)]
-        if wrong:
-            raise TypeError(f"{name}: conditions must be envs DoneCondition objects, got {', '.join(wrong)}")
+        for condition in self.conditions:
+            if not isinstance(condition, DoneCondition):
+                raise TypeError(f"{name}: conditions must be envs DoneCondition objects, got {described(condition)}")
         if not self.conditions:
             raise ValueError(f"{name}: needs at least one condition")
         if truncates is None:
@@ -200,7 +201,7 @@ class AnyOf(_Combined):
 
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
-        ended: Bool = np.any([condition.check(state) for condition in self.conditions], axis=0)
+        ended: Bool = np.any([ended_by(condition, state) for condition in self.conditions], axis=0)
         return ended
 
 
@@ -228,8 +229,23 @@ class AllOf(_Combined):
 
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
-        ended: Bool = np.all([condition.check(state) for condition in self.conditions], axis=0)
+        ended: Bool = np.all([ended_by(condition, state) for condition in self.conditions], axis=0)
         return ended
+
+
+def ended_by(condition: DoneCondition, state: GameState) -> Bool:
+    """What `condition` says about `state`, `[A]` bool.
+
+    Raises:
+        ValueError: It returned something else; the message names its class.
+    """
+    ended: Any = condition.check(state)
+    if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):
+        return ended
+    got = f"{ended.dtype} of shape {list(ended.shape)}" if isinstance(ended, np.ndarray) else type(ended).__name__
+    raise ValueError(
+        f"{type(condition).__name__}: check() returned {got}, expected bools of shape [arenas] = [{state.num_arenas}]"
+    )
 
 
 def default_dones() -> Sequence[DoneCondition]:

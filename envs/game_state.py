@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import DOUBLEJUMP_MAX_DELAY, FLIP_TORQUE_TIME, GOAL_THRESHOLD
+from rlgym.rocket_league.common_values import (
+    DOUBLEJUMP_MAX_DELAY,
+    FLIP_TORQUE_TIME,
+    GOAL_THRESHOLD,
+    TICKS_PER_SECOND,
+)
 
 Float = NDArray[np.float32]
 Bool = NDArray[np.bool_]
@@ -272,6 +277,29 @@ class GameState:
             setattr(part, name, getattr(self, name)[arenas])
         part._make_views()
         return part
+
+    def copy(self) -> "GameState":
+        """A copy that keeps what is in it now, however the pool goes on; the live arenas are read for it first."""
+        if self.read_details is not None and self.details_stale.any():
+            self.read_details(self)
+        kept = self.select(np.arange(self.num_arenas))
+        kept.team, kept.read_details = self.team.copy(), None
+        return kept
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "GameState":
+        """See `copy`."""
+        return self.copy()
+
+    def __repr__(self) -> str:
+        """Sizes, and the first arena in short."""
+        text = f"GameState({self.num_arenas} arenas, {self.num_blue} blue and {self.num_orange} orange slots"
+        if self.num_arenas:
+            seconds = self.episode_ticks[0] / TICKS_PER_SECOND
+            text += f"; arena {self.arena_index[0]} after {seconds:.2f} s: ball at {_place(self.world.ball_pos[0])}"
+            for car in np.flatnonzero(self.present[0]).tolist():
+                place, boost = _place(self.world.car_pos[0, car]), self.boost[0, car]
+                text += f", {'orange' if self.team[car] else 'blue'} car {car} at {place} with boost {boost:.0f}"
+        return f"{text})"
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Copies of all arrays, by name; plain dtypes only. Without the numbers that RocketSim gave the cars."""
@@ -576,3 +604,7 @@ class GameState:
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
     """Structured arrays as bytes, others as they are."""
     return array.view(np.uint8) if array.dtype.names else array
+
+
+def _place(xyz: Float) -> str:
+    return f"({', '.join(f'{x:.0f}' for x in xyz.tolist())})"

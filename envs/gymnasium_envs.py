@@ -10,6 +10,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
+from envs.checks import check_seed, whole_number
+
 
 class GymnasiumEnvs(VectorWrapper):
     """`num_envs` copies of a Gymnasium environment, stepped one after another in this process.
@@ -40,8 +42,8 @@ class GymnasiumEnvs(VectorWrapper):
         Raises:
             ValueError: An unknown id, an id whose package is missing, or a size that cannot work.
         """
-        if num_envs < 1:
-            raise ValueError(f"GymnasiumEnvs: num_envs must be at least 1, got {num_envs}")
+        whole_number("GymnasiumEnvs", "num_envs", num_envs)
+        seed = check_seed("GymnasiumEnvs", seed)
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
         try:
             makers = [_maker(env_id, folder, wrappers, settings or {}) for folder in folders]

@@ -6,6 +6,9 @@ Everything that calls the binding lives here and in `rocket_pool.py`, so its tra
 import functools
 import operator
 import struct
+import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -33,6 +36,14 @@ from envs.game_state import (
 __all__ = ["BALL_RESTING_HEIGHT", "TICKS_PER_SECOND", "SimArena", "StateReader", "init_rocketsim", "make_controls"]
 
 CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
+
+SET_SIZE = 65
+"""Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
+MAX_ATTEMPTS = 64
+LAST_OF_PAIR = 1 if sys.platform == "win32" else 0
+"""Which of two cars comes last in that set: GNU's library puts new elements first, Microsoft's puts them last."""
+BIG_PADS = (3, 4, 29, 30)
+"""Pads in the corners of the field, further from each other than a car is long."""
 
 _started_with: Path | None = None
 
@@ -99,6 +110,9 @@ class SimArena:
         self.arena.set_mutator_config(mutators)
         self.pads = self.arena.get_boost_pads()
         self.arena.step(1)  # an arena's first tick takes 20 ms; not in the first episode, please
+        # RocketSim's set of cars grows with these and does not shrink: in a large set cars rarely collide (_in_order).
+        for car in reversed([self.arena.add_car(RocketSim.Team.BLUE) for _ in range(SET_SIZE)]):
+            self.arena.remove_car(car)
         self.teams = list(teams)
         self.slots = list(range(len(self.teams)) if slots is None else slots)
         self.slot_of_id: dict[int, int] = {}
@@ -110,12 +124,11 @@ class SimArena:
     def set_state(self, state: GameState, index: int) -> None:
         """Puts the arena into the state that row `index` of `state` describes (world view).
 
-        The cars are removed and added again: a car that keeps its identity also keeps suspension and contact caches,
-        and the next episode would depend on the last one. With new cars an episode is a function of its first state,
-        to the bit.
+        Ball and cars are made anew: old ones would keep suspension and contact caches, and the next episode would
+        depend on the last one. So an episode is a function of its first state, to the bit.
         """
         arena = self.arena
-        self._renew_cars()
+        self._renew()
 
         world = state.world
         ball = RocketSim.BallState()
@@ -132,45 +145,120 @@ class SimArena:
             pad_state.is_active = timer <= 0
             pad.set_state(pad_state)
 
-    def _renew_cars(self) -> None:
+    def _renew(self) -> None:
+        """Replaces the ball and the cars by new ones, in an order that is always the same.
+
+        What Bullet and RocketSim remember of the past hangs on these bodies: contacts with the impulses of the last
+        tick, pairs of bodies that were close once (also the ball's with the walls), suspensions. Without any of them
+        the arena is as good as new.
+        """
         arena = self.arena
-        for car in reversed(self.cars):  # in reverse, so that the new cars take the old ones' places in the broadphase
-            arena.remove_car(car)
-        self.cars = [arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams]
+        for attempt in range(MAX_ATTEMPTS):
+            for car in reversed(self.cars):  # last in, first out: every list and free list of the engine stays in order
+                arena.remove_car(car)
+            if attempt:
+                _move_heap()
+            config = arena.get_mutator_config()
+            radius = config.ball_radius
+            for config.ball_radius in (radius + 1, radius):  # another radius is another body
+                arena.set_mutator_config(config)
+            self.cars = [arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams]
+            if self._in_order():
+                break
+        else:
+            warnings.warn(
+                f"RocketSimPool: RocketSim went through the cars in an unusual order {MAX_ATTEMPTS} times in a row; "
+                "the episode that begins now may not be reproducible to the bit",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self.car_states = [car.get_state for car in self.cars]
         self.slot_of_id = {car.id: slot for slot, car in zip(self.slots, self.cars, strict=True)}
 
+    def _in_order(self) -> bool:
+        """Whether RocketSim goes through the cars in the usual order, which takes a tick or two to see.
+
+        It keeps them in a hash set of pointers, so the order may depend on where the heap had room for them. It
+        matters: of two cars that touch each other the first one moves first, of two on a pad the last one gets it.
+        Pads tell the order: they remember the last car that was over them, also when they are empty.
+        """
+        empty = RocketSim.BoostPadState()
+        empty.is_active, empty.cooldown = False, 5.0
+        for first in range(min(2, len(self.cars) - 1)):
+            ball, state = RocketSim.BallState(), RocketSim.CarState()
+            ball.pos = RocketSim.Vec(0, 0, 1500)
+            self.arena.ball.set_state(ball)
+            for index, car in enumerate(self.cars):
+                state.pos = RocketSim.Vec(500 * index, 0, 1000)
+                car.set_state(state)
+            pairs = list(zip(self.cars[first::2], self.cars[first + 1 :: 2], BIG_PADS, strict=False))
+            for *pair, pad in pairs:
+                x, y, _ = self.pads[pad].get_pos().as_tuple()
+                for car, dy in zip(pair, (-75, 75), strict=True):
+                    state.pos = RocketSim.Vec(x, y + dy, 140)  # off the ground and off each other
+                    car.set_state(state)
+                self.pads[pad].set_state(empty)
+            self.arena.step(1)
+            for *pair, pad in pairs:
+                if self.pads[pad].get_state().prev_locked_car_id != pair[LAST_OF_PAIR].id:
+                    return False
+        return True
+
     def snapshot(self) -> NDArray[np.float64]:
         """Everything that `restore` needs, as numbers: ball, every car with its controls, every pad."""
-        numbers = list(_flat(self.arena.ball.get_state(), _BALL_SNAPSHOT))
+        arena, index_of_id = self.arena, {car.id: index for index, car in enumerate(self.cars)}
+        ball = arena.ball.get_state()
+        numbers = [*_flat(ball, _BALL_SNAPSHOT), index_of_id.get(ball.last_hit_car_id, -1)]
         for car in self.cars:
-            numbers += _flat(car.get_state(), _CAR_SNAPSHOT)
+            state = car.get_state()
+            numbers += _flat(state, _CAR_SNAPSHOT)
             numbers += _flat(car.get_controls(), _CONTROLS_SNAPSHOT)
+            hit = state.ball_hit_info.tick_count_when_extra_impulse_applied
+            numbers += (index_of_id.get(state.car_contact_id, -1), hit == arena.tick_count - 1)
         for pad in self.pads:
-            numbers += _flat(pad.get_state(), _PAD_SNAPSHOT)
+            pad_state = pad.get_state()
+            numbers += _flat(pad_state, _PAD_SNAPSHOT)
+            numbers.append(index_of_id.get(pad_state.prev_locked_car_id, -1))
         return np.array(numbers, np.float64)
 
     def restore(self, numbers: NDArray[np.float64]) -> None:
         """Puts the arena into the state of a `snapshot`.
 
-        Every arena restored from the same numbers continues the same, to the bit. The arena that was read does not,
-        since contacts that the physics engine keeps are in no snapshot: restore that one too. Counters of goals, shots,
-        saves, demos and pads, which nothing but the game's statistics depends on, begin at zero.
+        Every arena restored from the same numbers continues the same, to the bit, whatever it did before. The arena
+        that was read does not, since contacts that the physics engine keeps are in no snapshot: restore that one too.
+        Counters of goals, shots, saves, demos and pads, which nothing but the game's statistics depends on, begin at
+        zero.
+
+        Raises:
+            ValueError: The snapshot is of an arena with another number of cars, or of another version.
         """
-        self._renew_cars()
+        self._renew()
+        if len(numbers) != (expected := len(self.snapshot())):
+            raise ValueError(
+                f"RocketSimPool: the snapshot of an arena with {len(self.cars)} cars has {expected} numbers, this one "
+                f"has {len(numbers)}; load it with the team sizes and the version that saved it"
+            )
+        arena, ids = self.arena, [*(car.id for car in self.cars), 0]  # 0, no car, for index -1
         values = iter(numbers.tolist())
         ball = RocketSim.BallState()
         _fill(ball, _BALL_SNAPSHOT, values)
-        self.arena.ball.set_state(ball)
+        ball.last_hit_car_id = ids[int(next(values))]
+        arena.ball.set_state(ball)
         for car in self.cars:
             state, controls = RocketSim.CarState(), RocketSim.CarControls()
             _fill(state, _CAR_SNAPSHOT, values)
             _fill(controls, _CONTROLS_SNAPSHOT, values)
+            state.car_contact_id = ids[int(next(values))]
+            if next(values):  # kicked the ball in the last tick: no second kick in this one
+                hit = state.ball_hit_info
+                hit.tick_count_when_extra_impulse_applied = arena.tick_count - 1
+                state.ball_hit_info = hit
             car.set_state(state)
             car.set_controls(controls)
         for pad in self.pads:
             pad_state = RocketSim.BoostPadState()
             _fill(pad_state, _PAD_SNAPSHOT, values)
+            pad_state.prev_locked_car_id = ids[int(next(values))]
             pad.set_state(pad_state)
 
     def step_and_respawn(self, ticks: int, rng: np.random.Generator) -> None:
@@ -278,6 +366,23 @@ _CAR_SNAPSHOT = (
 )
 _CONTROLS_SNAPSHOT = CONTROLS
 _PAD_SNAPSHOT = ("is_active", "cooldown")
+
+
+@functools.lru_cache(maxsize=1)
+def _spare_arena() -> RocketSim.Arena:
+    return RocketSim.Arena(RocketSim.GameMode.THE_VOID)
+
+
+_heap_lock = threading.Lock()
+
+
+def _move_heap() -> None:
+    """Takes the memory that the next car would have got, so that it gets another."""
+    with _heap_lock:
+        arena = _spare_arena()
+        for car in arena.get_cars() if len(arena.get_cars()) >= MAX_ATTEMPTS else ():
+            arena.remove_car(car)
+        arena.add_car(RocketSim.Team.BLUE)
 
 
 @functools.lru_cache(maxsize=64)

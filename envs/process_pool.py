@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import logging
 import pickle
 import warnings
 import weakref
@@ -14,15 +15,21 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from envs.checks import as_actions, check_actions, check_seed, is_number, is_whole, whole_number
 from envs.rocket_pool import available_threads
 from envs.shard_worker import HAS_FINAL, HAS_MASK, START_SECONDS, Failure, ShardSpec, ShardWorker, WorkerLostError
 
 Array = NDArray[Any]
+logger = logging.getLogger(__name__)
 
 _SIZES = ("num_arenas", "num_envs")
 """What says how large an environment is: the first of these parameters that the factory has is divided."""
 _RESTART_SEED = 1_000_003
 """Added to a worker's seed with every restart, so that it does not play the same episodes again."""
+
+MOST_RESTARTS = 3
+"""Restarts of one worker without `GOOD_STEPS` steps in between; the next failure ends the pool."""
+GOOD_STEPS = 1000
 
 
 class VectorEnvFactory(Protocol):
@@ -39,6 +46,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     that begins at arena `i` gets `seed + i`. A `RocketSimPool` part steps with one thread unless told otherwise.
     Arrays that `reset` and `step` return are the caller's to keep. Infos beside `final_obs` and `action_mask` are
     merged to arrays over all sub-environments, zero where a part has none.
+
+    The parts' `state` and `arenas` live in the other processes and cannot be reached from here; what the pool can ask
+    for are metrics, timers, states, `layout` and `reward_signals`. Actions outside the action space are refused before
+    any worker sees them, so the pool can go on. A worker in which something fails closes the pool, or with `restart` is
+    started again.
 
     Workers are started with `spawn`, as on Windows; they end with this object, or with this process however it ends.
     """
@@ -61,17 +73,18 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             seed: As in `reset`.
             timeout_seconds: How long a worker may take for one step.
             restart: Start a worker that crashed, hung or failed again with new episodes, with a warning, instead of
-                raising.
+                raising. One that fails more than 3 times without 1,000 good steps in between ends the pool.
 
         Raises:
             ValueError: More workers than arenas, or what the factory raised.
             TypeError: A factory that cannot be sent to another process or that has no size to divide.
             RuntimeError: A worker ended while it was built.
         """
-        if num_workers is not None and num_workers < 1:
-            raise ValueError(f"ProcessPool: num_workers (--env.num_workers) must be at least 1, got {num_workers}")
-        if not timeout_seconds > 0:
-            raise ValueError(f"ProcessPool: timeout_seconds must be positive, got {timeout_seconds}")
+        if num_workers is not None:
+            whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
+        if not is_number(timeout_seconds) or not timeout_seconds > 0:
+            raise ValueError(f"ProcessPool: timeout_seconds must be positive, got {timeout_seconds!r}")
+        seed = check_seed("ProcessPool", seed)
         total, divide = _divisible(factory)
         workers = min(available_threads(), total) if num_workers is None else num_workers
         if workers > total:
@@ -97,6 +110,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             raise
         self._specs: list[ShardSpec] = specs
         self._seed, self._restarts, self._new_restarts = seed, [0] * workers, 0
+        self._restarts_in_a_row = [0] * workers
         self._ends = np.cumsum([spec.num_envs for spec in specs])
         self.num_envs = int(self._ends[-1])
         self.num_workers = workers
@@ -118,6 +132,19 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Names of the columns of `infos["reward_signals"]`, see the environment's own."""
         return self._specs[0].reward_signals
 
+    @property
+    def layout(self) -> dict[str, str]:
+        """See `RocketSimPool.layout`; empty if the environment has none."""
+        return dict(self._specs[0].pool_layout)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Says why there is no `state` and no `arenas`."""
+        if name in ("state", "arenas"):
+            raise AttributeError(
+                f"ProcessPool: it has no {name}, its arenas live in other processes; use RocketSimPool to see them"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
@@ -126,9 +153,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         Returns:
             Observations `[N, ...]` and infos.
         """
-        if seed is not None and not isinstance(seed, int):
-            raise ValueError("ProcessPool: reset(seed=...) takes one integer")
-        self._seed = self._seed if seed is None else seed
+        if seed is not None:
+            seed = self._seed = check_seed("ProcessPool", seed, "reset(seed=...)")
         self._settle()
         for k, worker in enumerate(self._workers):
             worker.post("reset", None if seed is None else seed + self._starts[k], options)
@@ -147,18 +173,21 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             Observations `[N, ...]`, rewards `[N]`, terminated `[N]`, truncated `[N]`, infos.
 
         Raises:
-            RuntimeError: A worker failed (with its traceback), ended or did not answer in time.
-            ValueError: Actions of the wrong shape or dtype.
+            ValueError: Actions of the wrong shape or dtype, or outside the action space; the pool stays as it was. Or
+                a part of a worker is malformed, as where it would be raised without processes.
+            FloatingPointError: NaN or infinity in a worker.
+            RuntimeError: A worker failed otherwise (with its traceback), ended or did not answer in time.
         """
         if self._obs is None:
             raise RuntimeError("ProcessPool: call reset() before step()")
-        actions = np.asarray(actions)
+        actions = as_actions("ProcessPool", actions)
         expected = (self.num_envs, *(self.single_action_space.shape or ()))
         if actions.shape != expected or not np.can_cast(actions.dtype, self.single_action_space.dtype, "same_kind"):
             raise ValueError(
                 f"ProcessPool: actions must be {self.single_action_space.dtype} of shape {list(expected)}, got "
                 f"{actions.dtype} of shape {list(actions.shape)}"
             )
+        check_actions("ProcessPool", actions, self.single_action_space)
         self._settle()
         for k, worker in enumerate(self._workers):
             worker.post_step(actions[self._rows(k)])
@@ -192,11 +221,20 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             self._new_restarts = 0
         return metrics
 
+    def drain_timers(self) -> dict[str, tuple[float, int]]:
+        """The sums over the workers of where their time went, which passes in all of them at once."""
+        timers: dict[str, tuple[float, int]] = {}
+        for part in self._ask_all("drain_timers"):
+            for name, (seconds, count) in part.items():
+                before = timers.get(name, (0.0, 0))
+                timers[name] = (before[0] + seconds, before[1] + count)
+        return timers
+
     def state_dict(self) -> dict[str, Any]:
         """The states of all parts; see the environment's own.
 
         Raises:
-            TypeError: The environment has no `state_dict`.
+            TypeError: The environment has no `state_dict`, or a part of it cannot be saved.
         """
         if not all(spec.resumable for spec in self._specs):
             raise TypeError("ProcessPool: its environment has no state_dict and load_state_dict")
@@ -207,15 +245,17 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Goes on from a `state_dict` of a pool with the same number of workers.
 
         Raises:
-            ValueError: Another number of workers.
+            ValueError: No state of a ProcessPool, one with another number of workers, or parts that do not fit.
         """
+        if not isinstance(state, dict) or not state.keys() >= {"parts", "obs", "seed"}:
+            raise ValueError("ProcessPool: this is no state of a ProcessPool, it lacks parts, obs or seed")
         parts = state["parts"]
         if len(parts) != self.num_workers:
             raise ValueError(f"ProcessPool: the state is of {len(parts)} workers, this pool has {self.num_workers}")
         self._settle()
         for worker, part in zip(self._workers, parts, strict=True):
             worker.post("load_state_dict", part)
-        self._raise_failures([self._receive(k, START_SECONDS) for k in range(self.num_workers)])
+        self._raise_failures([self._receive(k, START_SECONDS) for k in range(self.num_workers)], stop=False)
         self._obs, self._seed = state["obs"], state["seed"]
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
@@ -253,23 +293,37 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         for worker in self._workers:
             worker.post(command)
         replies = [self._receive(k, START_SECONDS) for k in range(self.num_workers)]
-        self._raise_failures(replies)
+        self._raise_failures(replies, stop=False)
         return replies
 
-    def _raise_failures(self, replies: Sequence[Any]) -> None:
+    def _raise_failures(self, replies: Sequence[Any], stop: bool = True) -> None:
+        """Raises the first failure; with `stop` false the pool goes on if the workers could answer."""
         for k, reply in enumerate(replies):
-            if isinstance(reply, Failure | WorkerLostError):
+            if isinstance(reply, WorkerLostError) or (isinstance(reply, Failure) and stop):
                 self._fail(k, reply)
+        for k, reply in enumerate(replies):
+            if isinstance(reply, Failure):
+                raise reply.as_error(self._name_of(k))
 
-    def _fail(self, k: int, problem: Failure | WorkerLostError) -> NoReturn:
-        where = f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
+    def _name_of(self, k: int) -> str:
+        return f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
+
+    def _fail(self, k: int, problem: Failure | WorkerLostError, given_up: str = "") -> NoReturn:
+        where = f"{self._name_of(k)}{given_up}"
         self._stop()
         if isinstance(problem, Failure):
-            raise problem.as_error(where) from None
-        raise RuntimeError(f"{problem}; restart=True (--env.restart true) would start it again") from None
+            raise problem.as_error(where)
+        advice = given_up or "; restart=True (--env.restart true) would start it again"
+        raise RuntimeError(f"{problem}{advice}") from None
 
     def _start_again(self, k: int, problem: Failure | WorkerLostError) -> None:
         what = problem.summary if isinstance(problem, Failure) else str(problem)
+        logger.warning("%s failed: %s", self._name_of(k), problem.traceback if isinstance(problem, Failure) else what)
+        if self._workers[k].steps >= GOOD_STEPS:
+            self._restarts_in_a_row[k] = 0
+        if self._restarts_in_a_row[k] >= MOST_RESTARTS:
+            self._fail(k, problem, f" failed {MOST_RESTARTS + 1} times without {GOOD_STEPS:,} good steps in between")
+        self._restarts_in_a_row[k] += 1
         warnings.warn(
             f"ProcessPool: started worker {k} again, its episodes are cut off: {what}", RuntimeWarning, stacklevel=3
         )
@@ -319,8 +373,10 @@ def _divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
     given = dict(inspect.signature(function).bind_partial(*args, **settings).arguments)
     name = getattr(function, "__name__", str(function))
     size = next((size for size in _SIZES if size in parameters), None)
-    total = given.get(size, parameters[size].default) if size else None
-    if size is None or not isinstance(total, int) or "seed" not in parameters:
+    total: Any = given.get(size, parameters[size].default) if size else None
+    if size is None or not is_whole(total) or "seed" not in parameters:
+        if size is not None and "seed" in parameters:
+            whole_number("ProcessPool", f"{name}'s {size}", total)
         raise TypeError(
             f"ProcessPool: the factory must take seed and a number {' or '.join(_SIZES)} to divide over the workers; "
             f"{name} takes {', '.join(parameters)}"

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from envs.checks import described
 from envs.game_state import Bool, Float, GameState
-from envs.rewards import Reward
+from envs.rewards import Reward, paid_by
 
 
 class RewardSignals(Reward):
@@ -30,7 +31,7 @@ class RewardSignals(Reward):
             raise ValueError("RewardSignals: signals must name at least one reward")
         for name, reward in signals.items():
             if not isinstance(reward, Reward):
-                raise TypeError(f"RewardSignals: signal {name} must be an envs Reward, got {type(reward).__name__}")
+                raise TypeError(f"RewardSignals: signal {name} must be an envs Reward, got {described(reward)}")
         self.names, self.signals = tuple(signals), dict(signals)
         self.last: Float = np.zeros((0, 0, len(signals)), np.float32)
 
@@ -38,18 +39,11 @@ class RewardSignals(Reward):
         """The sum of all signals; keeps them in `last`.
 
         Raises:
-            ValueError: A signal returned the wrong shape.
+            ValueError: A signal returned no array of numbers, or the wrong shape.
         """
-        shape = (state.num_arenas, state.num_cars)
-        last = np.empty((*shape, len(self.names)), np.float32)
+        last = np.empty((state.num_arenas, state.num_cars, len(self.names)), np.float32)
         for number, (name, reward) in enumerate(self.signals.items()):
-            paid = reward.compute(state)
-            if np.shape(paid) != shape:
-                raise ValueError(
-                    f"{type(reward).__name__} (signal {name}): compute() returned shape {list(np.shape(paid))}, "
-                    f"expected [arenas, cars] = {list(shape)}"
-                )
-            last[..., number] = paid
+            last[..., number] = paid_by(reward, state, f"{type(reward).__name__} (signal {name})")
         self.last = last
         total: Float = last.sum(axis=-1)
         return total

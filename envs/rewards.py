@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import BACK_NET_Y, BALL_MAX_SPEED, CAR_MAX_SPEED
 
+from envs.checks import described, finite_numbers
 from envs.game_state import POS, VEL, Bool, Float, GameState
 
 
@@ -112,17 +113,17 @@ class CombinedReward(Reward):
             weights: One factor per term.
 
         Raises:
-            ValueError: Not one weight for each reward.
+            ValueError: Not one weight for each reward, or one that is no finite number.
             TypeError: A term is no reward.
         """
         if len(rewards) == 0 or len(rewards) != len(weights):
             raise ValueError(
                 f"CombinedReward: {len(rewards)} rewards but {len(weights)} weights; give one weight for each reward"
             )
-        wrong = [type(r).__name__ for r in rewards if not isinstance(r, Reward)]
-        if wrong:
-            raise TypeError(f"CombinedReward: {', '.join(wrong)} is not an envs.rewards.Reward")
-        self.rewards, self.weights = tuple(rewards), tuple(float(w) for w in weights)
+        for reward in rewards:
+            if not isinstance(reward, Reward):
+                raise TypeError(f"CombinedReward: rewards must be envs Reward objects, got {described(reward)}")
+        self.rewards, self.weights = tuple(rewards), tuple(finite_numbers("CombinedReward", "weights", weights))
         self.names = _unique_names(self.rewards)
         self._factors = np.array(self.weights, np.float32)[:, None, None]
         self._sums = np.zeros(len(self.rewards))
@@ -132,18 +133,13 @@ class CombinedReward(Reward):
         """The weighted sum; see `Reward.compute`.
 
         Raises:
-            ValueError: A term has the wrong shape.
+            ValueError: A term is no array of numbers, or has the wrong shape.
+            FloatingPointError: NaN or infinity in a term.
         """
         shape = (state.num_arenas, state.num_cars)
         terms = np.empty((len(self.rewards), *shape), np.float32)
         for i, reward in enumerate(self.rewards):
-            term = reward.compute(state)
-            if term.shape != shape:
-                raise ValueError(
-                    f"{self.names[i]}: compute() returned shape {list(term.shape)}, expected [arenas, cars] = "
-                    f"{list(shape)}"
-                )
-            terms[i] = term
+            terms[i] = paid_by(reward, state, self.names[i])
         sums = terms.sum(axis=(1, 2)) if state.all_present else terms.sum(axis=(1, 2), where=state.present)
         if not np.isfinite(sums).all():
             wrong = ", ".join(name for name, total in zip(self.names, sums.tolist(), strict=True) if total - total != 0)
@@ -176,6 +172,23 @@ class CombinedReward(Reward):
         self._sums[:] = 0
         self._count = 0
         return metrics
+
+
+def paid_by(reward: Reward, state: GameState, name: str | None = None) -> Float:
+    """What `reward` pays in `state`, `[A, C]`.
+
+    Raises:
+        ValueError: It returned something else; the message calls it `name`, by default by its class.
+    """
+    paid, shape = reward.compute(state), (state.num_arenas, state.num_cars)
+    if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
+        return paid
+    if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf":
+        got = f"shape {list(paid.shape)}"
+    else:
+        got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
+    name = name or type(reward).__name__
+    raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
 
 
 def default_reward() -> CombinedReward:

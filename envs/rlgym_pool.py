@@ -13,6 +13,8 @@ from rlgym.api import RLGym
 from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from envs.checks import as_actions, check_actions, check_seed, described, whole_number
+
 Array = NDArray[Any]
 
 
@@ -22,7 +24,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     For code that exists: everything in it is Python per agent, so `RocketSimPool` is several times faster. To use all
     cores, put it into a `ProcessPool`. Discrete actions reach the environment as arrays of shape `[1]`, as learners for
     RLGym pass them. An episode ends for all agents of an environment as soon as it ends for one; agents that RLGym does
-    not call done then are truncated.
+    not call done then are truncated. It cannot be saved: a run that goes on from a checkpoint begins new episodes.
     """
 
     def __init__(self, build_env: Callable[[], Any], num_envs: int = 8, seed: int = 0) -> None:
@@ -35,11 +37,16 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 in `reset(seed=...)`, for the whole process.
 
         Raises:
-            TypeError: `build_env` built something else.
+            TypeError: `build_env` is no function, or built something else.
             ValueError: No environments, no agents, or agents of different spaces.
         """
-        if num_envs < 1:
-            raise ValueError(f"RLGymPool: num_envs (--env.num_envs) must be at least 1, got {num_envs}")
+        whole_number("RLGymPool", "num_envs (--env.num_envs)", num_envs)
+        seed = check_seed("RLGymPool", seed)
+        if not callable(build_env):
+            raise TypeError(
+                "RLGymPool: build_env (--env.build_env) must be a function that builds an RLGym, got "
+                f"{described(build_env)}" + (", which is one already" if isinstance(build_env, RLGym) else "")
+            )
         self._envs: list[Any] = [build_env() for _ in range(num_envs)]
         for env in self._envs:
             if not isinstance(env, RLGym):
@@ -71,9 +78,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             Observations `[N, D]` float32 and an empty dict.
         """
         if seed is not None:
-            if not isinstance(seed, int):
-                raise ValueError("RLGymPool: reset(seed=...) takes one integer")
-            _seed(seed)
+            _seed(check_seed("RLGymPool", seed, "reset(seed=...)"))
         self._touching[:] = False
         return np.concatenate([self._reset(index) for index in range(len(self._envs))]), {}
 
@@ -87,9 +92,10 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             Observations `[N, D]` float32, rewards `[N]` float32, terminated `[N]`, truncated `[N]`, infos.
 
         Raises:
-            ValueError: Actions of the wrong shape, or an environment returned something malformed.
+            ValueError: Actions of the wrong shape or outside the action space, or an environment returned something
+                malformed.
         """
-        actions = np.asarray(actions)
+        actions = as_actions("RLGymPool", actions)
         expected = (self.num_envs, *(self.single_action_space.shape or ()))
         integers = np.issubdtype(self.single_action_space.dtype, np.integer)
         if actions.shape != expected or actions.dtype.kind not in ("iu" if integers else "f"):
@@ -97,6 +103,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 f"RLGymPool: actions must be {'integers' if integers else 'floats'} of shape {list(expected)}, got "
                 f"{actions.dtype} of shape {list(actions.shape)}"
             )
+        check_actions("RLGymPool", actions, self.single_action_space)
         rows = actions.reshape(self.num_envs, -1)
         obs = np.empty((self.num_envs, *(self.single_observation_space.shape or ())), np.float32)
         rewards = np.empty(self.num_envs, np.float32)
@@ -131,6 +138,22 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             "game/goals_per_minute": (float(counts["goals"]), counts["ticks"] / per_minute),
             "game/episodes_per_minute": (float(counts["episodes"]), counts["ticks"] / per_minute),
         }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Not available: nobody knows what the parts of an RLGym environment remember.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError("RLGymPool: RLGym environments cannot be saved; use a RocketSimPool for an exact resume")
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Not available, see `state_dict`.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError("RLGymPool: RLGym environments cannot be restored; use a RocketSimPool for an exact resume")
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Closes the environments."""

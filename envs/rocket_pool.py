@@ -12,17 +12,27 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.actions import ActionParser, LookupTable
-from envs.arenas import Arenas
-from envs.dones import DoneCondition, default_dones
+from envs.actions import ActionParser, Controls, LookupTable
+from envs.checks import as_actions, check_seed
+from envs.dones import DoneCondition, default_dones, ended_by
 from envs.game_state import Bool, Float, GameState
 from envs.obs import DefaultObs, ObsBuilder
+from envs.obs.base import build_checked, build_named
+from envs.phase_timers import PhaseTimers, TimedArenas
 from envs.physics import TICKS_PER_SECOND, init_rocketsim
+from envs.pool_settings import (
+    action_table,
+    check_sizes,
+    component,
+    observation_columns,
+    observation_space,
+    team_sizes,
+)
 from envs.resets import Kickoff, StateSetter, check_start
 from envs.reward_signals import RewardSignals
-from envs.rewards import Reward, default_reward
+from envs.rewards import Reward, default_reward, paid_by
 
-MAX_CARS_PER_TEAM = 4
+_SNAPSHOT = ("state", "arenas", "rngs", "components", "counts", "started")
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -36,7 +46,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     into `infos["reward_signals"]` (`[N, K]` float32, of the step that was taken).
 
     Threads step slices of the arenas with the GIL released. Each arena draws from its own generator and begins every
-    episode with new cars, so trajectories do not depend on the number of threads or on earlier episodes.
+    episode with a new ball and new cars, so trajectories do not depend on the number of threads or on earlier episodes.
 
     Attributes:
         state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
@@ -84,16 +94,18 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             TypeError: A component of the wrong kind.
             FileNotFoundError: No collision meshes.
         """
-        sizes = _team_sizes(team_size)
-        _check_sizes(num_arenas, sizes, tick_skip, action_delay_ticks, num_threads)
+        sizes = team_sizes(team_size)
+        check_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
+        seed = check_seed("RocketSimPool", seed)
         blue, orange = (max(size[team] for size in sizes) for team in (0, 1))
-        self.obs_builder = _component("obs", obs or DefaultObs.rlgym_guide(), ObsBuilder)
-        self.action_parser = _component("action", action or LookupTable(), ActionParser)
+        self.obs_builder = component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
+        self.action_parser = component("action", LookupTable() if action is None else action, ActionParser)
         self.action_parser.look_ahead(tick_skip, action_delay_ticks)
-        self.reward = _component("reward", reward or default_reward(), Reward)
-        self.state_setter = _component("state_setter", state_setter or Kickoff(), StateSetter)
-        conditions = default_dones() if done is None else (done if isinstance(done, Sequence) else (done,))
-        self.done_conditions = tuple(_component("done", condition, DoneCondition) for condition in conditions)
+        self.reward = component("reward", default_reward() if reward is None else reward, Reward)
+        self.state_setter = component("state_setter", Kickoff() if state_setter is None else state_setter, StateSetter)
+        many = isinstance(done, Sequence) and not isinstance(done, str)
+        conditions: Any = default_dones() if done is None else (done if many else (done,))
+        self.done_conditions = tuple(component("done", condition, DoneCondition) for condition in conditions)
 
         init_rocketsim(collision_meshes)
         turns = [sizes[(first_arena + i) % len(sizes)] for i in range(num_arenas)]
@@ -105,7 +117,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._arena_of = self._slots // self.num_cars
         self.num_envs = len(self._slots)
         self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
-        self.single_observation_space: Space[Any] = self.obs_builder.space(blue, orange)
+        self.single_observation_space: Space[Any] = observation_space(self.obs_builder, blue, orange)
         self.single_action_space: Space[Any] = self.action_parser.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -113,9 +125,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.render_mode = None
 
         self._seed(seed)
-        self._arenas = Arenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
+        self._arenas = TimedArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
         self.num_threads = self._arenas.num_threads
         self._counts = dict.fromkeys(("touches", "goals", "physics_errors", "episodes", "steps"), 0)
+        self._timers = PhaseTimers()
         self._started = False
 
     # ------------------------------------------------------------------ the Gymnasium interface
@@ -133,12 +146,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             Observations `[N, D]` float32 and infos.
         """
         if seed is not None:
-            if not isinstance(seed, int):
-                raise ValueError("RocketSimPool: reset(seed=...) takes one integer; arena i then draws from seed + i")
-            self._seed(seed)
+            self._seed(check_seed("RocketSimPool", seed, "reset(seed=...), with arena i drawing from seed + i,"))
         self._begin_episodes(np.ones(self.num_arenas, np.bool_))
+        obs = self._observe(self.state, first=not self._started)
         self._started = True
-        return self._cars_of(self._observe(self.state)), self._infos()
+        return self._cars_of(obs), self._infos()
 
     def step(self, actions: NDArray[np.int64]) -> tuple[Float, NDArray[Any], Bool, Bool, dict[str, Any]]:
         """Holds `actions` for `tick_skip` ticks in every arena.
@@ -155,10 +167,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before step()")
-        state = self.state
-        controls = self.action_parser.parse(self._all_slots(np.asarray(actions)), state)
+        state, timers = self.state, self._timers
+        timers.start()
+        controls = self._controls(actions)
         touched_before = state.touched
+        timers.stop("actions")
         self._arenas.step(controls.cars, self._rngs)
+        timers.stop("physics", at=self._arenas.gather_began)
         state.controls.reshape(controls.rows.shape)[:] = controls.rows
         if not state.all_present:
             state.controls[~state.present] = 0
@@ -166,15 +181,19 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state.episode_ticks += self.tick_skip
         state.ticks_since_touch += self.tick_skip
         state.ticks_since_touch[touched.any(axis=1)] = 0
+        timers.stop("gather")
 
         broken = self._arenas.broken
-        rewards = self._checked_rewards(self.reward.compute(state))
+        rewards = self._rewards()
+        timers.stop("rewards")
         terminated, truncated = np.zeros(self.num_arenas, np.bool_), broken.copy()
         for condition in self.done_conditions:
-            (truncated if condition.truncates else terminated)[:] |= condition.check(state)
+            (truncated if condition.truncates else terminated)[:] |= ended_by(condition, state)
         if broken.any():  # what is left of a broken arena is its state one step earlier, which was paid for then
             rewards[broken], terminated[broken] = 0, False
+        timers.stop("dones_and_resets")
         obs = self._observe(state)
+        timers.stop("obs")
         done = terminated | truncated
         self._count(done, touched & ~touched_before)
         extra: dict[str, Any] = {}
@@ -183,15 +202,14 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         if done.any():
             extra |= {"final_obs": self._cars_of(obs.copy()), "_final_obs": done[self._arena_of]}
             self._begin_episodes(done)
+            timers.stop("dones_and_resets")
             fresh = np.flatnonzero(done)
             obs[fresh] = self._observe(state.select(fresh))
-        return (
-            self._cars_of(obs),
-            self._cars_of(rewards),
-            terminated[self._arena_of],
-            truncated[self._arena_of],
-            self._infos() | extra,
-        )
+            timers.stop("obs")
+        infos = self._infos() | extra
+        timers.stop("actions")
+        cut = truncated[self._arena_of]
+        return self._cars_of(obs), self._cars_of(rewards), terminated[self._arena_of], cut, infos
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Stops the threads."""
@@ -211,6 +229,24 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def reward_signals(self) -> tuple[str, ...]:
         """Names of the columns of `infos["reward_signals"]`; none unless the reward is a `RewardSignals`."""
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What a trained agent has learned to read and to choose: the observation's columns and the action table.
+
+        Texts under `observation columns` (builder and `columns()`) and `action table` (parser; for a table its number
+        of rows and a hash of them), to tell whether a checkpoint fits this pool.
+        """
+        columns = observation_columns(self.obs_builder, self.state.num_blue, self.state.num_orange)
+        return {"observation columns": columns, "action table": action_table(self.action_parser)}
+
+    def drain_timers(self) -> dict[str, tuple[float, int]]:
+        """Where the time of `step` went since the last call: phase -> (seconds, steps).
+
+        The phases are `physics`, `gather` (reading the arenas), `obs`, `rewards`, `dones_and_resets` and `actions`
+        (controls and masks).
+        """
+        return self._timers.drain()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Metrics since the last call as name -> (sum, count).
@@ -238,12 +274,19 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         Also restores the live arenas from what it returns: a physics engine's contact caches are in no snapshot, and
         only so does this pool go on exactly as one that loads the snapshot.
+
+        Raises:
+            RuntimeError: Before the first `reset`.
+            TypeError: A component cannot be saved.
         """
+        if not self._started:
+            raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
         snapshot = {
             "state": self.state.state_dict(),
             "arenas": [sim.snapshot() for sim in self._arenas.sims],
             "rngs": [rng.bit_generator.state for rng in self._rngs],
-            "components": [component.state_dict() for component in self._components()],
+            "components": [part.state_dict() for part in self._components().values()],
+            "component_names": [type(part).__name__ for part in self._components().values()],
             "counts": dict(self._counts),
             "started": self._started,
         }
@@ -256,11 +299,16 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Raises:
             ValueError: The snapshot is of a pool with other arenas, cars or components.
         """
-        components = self._components()
-        if len(snapshot["arenas"]) != self.num_arenas or len(snapshot["components"]) != len(components):
+        missing = [name for name in _SNAPSHOT if not isinstance(snapshot, dict) or name not in snapshot]
+        if missing:
+            raise ValueError(f"RocketSimPool: this is no snapshot of a pool, it lacks {', '.join(missing)}")
+        components, saved = self._components(), snapshot["components"]
+        names = snapshot.get("component_names", ["another component"] * len(saved))
+        if len(snapshot["arenas"]) != self.num_arenas or len(saved) != len(components):
             raise ValueError(
-                f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(snapshot['components'])} "
-                f"components, this pool {self.num_arenas} and {len(components)}"
+                f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(saved)} components "
+                f"({', '.join(names)}), this pool {self.num_arenas} and {len(components)} "
+                f"({', '.join(type(part).__name__ for part in components.values())})"
             )
         self.state.load_state_dict(snapshot["state"])
         for sim, numbers in zip(self._arenas.sims, snapshot["arenas"], strict=True):
@@ -269,14 +317,23 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._arenas.restored(index)
         for rng, state in zip(self._rngs, snapshot["rngs"], strict=True):
             rng.bit_generator.state = state
-        for component, state in zip(components, snapshot["components"], strict=True):
-            component.load_state_dict(state)
+        for (role, part), name, state in zip(components.items(), names, saved, strict=True):
+            try:
+                part.load_state_dict(state)
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+                raise ValueError(
+                    f"RocketSimPool: what was saved of the {role} {name} does not fit {type(part).__name__}: {reason}"
+                ) from error
         self._counts, self._started = dict(snapshot["counts"]), snapshot["started"]
 
     # ------------------------------------------------------------------ episodes
 
-    def _components(self) -> tuple[Any, ...]:
-        return (self.state_setter, self.action_parser, self.obs_builder, self.reward, *self.done_conditions)
+    def _components(self) -> dict[str, Any]:
+        """All of them, by the argument that they came as."""
+        first = {"state_setter": self.state_setter, "action": self.action_parser, "obs": self.obs_builder}
+        dones = {f"done {number}": condition for number, condition in enumerate(self.done_conditions)}
+        return first | {"reward": self.reward} | dones
 
     def _seed(self, seed: int) -> None:
         self._rngs = [np.random.default_rng(seed + i) for i in range(self.num_arenas)]
@@ -301,11 +358,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             one[index] = False
             if not state.all_present:
                 state.clear_absent(index)
-            check_start(state, index, type(self.state_setter).__name__)
+            check_start(state, index, self.state_setter.author())
             self._arenas.begin(index)
         state.invalidate()
-        for component in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions):
-            component.reset(mask, state)
+        for part in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions):
+            part.reset(mask, state)
 
     def _count(self, done: Bool, new_touches: Bool) -> None:
         counts = self._counts
@@ -323,6 +380,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     def _all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
         """`[N, ...]` -> `[A * C, ...]`, zero in slots without a car."""
+        if not actions.ndim:
+            raise ValueError(
+                f"RocketSimPool: got one number as actions; give an array, one for each of the {self.num_envs} cars"
+            )
         if actions.shape[:1] != (self.num_envs,):
             raise ValueError(f"RocketSimPool: got {list(actions.shape)} actions for {self.num_envs} cars")
         if self.state.all_present:
@@ -331,14 +392,28 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         padded[self._slots] = actions
         return padded
 
+    def _controls(self, actions: NDArray[Any]) -> Controls:
+        controls = self.action_parser.parse(self._all_slots(as_actions("RocketSimPool", actions)), self.state)
+        if not isinstance(controls, Controls):
+            name = type(self.action_parser).__name__
+            raise ValueError(f"{name}: parse() must return envs.actions.Controls, got {type(controls).__name__}")
+        return controls
+
     def _infos(self) -> dict[str, Any]:
         mask = self.action_parser.mask(self.state)
-        return {} if mask is None else {"action_mask": self._cars_of(mask)}
+        if mask is None:
+            return {}
+        cars = (self.num_arenas, self.num_cars)
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape[:2] != cars or mask.ndim != 3:
+            name, got = type(self.action_parser).__name__, type(mask).__name__
+            got = f"{mask.dtype} of shape {list(mask.shape)}" if isinstance(mask, np.ndarray) else got
+            raise ValueError(f"{name}: mask() must return bools [arenas, cars, actions] or None, got {got}")
+        return {"action_mask": self._cars_of(mask)}
 
-    def _observe(self, state: GameState) -> Float:
-        """`[A, C, ...]` of the arenas in `state`."""
+    def _observe(self, state: GameState, first: bool = False) -> Float:
+        """`[A, C, ...]` of the arenas in `state`; the `first` time with a look for columns that nobody writes."""
         obs = np.empty((state.num_arenas, self.num_cars, *(self.single_observation_space.shape or ())), np.float32)
-        self.obs_builder.build(state, obs)
+        (build_checked if first else build_named)(self.obs_builder, state, obs)
         self._require_finite(obs, type(self.obs_builder).__name__, "observations", state)
         return obs
 
@@ -352,55 +427,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
                 where = f"arena {state.arena_index[arena]}, car {car}" + (f", column {column}" if column else "")
                 raise FloatingPointError(f"{component}: {array[tuple(at)]} in the {what} of {where}")
 
-    def _checked_rewards(self, rewards: Float) -> Float:
-        name = type(self.reward).__name__
-        if rewards.shape != (self.num_arenas, self.num_cars):
-            raise ValueError(
-                f"{name}: compute() returned shape {list(rewards.shape)}, expected [arenas, cars] = "
-                f"[{self.num_arenas}, {self.num_cars}]"
-            )
-        self._require_finite(rewards, name, "rewards", self.state)
-        return rewards.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
+    def _rewards(self) -> Float:
+        paid = paid_by(self.reward, self.state)
+        self._require_finite(paid, type(self.reward).__name__, "rewards", self.state)
+        return paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
 
 
 def available_threads() -> int:
     """Cores this process may use, shared between the ranks on this machine (`LOCAL_WORLD_SIZE`)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
-
-
-def _component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
-    if not isinstance(value, kind):
-        given = getattr(value, "__name__", type(value).__name__)
-        raise TypeError(f"RocketSimPool: {name} (--env.{name}) must be an envs {kind.__name__}, got {given}")
-    return value
-
-
-def _team_sizes(team_size: int | Sequence[Any]) -> list[tuple[int, ...]]:
-    """The (blue, orange) pairs that arenas take in turns."""
-    if isinstance(team_size, int):
-        return [(team_size, team_size)]
-    pairs = list(team_size)
-    return [tuple(pairs)] if all(isinstance(size, int) for size in pairs) else [tuple(pair) for pair in pairs]
-
-
-def _check_sizes(
-    num_arenas: int, sizes: Sequence[tuple[int, ...]], tick_skip: int, action_delay_ticks: int, num_threads: int | None
-) -> None:
-    if num_arenas < 1:
-        raise ValueError(f"RocketSimPool: num_arenas (--env.num_arenas) must be at least 1, got {num_arenas}")
-    for size in sizes:
-        if len(size) != 2 or min(size) < 0 or sum(size) < 1 or max(size) > MAX_CARS_PER_TEAM:
-            raise ValueError(
-                "RocketSimPool: team_size (--env.team_size) must be one number, [blue, orange] or a list of such "
-                f"pairs, 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, got {list(size)}"
-            )
-    if tick_skip < 1:
-        raise ValueError(f"RocketSimPool: tick_skip (--env.tick_skip) must be at least 1, got {tick_skip}")
-    if not 0 <= action_delay_ticks <= tick_skip:
-        raise ValueError(
-            "RocketSimPool: action_delay_ticks (--env.action_delay_ticks) must be between 0 and "
-            f"tick_skip={tick_skip}, got {action_delay_ticks}"
-        )
-    if num_threads is not None and num_threads < 1:
-        raise ValueError(f"RocketSimPool: num_threads (--env.num_threads) must be at least 1, got {num_threads}")

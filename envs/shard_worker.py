@@ -41,7 +41,12 @@ _IS_STEP, _FLAGS, _REWARD_DTYPE = range(3)
 HAS_FINAL, HAS_MASK, _HAS_PAYLOAD = 1, 2, 4
 
 _IN_ARRAYS = {"final_obs", "_final_obs", "action_mask"}
-_USER_ERRORS: tuple[type[Exception], ...] = (ValueError, TypeError, FileNotFoundError, OSError, ImportError)
+_USER_ERRORS: tuple[type[Exception], ...] = (
+    *(ValueError, TypeError, FloatingPointError),
+    *(FileNotFoundError, OSError, ImportError),
+)
+_ONE_LINE: tuple[type[Exception], ...] = (ValueError, TypeError, FloatingPointError)
+"""What components raise to say in one line what is wrong with them."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class ShardSpec:
     """Whether it has `state_dict` and `load_state_dict`."""
     reward_signals: tuple[str, ...]
     """Names of the columns of `infos["reward_signals"]`."""
+    pool_layout: dict[str, str]
+    """`RocketSimPool.layout`, or empty."""
 
     @property
     def layout(self) -> Layout:
@@ -84,7 +91,7 @@ class Failure:
     """An exception of a worker, in words, since not every exception can be pickled."""
 
     kind: type[Exception] | None
-    """ValueError, TypeError, OSError... if it is one that a user's settings cause."""
+    """ValueError, FloatingPointError, OSError... if it is one that a user's settings cause."""
     message: str
     summary: str
     """Type and message."""
@@ -96,9 +103,18 @@ class Failure:
         kind = next((kind for kind in _USER_ERRORS if isinstance(error, kind)), None)
         return cls(kind, str(error), f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
-    def as_error(self, where: str) -> RuntimeError:
-        """One error for the parent: where and what in the first line, then the worker's traceback."""
-        return RuntimeError(f"{where}: {self.summary}\n\nTraceback in the worker:\n{self.traceback}")
+    def as_error(self, where: str) -> Exception:
+        """One error for the parent.
+
+        What components raise on purpose keeps its kind and stays one line, `where` first, with the worker's traceback
+        as its cause. Anything else is a RuntimeError: where and what in the first line, then the traceback.
+        """
+        trace = f"Traceback in the worker:\n{self.traceback}"
+        if self.kind not in _ONE_LINE:
+            return RuntimeError(f"{where}: {self.summary}\n\n{trace}")
+        error = self.kind(f"{where}: {' '.join(self.message.split())}")
+        error.__cause__ = RuntimeError(trace)
+        return error
 
 
 class WorkerLostError(Exception):
@@ -162,7 +178,8 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
         raise TypeError(f"{name}: observations and actions must be single arrays, got {obs} and {action}")
     signals = tuple(getattr(env, "reward_signals", ()))
     resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
-    return ShardSpec(env.num_envs, obs, action, getattr(env, "num_seeds", env.num_envs), resumable, signals)
+    seeds, layout = getattr(env, "num_seeds", env.num_envs), dict(getattr(env, "layout", {}))
+    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout)
 
 
 def _mask_size(space: Space[Any]) -> int:
@@ -229,6 +246,11 @@ class _Server:
         drain = getattr(self.env, "drain_metrics", dict)
         metrics: dict[str, tuple[float, float]] = drain()
         return metrics
+
+    def _drain_timers(self) -> dict[str, tuple[float, int]]:
+        drain = getattr(self.env, "drain_timers", dict)
+        timers: dict[str, tuple[float, int]] = drain()
+        return timers
 
     def _state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = self.env.state_dict()  # type: ignore[attr-defined]  # asked only if it has one

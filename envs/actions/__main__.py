@@ -1,7 +1,6 @@
 """`python -m envs.actions [class path]`: what is in an action table, to see at a glance that nothing is missing."""
 
 import argparse
-import importlib
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ from envs.actions.base import BOOST, HANDBRAKE, JUMP, PITCH, ROLL, STEER, THROTT
 from envs.actions.hybrid import StateAwareTable
 from envs.actions.lookup import ActionTable
 from envs.actions.situations import SITUATION_NAMES
+from envs.checks import find_class
 from envs.game_state import Float
 
 COLUMNS = {
@@ -25,22 +25,17 @@ COLUMNS = {
 
 
 def load_table(class_path: str) -> ActionTable:
-    """Makes the table that a class path names, without arguments.
+    """Makes the table that a class path names (`envs.` may be left out), without arguments.
 
     Raises:
         ValueError: There is no such class, it is no `ActionTable`, or it cannot be made without arguments.
     """
-    module, _, name = class_path.rpartition(".")
+    found = find_class(class_path, ActionTable, ", so it has no rows to show")
     try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"no class {class_path!r} ({error})") from error
-    if not (isinstance(found, type) and issubclass(found, ActionTable)):
-        raise ValueError(f"{class_path} is no ActionTable, so it has no rows to show")
-    try:
-        return found()  # type: ignore[call-arg]
+        made: ActionTable = found()
     except TypeError as error:
         raise ValueError(f"{class_path} cannot be made without arguments ({error})") from error
+    return made
 
 
 def describe(parser: ActionTable) -> str:

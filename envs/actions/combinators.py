@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
+from envs.checks import described
 from envs.game_state import Bool, GameState
 
 
@@ -17,8 +18,7 @@ class _Combinator(ActionParser):
 
     def __init__(self, inner: ActionParser) -> None:
         if not isinstance(inner, ActionParser):
-            given = getattr(inner, "__name__", type(inner).__name__)
-            raise TypeError(f"{type(self).__name__}: inner must be an envs ActionParser, got {given}")
+            raise TypeError(f"{type(self).__name__}: inner must be an envs ActionParser, got {described(inner)}")
         self.inner = inner
         self._memory: dict[str, NDArray[Any]] = {}
         """By name, `[A, ...]` each."""
@@ -99,7 +99,9 @@ class RepeatAction(_Combinator):
     """A new choice is taken only on every `steps`-th step of an episode; in between the last one goes on.
 
     The inner parser is asked on every step, with the choice that is held, so a state-aware table falls back by the
-    present state. While a choice is held its mask allows that choice alone, since no other one would act.
+    present state. If the inner parser has masks (`StateAwareTable`, `HybridTable`), the mask allows a held choice alone
+    while it is held, since no other one would act. Around a parser without masks there is none, so that the agent does
+    not learn which of its choices were taken: give it a table with masks if that matters.
     """
 
     def __init__(self, inner: ActionParser, steps: int) -> None:
@@ -120,7 +122,11 @@ class RepeatAction(_Combinator):
         return steps * self.steps
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """See `ActionParser.parse`. Actions that are not taken may be anything of the right shape and kind."""
+        """See `ActionParser.parse`.
+
+        Actions that are not taken may be anything of the right shape and kind; a `ProcessPool` wants them all to be in
+        the action space.
+        """
         memory = self._remembered(state)
         held = memory["actions"]
         if actions.shape != (held.shape[0] * held.shape[1], *held.shape[2:]) or not _same_kind(actions, held):

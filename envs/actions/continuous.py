@@ -11,7 +11,11 @@ from envs.game_state import GameState
 
 
 class ContinuousAction(ActionParser):
-    """Eight numbers: throttle, steer, pitch, yaw, roll as they are, jump, boost, handbrake pressed when above 0."""
+    """Eight numbers: throttle, steer, pitch, yaw, roll as they are, jump, boost, handbrake pressed when above 0.
+
+    What lies outside -1..1 is clipped without a word, since a policy that draws from a normal distribution goes there
+    all the time; NaN and infinity are refused.
+    """
 
     def __init__(self) -> None:
         """Creates the parser."""

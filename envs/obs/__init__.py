@@ -6,6 +6,7 @@ from envs.obs.base import ObsBuilder
 from envs.obs.combinators import PrivilegedObs, StackedObs
 from envs.obs.default import DefaultObs
 from envs.obs.entity import EntityObs
+from envs.obs.meanings import Meaning
 from envs.obs.relative import RelativeObs
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "AdvancedObsPlus",
     "DefaultObs",
     "EntityObs",
+    "Meaning",
     "ObsBuilder",
     "PrivilegedObs",
     "RelativeObs",

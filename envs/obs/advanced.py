@@ -14,14 +14,15 @@ from envs.game_state import CAR_VEL as STATE_VEL
 from envs.game_state import Float, GameState
 from envs.obs.base import ObsBuilder
 from envs.obs.blocks import (
+    action_meanings,
     clear_absent_observers,
     coefficient,
     num_slots,
     pos_coefficient,
-    repeated,
     room_for_cars,
     seen_cars,
 )
+from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
 
 
 class AdvancedObs(ObsBuilder):
@@ -79,16 +80,44 @@ class AdvancedObs(ObsBuilder):
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
         """`other_0`, `other_1`... are the other cars' blocks; see `ObsBuilder.columns`."""
-        named = {
-            "ball_pos": self.BALL_POS,
-            "ball_vel": self.BALL_VEL,
-            "ball_ang_vel": self.BALL_ANG_VEL,
-            "previous_action": self.PREVIOUS_ACTION,
-            "pads": self.PADS,
-            "self": self.SELF,
-        }
-        width = self.space(num_blue, num_orange).shape[0]
-        return named | repeated("other", self.OTHERS.start, self.OTHER_WIDTH, width)
+        return slices(self.meanings(num_blue, num_orange))
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """See `ObsBuilder.meanings`."""
+        pos, vel, ang_vel = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef
+        meanings = [
+            Meaning("ball_pos", "", 3, f"the ball's position: {AXES}", "uu", pos),
+            Meaning("ball_vel", "", 3, f"the ball's velocity: {AXES}", "uu/s", vel),
+            Meaning("ball_ang_vel", "", 3, f"the ball's spin: {AXES}", "rad/s", ang_vel),
+            *action_meanings("previous_action"),
+            Meaning("pads", "", 34, "each pad can be taken now, order of RLGym's BOOST_LOCATIONS", FLAG),
+            *self._car_meanings("self", "the car"),
+        ]
+        others = (self.space(num_blue, num_orange).shape[0] - self.OTHERS.start) // self.OTHER_WIDTH
+        for group in (f"other_{number}" for number in range(others)):
+            meanings += [
+                *self._car_meanings(group, "the other car"),
+                Meaning(group, "offset", 3, f"the other car's position minus the own: {AXES}", "uu", pos),
+                Meaning(group, "rel_vel", 3, f"the other car's velocity minus the own: {AXES}", "uu/s", vel),
+            ]
+        return meanings
+
+    def _car_meanings(self, group: str, whose: str) -> list[Meaning]:
+        """What `_car_blocks` writes for every car."""
+        pos, vel, ang_vel = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef
+        return [
+            Meaning(group, "to_ball", 3, f"the ball's position minus {whose}'s: {AXES}", "uu", pos),
+            Meaning(group, "ball_vel", 3, f"the ball's velocity minus {whose}'s: {AXES}", "uu/s", vel),
+            Meaning(group, "pos", 3, f"{whose}'s position: {AXES}", "uu", pos),
+            Meaning(group, "forward", 3, f"out of the nose: {AXES}", UNIT_VECTOR),
+            Meaning(group, "up", 3, f"out of the roof: {AXES}", UNIT_VECTOR),
+            Meaning(group, "vel", 3, f"{whose}'s velocity: {AXES}", "uu/s", vel),
+            Meaning(group, "ang_vel", 3, f"{whose}'s angular velocity: {AXES}", "rad/s", ang_vel),
+            Meaning(group, "boost", 1, "boost left", "0..100", self.boost_coef),
+            Meaning(group, "on_ground", 1, "at least three wheels touch something", FLAG),
+            Meaning(group, "has_flip", 1, "the flip is unspent", FLAG),
+            Meaning(group, "demoed", 1, "demolished and not back yet", FLAG),
+        ]
 
     def build(self, state: GameState, out: Float) -> None:
         """See `ObsBuilder.build`."""

@@ -15,22 +15,27 @@ from envs.obs.blocks import (
     OWN_GOAL_POS,
     PAD_WIDTH,
     STATUS_WIDTH,
+    action_meanings,
     car_status,
     clear_absent_observers,
     coefficient,
     direction_and_distance,
+    direction_and_distance_meanings,
+    jump_meanings,
     jump_state,
     lengths,
     nearest_pads,
+    nearest_pads_meanings,
     num_slots,
     own_basis,
     pad_count,
-    repeated,
     room_for_cars,
     seen_cars,
     spans,
+    status_meanings,
     to_frame,
 )
+from envs.obs.meanings import AXES, LOCAL_AXES, UNIT_VECTOR, Meaning, slices
 
 
 class AdvancedObsPlus(ObsBuilder):
@@ -108,34 +113,50 @@ class AdvancedObsPlus(ObsBuilder):
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
         """The class's slices by name, then `pad_near_car_0`, `pad_near_ball_0`, `other_0`...; see `ObsBuilder`."""
-        named = {
-            "ball_pos": self.BALL_POS,
-            "ball_vel": self.BALL_VEL,
-            "ball_ang_vel": self.BALL_ANG_VEL,
-            "pos": self.POS,
-            "forward": self.FORWARD,
-            "up": self.UP,
-            "vel": self.VEL,
-            "ang_vel": self.ANG_VEL,
-            "status": self.STATUS,
-            "jumps": self.JUMPS,
-            "previous_action": self.PREVIOUS_ACTION,
-            "touch_time": self.TOUCH_TIME,
-            "local_vel": self.LOCAL_VEL,
-            "local_ang_vel": self.LOCAL_ANG_VEL,
-            "local_ball_pos": self.LOCAL_BALL_POS,
-            "local_ball_vel": self.LOCAL_BALL_VEL,
-            "ball_distance": self.BALL_DISTANCE,
-            "local_opponent_goal": self.LOCAL_OPPONENT_GOAL,
-            "local_own_goal": self.LOCAL_OWN_GOAL,
-            "ball_to_opponent_goal": self.BALL_TO_OPPONENT_GOAL,
-            "ball_to_own_goal": self.BALL_TO_OWN_GOAL,
-        }
-        near_ball = self.PADS.start + PAD_WIDTH * self.pads_near_car
-        named |= repeated("pad_near_car", self.PADS.start, PAD_WIDTH, near_ball)
-        named |= repeated("pad_near_ball", near_ball, PAD_WIDTH, self.others_start)
-        width = self.space(num_blue, num_orange).shape[0]
-        return named | repeated("other", self.others_start, self.OTHER_WIDTH, width)
+        return slices(self.meanings(num_blue, num_orange))
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """See `ObsBuilder.meanings`."""
+        pos, vel, ang_vel, timer = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef, self.timer_coef
+        opponents, own = "middle of the opponents' goal", "middle of the own goal"
+        meanings = [
+            Meaning("ball_pos", "", 3, f"the ball's position: {AXES}", "uu", pos),
+            Meaning("ball_vel", "", 3, f"the ball's velocity: {AXES}", "uu/s", vel),
+            Meaning("ball_ang_vel", "", 3, f"the ball's spin: {AXES}", "rad/s", ang_vel),
+            Meaning("pos", "", 3, f"the car's position: {AXES}", "uu", pos),
+            Meaning("forward", "", 3, f"out of the car's nose: {AXES}", UNIT_VECTOR),
+            Meaning("up", "", 3, f"out of the car's roof: {AXES}", UNIT_VECTOR),
+            Meaning("vel", "", 3, f"the car's velocity: {AXES}", "uu/s", vel),
+            Meaning("ang_vel", "", 3, f"the car's angular velocity: {AXES}", "rad/s", ang_vel),
+            *status_meanings("status", self.boost_coef, timer),
+            *jump_meanings("jumps"),
+            *action_meanings("previous_action"),
+            Meaning("touch_time", "", 1, "since anybody touched the ball or the episode began, at most 1", "s", timer),
+            Meaning("local_vel", "", 3, f"the car's velocity: {LOCAL_AXES}", "uu/s", vel),
+            Meaning("local_ang_vel", "", 3, f"the car's angular velocity: {LOCAL_AXES}", "rad/s", ang_vel),
+            Meaning("local_ball_pos", "", 3, f"the ball's position minus the car's: {LOCAL_AXES}", "uu", pos),
+            Meaning("local_ball_vel", "", 3, f"the ball's velocity minus the car's: {LOCAL_AXES}", "uu/s", vel),
+            Meaning("ball_distance", "", 1, "from the car to the ball", "uu", pos),
+            *direction_and_distance_meanings("local_opponent_goal", f"car to {opponents}", LOCAL_AXES, pos),
+            *direction_and_distance_meanings("local_own_goal", f"car to {own}", LOCAL_AXES, pos),
+            *direction_and_distance_meanings("ball_to_opponent_goal", f"ball to {opponents}", AXES, pos),
+            *direction_and_distance_meanings("ball_to_own_goal", f"ball to {own}", AXES, pos),
+            *nearest_pads_meanings("pad_near_car", self.pads_near_car, "car", pos, timer),
+            *nearest_pads_meanings("pad_near_ball", self.pads_near_ball, "ball", pos, timer),
+        ]
+        others = (self.space(num_blue, num_orange).shape[0] - self.others_start) // self.OTHER_WIDTH
+        for group in (f"other_{number}" for number in range(others)):
+            meanings += [
+                Meaning(group, "local_pos", 3, f"the other car's position minus the own: {LOCAL_AXES}", "uu", pos),
+                Meaning(group, "local_vel", 3, f"the other car's velocity minus the own: {LOCAL_AXES}", "uu/s", vel),
+                Meaning(group, "local_forward", 3, f"out of the other car's nose: {LOCAL_AXES}", UNIT_VECTOR),
+                Meaning(group, "local_up", 3, f"out of the other car's roof: {LOCAL_AXES}", UNIT_VECTOR),
+                Meaning(group, "local_to_ball", 3, f"from the other car to the ball: {LOCAL_AXES}", "uu", pos),
+                Meaning(group, "pos", 3, f"the other car's position: {AXES}", "uu", pos),
+                Meaning(group, "vel", 3, f"the other car's velocity: {AXES}", "uu/s", vel),
+                *status_meanings(group, self.boost_coef, timer),
+            ]
+        return meanings
 
     def build(self, state: GameState, out: Float) -> None:
         """See `ObsBuilder.build`."""

@@ -4,9 +4,14 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import gymnasium
+import numpy as np
 from numpy.typing import NDArray
 
 from envs.game_state import Bool, Float, GameState
+from envs.obs.meanings import Meaning
+
+_UNWRITTEN = 0x7FC0DEAD
+"""Bits of a float32 NaN that no computation gives."""
 
 
 class ObsBuilder(ABC):
@@ -37,8 +42,25 @@ class ObsBuilder(ABC):
         """
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """What is where: names for slices that cover the last axis of `space(num_blue, num_orange)` once."""
+        """What is where: names for slices that cover the last axis of `space(num_blue, num_orange)` once.
+
+        `obs[..., builder.columns(1, 1)["ball_pos"]]` is the ball's position as the car sees it, for example. What a
+        name means, in which unit and with which factor, is in `meanings`; `python -m envs.obs` prints both. Builders
+        that do not say call all of it `obs`.
+
+        Args:
+            num_blue: As in `space`.
+            num_orange: As in `space`.
+        """
         return {"obs": slice(0, self.space(num_blue, num_orange).shape[-1])}
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """What the columns say, from the first to the last; the groups are the names of `columns`.
+
+        A builder of your own may return it from here, and `envs.obs.meanings.slices` of it from `columns`.
+        """
+        columns = self.columns(num_blue, num_orange)
+        return [Meaning(name, "", at.stop - at.start, "not described") for name, at in columns.items()]
 
     def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most builders keep nothing
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
@@ -53,3 +75,38 @@ class ObsBuilder(ABC):
         Raises:
             ValueError: It came from a builder of another shape.
         """
+
+
+def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:
+    """Builds into `out`.
+
+    Raises:
+        ValueError: The builder's numbers do not fit into `out`; the message names the builder.
+    """
+    try:
+        builder.build(state, out)
+    except (IndexError, ValueError) as error:
+        name = type(builder).__name__
+        if str(error).startswith(f"{name}: ") or ": build()" in str(error):
+            raise
+        raise ValueError(
+            f"{name}: build() failed to fill out, which has the shape {list(out.shape)}: {error}"
+        ) from error
+
+
+def build_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
+    """Builds into `out`, and looks whether all of it was written.
+
+    Raises:
+        ValueError: Not all of it was, or as `build_named`.
+    """
+    bits = out.view(np.uint32)
+    bits.fill(_UNWRITTEN)
+    build_named(builder, state, out)
+    left = np.unique(np.argwhere((bits == _UNWRITTEN)[state.present])[:, -1]).tolist()
+    if left:
+        some = f"column {left[0]}" if len(left) == 1 else f"{len(left)} columns, the first is {left[0]},"
+        raise ValueError(
+            f"{type(builder).__name__}: build() left {some} of {out.shape[-1]} unwritten; it must write every element "
+            "of out, and what it returns is not used"
+        )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
 from envs.game_state import CAR_BASIS, CAR_COLUMNS, NUM_PADS, Bool, Float, GameState
+from envs.obs.meanings import FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning
 
 PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
@@ -25,6 +26,7 @@ STATUS_BOOST, STATUS_TIMER, STATUS_ON_GROUND, STATUS_HAS_FLIP, STATUS_BOOSTING, 
 JUMP_WIDTH = 9
 # One pad in `nearest_pads`.
 PAD_WIDTH = 6
+CONTROL_NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 PAD_OFFSET, PAD_BIG, PAD_AVAILABLE, PAD_TIMER = slice(0, 3), 3, 4, 5
 
 
@@ -125,6 +127,14 @@ def direction_and_distance(vectors: Float, distance_coef: np.float32) -> Float:
     return np.concatenate((vectors / np.maximum(norms, np.float32(1e-6)), norms * distance_coef), axis=-1)
 
 
+def direction_and_distance_meanings(group: str, text: str, axes: str, distance_coef: np.float32) -> list[Meaning]:
+    """What `direction_and_distance` gives; the vector is `text`, its direction in `axes`."""
+    return [
+        Meaning(group, "direction", 3, f"{text}: {axes}", UNIT_VECTOR),
+        Meaning(group, "distance", 1, f"{text}: length", "uu", distance_coef),
+    ]
+
+
 def nearest_pads(
     points: Float, timers: Float, basis: Float, count: int, pos_coef: np.float32, timer_coef: np.float32
 ) -> Float:
@@ -153,6 +163,22 @@ def nearest_pads(
     return pads
 
 
+def nearest_pads_meanings(
+    group: str, count: int, point: str, pos_coef: np.float32, timer_coef: np.float32
+) -> list[Meaning]:
+    """What `nearest_pads` gives, as `group_0`, `group_1`..."""
+    meanings = []
+    for number in range(count):
+        name = f"{group}_{number}"
+        meanings += [
+            Meaning(name, "offset", 3, f"from the {point} to the pad, nearest first: {LOCAL_AXES}", "uu", pos_coef),
+            Meaning(name, "big", 1, "it gives 100 boost, else 12", FLAG),
+            Meaning(name, "available", 1, "it can be taken now", FLAG),
+            Meaning(name, "timer", 1, "until it is back", "s", timer_coef),
+        ]
+    return meanings
+
+
 def car_status(state: GameState, boost_coef: np.float32, timer_coef: np.float32) -> Float:
     """`[A, C, 6]`: boost, seconds until a demolished car is back, on_ground, has_flip, boosting, supersonic."""
     status = np.empty((*state.present.shape, STATUS_WIDTH), np.float32)
@@ -163,6 +189,18 @@ def car_status(state: GameState, boost_coef: np.float32, timer_coef: np.float32)
     status[..., STATUS_BOOSTING] = state.is_boosting
     status[..., STATUS_SUPERSONIC] = state.is_supersonic
     return status
+
+
+def status_meanings(group: str, boost_coef: np.float32, timer_coef: np.float32, prefix: str = "") -> list[Meaning]:
+    """What `car_status` gives."""
+    return [
+        Meaning(group, f"{prefix}boost", 1, "boost left", "0..100", boost_coef),
+        Meaning(group, f"{prefix}timer", 1, "until a demolished car is back, 0 when alive", "s", timer_coef),
+        Meaning(group, f"{prefix}on_ground", 1, "at least three wheels touch something", FLAG),
+        Meaning(group, f"{prefix}has_flip", 1, "the flip is unspent", FLAG),
+        Meaning(group, f"{prefix}boosting", 1, "boost is burning", FLAG),
+        Meaning(group, f"{prefix}supersonic", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
+    ]
 
 
 def jump_state(state: GameState) -> Float:
@@ -181,15 +219,31 @@ def jump_state(state: GameState) -> Float:
     return jumps
 
 
+def jump_meanings(group: str) -> list[Meaning]:
+    """What `jump_state` gives."""
+    return [
+        Meaning(group, "is_holding_jump", 1, "jump was pressed on the last tick", FLAG),
+        Meaning(group, "handbrake", 1, "rises and falls while the button is held and released", "0..1"),
+        Meaning(group, "has_jumped", 1, "after a jump until the car lands", FLAG),
+        Meaning(group, "is_jumping", 1, "the jump button still lifts the car", FLAG),
+        Meaning(group, "has_flipped", 1, "after a flip until the car lands", FLAG),
+        Meaning(group, "is_flipping", 1, "flipped less than 0.65 s ago", FLAG),
+        Meaning(group, "has_double_jumped", 1, "after a double jump until the car lands", FLAG),
+        Meaning(group, "can_flip", 1, "in the air, jump released, flip unspent", FLAG),
+        Meaning(group, "air_time_since_jump", 1, "since the jump ended, 0 on the ground", "s"),
+    ]
+
+
+def action_meanings(group: str) -> list[Meaning]:
+    """What `GameState.controls` holds."""
+    analogue = [Meaning(group, name, 1, "in the last step", "-1..1") for name in CONTROL_NAMES[:5]]
+    return analogue + [Meaning(group, name, 1, "pressed in the last step", FLAG) for name in CONTROL_NAMES[5:]]
+
+
 def spans(*widths: int, start: int = 0) -> list[slice]:
     """Slices of these widths, one after the other."""
     ends = np.cumsum((start, *widths)).tolist()
     return [slice(a, b) for a, b in pairwise(ends)]
-
-
-def repeated(name: str, start: int, width: int, stop: int) -> dict[str, slice]:
-    """`name_0`, `name_1`... for the blocks of `width` columns between `start` and `stop`."""
-    return {f"{name}_{i}": slice(at, at + width) for i, at in enumerate(range(start, stop, width))}
 
 
 def coefficient(owner: str, argument: str, value: float) -> np.float32:

@@ -6,8 +6,10 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from envs.checks import described
 from envs.game_state import Bool, Float, GameState
-from envs.obs.base import ObsBuilder
+from envs.obs.base import ObsBuilder, build_checked, build_named
+from envs.obs.meanings import Meaning, with_prefix
 
 
 class StackedObs(ObsBuilder):
@@ -56,6 +58,15 @@ class StackedObs(ObsBuilder):
             for name, at in inner.items()
         }
 
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """The inner ones for each frame; see `ObsBuilder.meanings`."""
+        inner = self.inner.meanings(num_blue, num_orange)
+        return [
+            meaning
+            for i in range(self.num_frames)
+            for meaning in with_prefix(f"frame_{i}/", inner, f" ({i} steps earlier)" if i else "")
+        ]
+
     def reset(self, mask: Bool, state: GameState) -> None:
         """Forgets the frames of the arenas in `mask [A]`."""
         self.inner.reset(mask, state)
@@ -66,7 +77,7 @@ class StackedObs(ObsBuilder):
         """See `ObsBuilder.build`."""
         width = out.shape[-1] // self.num_frames
         newest = np.empty((*out.shape[:-1], width), np.float32)
-        self.inner.build(state, newest)
+        (build_named if len(self._frames) else build_checked)(self.inner, state, newest)
         arenas, ticks = state.arena_index, state.episode_ticks
         self._make_room(int(arenas.max(initial=-1)) + 1, newest.shape[1:])
         fresh = self._fresh[arenas]
@@ -123,7 +134,8 @@ class PrivilegedObs(ObsBuilder):
     """Two observations side by side: the actor looks at the first columns only, the critic at all of them.
 
     The space is a `PrivilegedBox`, from which the agent knows. `obs[..., :n]` with
-    `n = actor_features(num_blue, num_orange)` is what `actor` builds, the rest what `critic` adds, for instance exact positions where the actor's are noisy or limited. The critic need not repeat what the actor has.
+    `n = actor_features(num_blue, num_orange)` is what `actor` builds, the rest what `critic` adds, for
+    instance exact positions where the actor's are noisy or limited. The critic need not repeat what the actor has.
     """
 
     def __init__(self, actor: ObsBuilder, critic: ObsBuilder) -> None:
@@ -157,6 +169,11 @@ class PrivilegedObs(ObsBuilder):
         actor, critic = self._flat("actor", self.actor, teams), self._flat("critic", self.critic, teams)
         low, high = np.concatenate((actor.low, critic.low)), np.concatenate((actor.high, critic.high))
         return PrivilegedBox(low, high, len(actor.low))
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """The meanings of both; see `ObsBuilder.meanings`."""
+        actor, critic = (builder.meanings(num_blue, num_orange) for builder in (self.actor, self.critic))
+        return with_prefix("actor/", actor) + with_prefix("critic/", critic)
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
         """The names of both as `actor/...` and `critic/...`; see `ObsBuilder.columns`."""
@@ -198,8 +215,7 @@ class PrivilegedObs(ObsBuilder):
 
 def _builder(owner: str, argument: str, value: ObsBuilder) -> ObsBuilder:
     if not isinstance(value, ObsBuilder):
-        given = getattr(value, "__name__", type(value).__name__)
-        raise TypeError(f"{owner}: {argument} must be an envs ObsBuilder, got {given}")
+        raise TypeError(f"{owner}: {argument} must be an envs ObsBuilder, got {described(value)}")
     return value
 
 

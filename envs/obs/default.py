@@ -16,7 +16,8 @@ from envs.game_state import CAR_POS as STATE_POS
 from envs.game_state import CAR_UP as STATE_UP
 from envs.game_state import CAR_VEL as STATE_VEL
 from envs.obs.base import ObsBuilder
-from envs.obs.blocks import car_order, clear_absent_observers, repeated
+from envs.obs.blocks import car_order, clear_absent_observers, jump_meanings
+from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
 
 
 class DefaultObs(ObsBuilder):
@@ -119,15 +120,34 @@ class DefaultObs(ObsBuilder):
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
         """The world's and the car's own columns, then `car_0` (itself), `car_1`...: see `ObsBuilder.columns`."""
-        width = self.space(num_blue, num_orange).shape[0]
-        named = {
-            "ball_pos": self.BALL_POS,
-            "ball_vel": self.BALL_VEL,
-            "ball_ang_vel": self.BALL_ANG_VEL,
-            "pad_timers": self.PAD_TIMERS,
-            "self_flags": self.SELF_FLAGS,
-        }
-        return named | repeated("car", self.CARS.start, self.CAR_WIDTH, width)
+        return slices(self.meanings(num_blue, num_orange))
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """See `ObsBuilder.meanings`."""
+        pos, vel, ang_vel = self._ball_scale[:3], self._ball_scale[3:6], self._ball_scale[6:]
+        meanings = [
+            Meaning("ball_pos", "", 3, f"the ball's position: {AXES}", "uu", pos),
+            Meaning("ball_vel", "", 3, f"the ball's velocity: {AXES}", "uu/s", vel),
+            Meaning("ball_ang_vel", "", 3, f"the ball's spin: {AXES}", "rad/s", ang_vel),
+            Meaning("pad_timers", "", 34, "until each pad is back, RLGym's BOOST_LOCATIONS", "s", self.pad_timer_coef),
+            *jump_meanings("self_flags"),
+        ]
+        cars = (self.space(num_blue, num_orange).shape[0] - self.CARS.start) // self.CAR_WIDTH
+        for group in (f"car_{number}" for number in range(cars)):
+            whose = "the car itself" if group == "car_0" else "another car"
+            meanings += [
+                Meaning(group, "pos", 3, f"{whose}, position: {AXES}", "uu", pos),
+                Meaning(group, "forward", 3, f"out of the nose: {AXES}", UNIT_VECTOR),
+                Meaning(group, "up", 3, f"out of the roof: {AXES}", UNIT_VECTOR),
+                Meaning(group, "vel", 3, f"velocity: {AXES}", "uu/s", vel),
+                Meaning(group, "ang_vel", 3, f"angular velocity: {AXES}", "rad/s", ang_vel),
+                Meaning(group, "boost", 1, "boost left", "0..100", self._car_scale[-1]),
+                Meaning(group, "demo_timer", 1, "until a demolished car is back, 0 when alive", "s"),
+                Meaning(group, "on_ground", 1, "at least three wheels touch something", FLAG),
+                Meaning(group, "boosting", 1, "boost is burning", FLAG),
+                Meaning(group, "supersonic", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
+            ]
+        return meanings
 
     def _car_blocks(self, state: GameState, on_ground: Bool) -> Float:
         """`[A, C + 1, 2, 20]`: every car in the world and in the mirrored view; the last car is padding, all zero."""

@@ -26,7 +26,9 @@ from envs.obs.blocks import (
     room_for_cars,
     seen_cars,
     spans,
+    status_meanings,
 )
+from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
 
 BIG_PAD_BOOST, SMALL_PAD_BOOST = 100, 12
 
@@ -111,19 +113,28 @@ class EntityObs(ObsBuilder):
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
         """Features of an object; see `ObsBuilder.columns`."""
-        return {
-            "present": slice(self.PRESENT, self.PRESENT + 1),
-            "type": self.TYPE,
-            "team": self.TEAM,
-            "pos": self.POS,
-            "offset": self.OFFSET,
-            "vel": self.VEL,
-            "rel_vel": self.REL_VEL,
-            "ang_vel": self.ANG_VEL,
-            "forward": self.FORWARD,
-            "up": self.UP,
-            "status": self.STATUS,
-        }
+        return slices(self.meanings(num_blue, num_orange))
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """Features of an object; see `ObsBuilder.meanings`."""
+        pos, vel, ang_vel = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef
+        return [
+            Meaning("present", "", 1, "the row holds an object, else it is padding", FLAG),
+            *(Meaning("type", name, 1, f"the object is a {name}", FLAG) for name in ("car", "ball", "pad", "goal")),
+            Meaning("team", "self", 1, "the car itself", FLAG),
+            Meaning("team", "ally", 1, "a car or goal of its team", FLAG),
+            Meaning("team", "enemy", 1, "a car or goal of the opponents", FLAG),
+            Meaning("pos", "", 3, f"position: {AXES}", "uu", pos),
+            Meaning("offset", "", 3, f"position minus the car's own: {AXES}", "uu", pos),
+            Meaning("vel", "", 3, f"velocity: {AXES}", "uu/s", vel),
+            Meaning("rel_vel", "", 3, f"velocity minus the car's own, 0 for pads and goals: {AXES}", "uu/s", vel),
+            Meaning("ang_vel", "", 3, f"angular velocity: {AXES}", "rad/s", ang_vel),
+            Meaning("forward", "", 3, f"out of a car's nose: {AXES}", UNIT_VECTOR),
+            Meaning("up", "", 3, f"out of a car's roof: {AXES}", UNIT_VECTOR),
+            Meaning("status", "boost", 1, "boost that a car has left, or that a pad gives", "0..100", self.boost_coef),
+            Meaning("status", "timer", 1, "until a demolished car or a pad is back", "s", self.timer_coef),
+            *status_meanings("status", self.boost_coef, self.timer_coef)[2:],
+        ]
 
     def build(self, state: GameState, out: Float) -> None:
         """See `ObsBuilder.build`."""

@@ -13,20 +13,24 @@ from envs.obs.blocks import (
     OWN_GOAL_POS,
     PAD_WIDTH,
     STATUS_WIDTH,
+    action_meanings,
     car_status,
     clear_absent_observers,
     coefficient,
+    jump_meanings,
     jump_state,
     nearest_pads,
+    nearest_pads_meanings,
     num_slots,
     own_basis,
     pad_count,
-    repeated,
     room_for_cars,
     seen_cars,
     spans,
+    status_meanings,
     to_frame,
 )
+from envs.obs.meanings import LOCAL_AXES, UNIT_VECTOR, Meaning, slices
 
 
 class RelativeObs(ObsBuilder):
@@ -96,22 +100,36 @@ class RelativeObs(ObsBuilder):
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
         """The class's slices by name, then `pad_0`..., `other_0`...; see `ObsBuilder.columns`."""
-        named = {
-            "vel": self.VEL,
-            "ang_vel": self.ANG_VEL,
-            "status": self.STATUS,
-            "jumps": self.JUMPS,
-            "previous_action": self.PREVIOUS_ACTION,
-            "ball_pos": self.BALL_POS,
-            "ball_vel": self.BALL_VEL,
-            "ball_ang_vel": self.BALL_ANG_VEL,
-            "world_up": self.WORLD_UP,
-            "opponent_goal": self.OPPONENT_GOAL,
-            "own_goal": self.OWN_GOAL,
-        }
-        named |= repeated("pad", self.PADS.start, PAD_WIDTH, self.others_start)
-        width = self.space(num_blue, num_orange).shape[0]
-        return named | repeated("other", self.others_start, self.OTHER_WIDTH, width)
+        return slices(self.meanings(num_blue, num_orange))
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """See `ObsBuilder.meanings`."""
+        pos, vel, ang_vel, timer = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef, self.timer_coef
+        meanings = [
+            Meaning("vel", "", 3, f"the car's velocity: {LOCAL_AXES}", "uu/s", vel),
+            Meaning("ang_vel", "", 3, f"the car's angular velocity: {LOCAL_AXES}", "rad/s", ang_vel),
+            *status_meanings("status", self.boost_coef, timer),
+            *jump_meanings("jumps"),
+            *action_meanings("previous_action"),
+            Meaning("ball_pos", "", 3, f"the ball's position minus the car's: {LOCAL_AXES}", "uu", pos),
+            Meaning("ball_vel", "", 3, f"the ball's velocity minus the car's: {LOCAL_AXES}", "uu/s", vel),
+            Meaning("ball_ang_vel", "", 3, f"the ball's spin: {LOCAL_AXES}", "rad/s", ang_vel),
+            Meaning("world_up", "", 3, f"the world's +z, against gravity: {LOCAL_AXES}", UNIT_VECTOR),
+            Meaning("opponent_goal", "", 3, f"from the car to the opponents' goal: {LOCAL_AXES}", "uu", pos),
+            Meaning("own_goal", "", 3, f"from the car to the own goal: {LOCAL_AXES}", "uu", pos),
+            *nearest_pads_meanings("pad", self.num_pads, "car", pos, timer),
+        ]
+        others = (self.space(num_blue, num_orange).shape[0] - self.others_start) // self.OTHER_WIDTH
+        for group in (f"other_{number}" for number in range(others)):
+            meanings += [
+                Meaning(group, "pos", 3, f"the other car's position minus the own: {LOCAL_AXES}", "uu", pos),
+                Meaning(group, "vel", 3, f"the other car's velocity minus the own: {LOCAL_AXES}", "uu/s", vel),
+                Meaning(group, "forward", 3, f"out of the other car's nose: {LOCAL_AXES}", UNIT_VECTOR),
+                Meaning(group, "up", 3, f"out of the other car's roof: {LOCAL_AXES}", UNIT_VECTOR),
+                Meaning(group, "ang_vel", 3, f"the other car's angular velocity: {LOCAL_AXES}", "rad/s", ang_vel),
+                *status_meanings(group, self.boost_coef, timer),
+            ]
+        return meanings
 
     def build(self, state: GameState, out: Float) -> None:
         """See `ObsBuilder.build`."""

@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import (
     BACK_NET_Y,
     BACK_WALL_Y,
+    BALL_MAX_SPEED,
+    BIG_PAD_RECHARGE_SECONDS,
+    CAR_MAX_ANG_VEL,
+    CAR_MAX_SPEED,
     CEILING_Z,
     CORNER_CATHETUS_LENGTH,
     GOAL_CENTER_TO_POST,
@@ -16,6 +20,7 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
+from envs.checks import described, is_number
 from envs.game_state import Bool, GameState
 
 Double = NDArray[np.float64]
@@ -29,6 +34,10 @@ MIN_BALL_DISTANCE = 50.0
 FIELD_MARGIN = 50.0
 """uu that a centre may be beyond a wall: less than any hitbox, more than a fast car sinks into one for a tick."""
 
+BALL_MAX_ANG_VEL = 6.0
+"""rad/s"""
+LIMIT_MARGIN = 1.001
+"""How far over a limit a speed, an amount or a timer may be: rounding, and what RocketSim itself lets through."""
 
 LET_GO = (0.0, 0.0, -0.01)
 """uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
@@ -46,6 +55,10 @@ class StateSetter(ABC):
         The pool calls this for one arena at a time with that arena's own generator, so an arena's episodes do not
         depend on how many others there are.
         """
+
+    def author(self) -> str:
+        """Who wrote the last state, for messages: the class; combinators add that of the setter inside."""
+        return type(self).__name__
 
     def state_dict(self) -> dict[str, Any]:
         """What the setter remembers between episodes; nothing by default."""
@@ -73,10 +86,11 @@ def check_start(state: GameState, arena: int, name: str) -> None:
     Args:
         state: The state after `apply`.
         arena: Row of `state`.
-        name: The setter's class, for the message.
+        name: The setter's `author()`, for the message.
 
     Raises:
-        ValueError: NaN or infinity, the ball or a car outside the field, or two of them in one place.
+        ValueError: NaN or infinity, the ball or a car outside the field or faster than the game lets them be, boost or
+            a timer out of range, or two bodies in one place.
     """
     slots = np.flatnonzero(state.present[arena])
     ball, cars = state.ball_rows[arena, 0], state.car_rows[arena, slots, 0]
@@ -84,6 +98,7 @@ def check_start(state: GameState, arena: int, name: str) -> None:
     where = f"{name}: in arena {int(state.arena_index[arena])}"
     if not math.isfinite(ball.sum() + cars.sum() + timers.sum() + state.pad_timers[arena].sum()):
         raise ValueError(f"{where} an episode would begin with NaN or infinity in {_not_finite(state, arena, slots)}")
+    _check_limits(state, arena, slots, where)
     alive = ~state.is_demoed[arena, slots]  # a demolished car keeps its last position, which another may drive through
     names = ["the ball"] + [f"car {slot}" for slot in slots[alive].tolist()]
     spots = [state.world.ball_pos[arena].tolist(), *state.world.car_pos[arena, slots[alive]].tolist()]
@@ -114,14 +129,8 @@ def check_setter(name: str, inner: object) -> StateSetter:
         TypeError: It is something else.
     """
     if not isinstance(inner, StateSetter):
-        given = getattr(inner, "__name__", type(inner).__name__)
-        raise TypeError(f"{name}: inner must be an envs StateSetter object, got {given}")
+        raise TypeError(f"{name}: inner must be an envs StateSetter object, got {described(inner)}")
     return inner
-
-
-def is_number(value: object) -> bool:
-    """Whether this is an int or float (numpy's too), and no bool."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def only(mask: Bool, arena: int) -> Bool:
@@ -158,6 +167,34 @@ def random_places(heights: Double, max_x: float, max_y: float, clearance: float,
         apart = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + np.eye(count) * 1e9
         if apart.min() > clearance:
             return spots
+
+
+def _check_limits(state: GameState, arena: int, slots: NDArray[np.int64], where: str) -> None:
+    """Speeds, spins, boost and timers; all finite."""
+    world = state.world
+    ball, cars = ["the ball"], [f"car {slot}" for slot in slots.tolist()]
+    for names, what, unit, vectors, limit in (
+        (ball, "velocity", "uu/s", world.ball_vel[arena, None], BALL_MAX_SPEED),
+        (ball, "angular velocity", "rad/s", world.ball_ang_vel[arena, None], BALL_MAX_ANG_VEL),
+        (cars, "velocity", "uu/s", world.car_vel[arena, slots], CAR_MAX_SPEED),
+        (cars, "angular velocity", "rad/s", world.car_ang_vel[arena, slots], CAR_MAX_ANG_VEL),
+    ):
+        for name, vector in zip(names, vectors.tolist(), strict=True):
+            if math.hypot(*vector) > limit * LIMIT_MARGIN:
+                raise ValueError(
+                    f"{where} {name} would start with {what} {math.hypot(*vector):g} {unit}, at most {limit:g} is "
+                    "possible"
+                )
+    for what, values, limit in (
+        ("boost", state.boost[arena, slots], 100.0),
+        ("pad timer", state.pad_timers[arena], BIG_PAD_RECHARGE_SECONDS),
+        ("demo_respawn_timer", state.demo_respawn_timer[arena, slots], np.inf),
+    ):
+        wrong = (values < 0) | (values > limit * LIMIT_MARGIN)
+        if wrong.any():
+            index = int(np.flatnonzero(wrong)[0])
+            whose = f"pad {index}" if what == "pad timer" else f"car {slots[index]}"
+            raise ValueError(f"{where} {whose} would start with {what} {values[index]:g}, it must be 0 to {limit:g}")
 
 
 def _not_finite(state: GameState, arena: int, slots: NDArray[np.int64]) -> str:

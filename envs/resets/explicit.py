@@ -12,11 +12,11 @@ from rlgym.rocket_league.common_values import (
     CAR_MAX_SPEED,
 )
 
+from envs.checks import is_number
 from envs.game_state import NUM_PADS, Bool, GameState
-from envs.resets.base import CAR_REST_HEIGHT, StateSetter, inside_field, is_number
+from envs.resets.base import BALL_MAX_ANG_VEL, CAR_REST_HEIGHT, StateSetter, inside_field
 
 Vectors = Sequence[Sequence[float]]
-BALL_MAX_ANG_VEL = 6.0
 
 
 class ExplicitState(StateSetter):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
+from envs.checks import described, finite_numbers
 from envs.game_state import BLUE, MIRROR, ORANGE, Bool, GameState
 from envs.resets.base import StateSetter, check_setter, check_share, only
 
@@ -35,22 +36,28 @@ class MixedStates(StateSetter):
             ValueError: The weights do not fit.
             TypeError: Not a state setter.
         """
-        sizes_fit = len(setters) == len(weights) > 0
-        if not sizes_fit or not np.isfinite(weights).all() or min(weights) < 0 or sum(weights) <= 0:
+        numbers = finite_numbers("MixedStates", "the weights", weights)
+        if not len(setters) == len(numbers) > 0 or min(numbers) < 0 or sum(numbers) <= 0:
             raise ValueError(
                 f"MixedStates: needs one weight >= 0 for each setter and a positive sum, got {len(setters)} setters "
                 f"and weights {list(weights)}"
             )
-        wrong = [getattr(s, "__name__", type(s).__name__) for s in setters if not isinstance(s, StateSetter)]
-        if wrong:
-            raise TypeError(f"MixedStates: setters must be envs StateSetter objects, got {', '.join(wrong)}")
+        for setter in setters:
+            if not isinstance(setter, StateSetter):
+                raise TypeError(f"MixedStates: setters must be envs StateSetter objects, got {described(setter)}")
         self.setters = tuple(setters)
         self.shares = np.asarray(weights, np.float64) / sum(weights)
+        self._drawn: StateSetter | None = None
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         """See `StateSetter.apply`."""
         for arena in np.flatnonzero(mask).tolist():
-            self.setters[rng.choice(len(self.setters), p=self.shares)].apply(state, only(mask, arena), rng)
+            self._drawn = self.setters[rng.choice(len(self.setters), p=self.shares)]
+            self._drawn.apply(state, only(mask, arena), rng)
+
+    def author(self) -> str:
+        """The setter that was drawn last, in this one."""
+        return "MixedStates" if self._drawn is None else f"{self._drawn.author()} (in MixedStates)"
 
     def state_dict(self) -> dict[str, Any]:
         """What each setter remembers."""
@@ -73,6 +80,10 @@ class _Changed(StateSetter):
         for arena in np.flatnonzero(mask).tolist():
             self.inner.apply(state, only(mask, arena), rng)
             self._change(state, arena, rng)
+
+    def author(self) -> str:
+        """The inner setter, in this one."""
+        return f"{self.inner.author()} (in {type(self).__name__})"
 
     @abstractmethod
     def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None: ...

@@ -2,13 +2,14 @@
 
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from envs.checks import described
 from envs.game_state import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE, Bool, GameState
 from envs.resets.base import StateSetter
 
@@ -21,7 +22,7 @@ DETAILS = (
 """Fields of `GameState.details` that belong to a car's own state."""
 
 
-def save_states(path: str | Path, states: Iterable[GameState]) -> int:
+def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
     """Writes a file for `ReplayedStates` with every arena of every state, in the order they come.
 
     Each state is copied before the next one is asked for, so a generator can play a pool:
@@ -33,6 +34,8 @@ def save_states(path: str | Path, states: Iterable[GameState]) -> int:
 
         save_states("states.npz", play())
 
+    `pool.state` is one object that every step changes, so a list has to hold copies: `kept.append(pool.state.copy())`.
+
     The file is a numpy .npz without pickles. With `S` states and `C` slots it holds `team [C]` int8 (0 blue, 1 orange),
     `present [S, C]` bool, `ball_pos`, `ball_vel`, `ball_ang_vel` `[S, 3]`, `pad_timers [S, 34]`, `boost [S, C]`,
     `car_pos`, `car_vel`, `car_ang_vel`, `car_forward`, `car_right`, `car_up` `[S, C, 3]`, and `[S, C, ...]` each of the
@@ -40,18 +43,30 @@ def save_states(path: str | Path, states: Iterable[GameState]) -> int:
 
     Args:
         path: The file, replaced if there is one; folders are made.
-        states: All with the same number of slots per team. Right after `pool.step`, arenas that ended hold the first
-            state of their next episode.
+        states: One or many, all with the same number of slots per team. Right after `pool.step`, arenas that ended
+            hold the first state of their next episode.
 
     Returns:
         How many states the file holds.
 
     Raises:
-        ValueError: No states, or different team sizes.
+        ValueError: No states, different team sizes, or one object several times in a list.
+        TypeError: Something else than states.
     """
+    if isinstance(states, GameState):
+        states = [states]
+    elif not isinstance(states, Iterable):
+        raise TypeError(f"save_states: states must be GameState objects, got {described(states)}")
+    elif isinstance(states, Sequence) and len({id(state) for state in states}) < len(states):
+        raise ValueError(
+            "save_states: the list holds the same GameState object several times, as it is now; keep pool.state.copy() "
+            "after each step instead of pool.state"
+        )
     parts: list[dict[str, NDArray[Any]]] = []
     team = None
     for state in states:
+        if not isinstance(state, GameState):
+            raise TypeError(f"save_states: states must be GameState objects, got {described(state)}")
         if team is not None and not np.array_equal(team, state.team):
             raise ValueError("save_states: all states must have the same team sizes, make one file for each")
         team = state.team.copy()

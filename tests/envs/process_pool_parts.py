@@ -8,7 +8,18 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from envs import GoalCondition, NoTouchCondition, RocketSimPool, TimeoutCondition
+from benchmarks.rlgym_guide import build_env
+from envs import (
+    GoalCondition,
+    GoalReward,
+    InAirReward,
+    NoTouchCondition,
+    Reward,
+    RewardSignals,
+    RLGymPool,
+    RocketSimPool,
+    TimeoutCondition,
+)
 
 
 def short_games(num_arenas=6, seed=0, num_threads=None, team_size=1, first_arena=0):
@@ -44,3 +55,36 @@ class Trouble(VectorEnv):
             obs[:] = float("torch" in sys.modules)
         none = np.zeros(self.num_envs, bool)
         return obs, np.ones(self.num_envs, np.float32), none, none, {"steps": np.full(self.num_envs, self.steps)}
+
+
+class Spends(Reward):
+    """Pays NaN, nothing at all, or a number that the second worker's arenas do not get."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def compute(self, state):
+        rewards = np.zeros((state.num_arenas, state.num_cars), np.float32)
+        if state.episode_ticks.max() >= 16:
+            if self.what == "none":
+                return None
+            rewards[0, 1] = np.nan
+        return rewards
+
+
+def spending(what="nan", num_arenas=4, seed=0, num_threads=None, first_arena=0):
+    """A RocketSimPool with a reward that spoils the second step."""
+    return RocketSimPool(num_arenas, reward=Spends(what), num_threads=num_threads, seed=seed, first_arena=first_arena)
+
+
+def signalling(num_arenas=4, seed=0, num_threads=None, first_arena=0, action=None):
+    """A RocketSimPool with two reward signals."""
+    reward = RewardSignals({"goal": GoalReward(), "air": InAirReward()})
+    return RocketSimPool(
+        num_arenas, action=action, reward=reward, num_threads=num_threads, seed=seed, first_arena=first_arena
+    )
+
+
+def rlgym_envs(num_envs=2, seed=0):
+    """RLGym environments."""
+    return RLGymPool(build_env, num_envs, seed)

@@ -328,7 +328,11 @@ def test_a_pool_resumes_in_mid_repetition():
     ("build", "error", "message"),
     [
         (lambda: RepeatAction("x", 2), TypeError, "RepeatAction: inner must be an envs ActionParser, got str"),
-        (lambda: StickyButtons(LookupTable, 2), TypeError, "StickyButtons: inner .* got LookupTable"),
+        (
+            lambda: StickyButtons(LookupTable, 2),
+            TypeError,
+            r"StickyButtons: inner .* the class LookupTable; write LookupTable\(\)",
+        ),
         (lambda: ClipAction(None, 0, 1), TypeError, "ClipAction: inner"),
         (lambda: DelayAction(RandomState(), 1), TypeError, "DelayAction: inner .* got RandomState"),
         (lambda: RepeatAction(LookupTable(), 0), ValueError, "RepeatAction: steps must be .* at least 1, got 0"),

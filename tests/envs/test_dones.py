@@ -19,7 +19,7 @@ class Told(DoneCondition):
     """Ends where it is told to, and remembers what it was asked."""
 
     def __init__(self, ends, truncates=False):
-        self.ends, self.truncates, self.checks, self.resets = np.array(ends), truncates, 0, []
+        self.ends, self.truncates, self.checks, self.resets = np.array(ends, bool), truncates, 0, []
 
     def check(self, state):
         self.checks += 1
@@ -208,7 +208,11 @@ def test_combinations_from_the_command_line():
     ("build", "error", "message"),
     [
         (lambda: AnyOf([]), ValueError, "AnyOf: needs at least one condition"),
-        (lambda: AllOf(GoalCondition), TypeError, "AllOf: conditions must be envs DoneCondition .* got GoalCondition"),
+        (
+            lambda: AllOf(GoalCondition),
+            TypeError,
+            r"AllOf: conditions .* got the class GoalCondition; write GoalCondition\(\)",
+        ),
         (lambda: AnyOf(GoalCondition(), "x"), TypeError, "AnyOf: conditions .* got str"),
         (
             lambda: AnyOf(GoalCondition(), TimeoutCondition()),

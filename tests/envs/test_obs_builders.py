@@ -243,7 +243,11 @@ def test_widths():
         (lambda: EntityObs(2).space(1, 3), ValueError, "EntityObs: max_cars_per_team=2 is too small for 3 cars"),
         (lambda: RocketSimPool(1, 4, obs=EntityObs()), ValueError, "EntityObs: max_cars_per_team=3 is too small"),
         (lambda: StackedObs("x"), TypeError, "StackedObs: inner must be an envs ObsBuilder, got str"),
-        (lambda: StackedObs(EntityObs), TypeError, "StackedObs: inner must be an envs ObsBuilder, got EntityObs"),
+        (
+            lambda: StackedObs(EntityObs),
+            TypeError,
+            r"StackedObs: inner .* got the class EntityObs; write EntityObs\(\)",
+        ),
         (lambda: StackedObs(AdvancedObs(), 0), ValueError, "StackedObs: num_frames .* at least 1, got 0"),
         (lambda: PrivilegedObs(AdvancedObs(), 1), TypeError, "PrivilegedObs: critic must be an envs ObsBuilder"),
         (lambda: PrivilegedObs(EntityObs(), AdvancedObs()).space(1, 1), ValueError, "PrivilegedObs: actor .* flat"),

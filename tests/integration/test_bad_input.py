@@ -139,7 +139,7 @@ CASES = {
     ),
     "agent that begins with NaN": (
         f"{ON_CARTPOLE} --agent malformed.NanWeights",
-        ["NanWeights.act(): value must be finite, got nan: sub-environment 0"],
+        ["NanWeights.value() must be finite, got nan: sub-environment 0"],
     ),
 }
 LEFT = sorted([*FILES, "runs", "runs/taken"])

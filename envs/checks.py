@@ -1,0 +1,134 @@
+"""Checks of what a user hands over, so that every mistake is one line that names the argument."""
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
+from numpy.typing import NDArray
+
+
+def described(value: object) -> str:
+    """How an error calls what came in place of a component: a class is told from an object of it."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}; write {value.__name__}()"
+    return str(getattr(value, "__name__", type(value).__name__))
+
+
+def is_number(value: object) -> bool:
+    """Whether this is an int or float (numpy's too), and no bool."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is an int (numpy's too), and no bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def whole_number(owner: str, argument: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - checked here
+    """`value` as an int.
+
+    Raises:
+        ValueError: No whole number, or less than `least`.
+    """
+    if not is_whole(value):
+        raise ValueError(f"{owner}: {argument} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{owner}: {argument} must be at least {least}, got {value}")
+    return int(value)
+
+
+def check_seed(owner: str, value: Any, argument: str = "seed") -> int:  # noqa: ANN401 - checked here
+    """`value` as an int, if random generators can be seeded with it.
+
+    Raises:
+        ValueError: Not one integer, 0 or more.
+    """
+    if not is_whole(value) or value < 0:
+        raise ValueError(f"{owner}: {argument} takes one integer, 0 or more, got {value!r}")
+    return int(value)
+
+
+def finite_numbers(owner: str, argument: str, values: Any) -> list[float]:  # noqa: ANN401 - checked here
+    """`values` as floats.
+
+    Raises:
+        ValueError: Something else than finite numbers is among them.
+    """
+    listed = list(values) if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
+    if not all(is_number(value) and math.isfinite(value) for value in listed):
+        raise ValueError(f"{owner}: {argument} must be finite numbers, got {values!r}")
+    return [float(value) for value in listed]
+
+
+def as_actions(owner: str, actions: object) -> NDArray[Any]:
+    """`actions` as an array of numbers of any shape.
+
+    Raises:
+        ValueError: They are something else.
+    """
+    try:
+        array = np.asarray(actions)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, object)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{owner}: actions must be an array of numbers, got {_kind_of(actions)}")
+    return array
+
+
+def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
+    """Checks actions `[N, ...]` of the right shape: choices must be in `space`, numbers of a Box only finite.
+
+    Raises:
+        ValueError: One is not; the message names the sub-environment.
+    """
+    low: Any
+    high: Any
+    if isinstance(space, spaces.Discrete):
+        low, high = space.start, space.start + space.n - 1
+    elif isinstance(space, spaces.MultiDiscrete):
+        low, high = space.start, space.start + space.nvec - 1
+    elif isinstance(space, spaces.MultiBinary):
+        low, high = 0, 1
+    else:
+        wrong = ~np.isfinite(actions)
+        if wrong.any():
+            at = np.argwhere(wrong)[0].tolist()
+            raise ValueError(f"{owner}: {actions[tuple(at)]} among the actions of sub-environment {at[0]}")
+        return
+    wrong = (actions < low) | (actions > high)
+    if wrong.any():
+        at = np.argwhere(wrong)[0].tolist()
+        least, most = (np.broadcast_to(bound, actions.shape)[tuple(at)] for bound in (low, high))
+        column = f", column {at[1]}," if len(at) > 1 else ""
+        raise ValueError(
+            f"{owner}: action {actions[tuple(at)]} of sub-environment {at[0]}{column} is outside {least}..{most}"
+        )
+
+
+def find_class(class_path: str, kind: type[Any], why: str = "") -> Any:  # noqa: ANN401 - a class of that kind
+    """The class that a class path names; `envs.` may be left out.
+
+    Args:
+        class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`.
+        kind: What it must be a subclass of.
+        why: What is added to the message when it is none.
+
+    Raises:
+        ValueError: There is no such class, or it is of another kind.
+    """
+    module, _, name = (class_path if "." in class_path or not class_path else f"envs.{class_path}").rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"no class {class_path!r} ({error})") from error
+    if not (isinstance(found, type) and issubclass(found, kind)):
+        raise ValueError(f"{class_path} is no {kind.__name__}{why}")
+    return found
+
+
+def _kind_of(actions: object) -> str:
+    if isinstance(actions, np.ndarray):
+        return f"an array of {actions.dtype}"
+    return f"a {type(actions).__name__} of something else" if isinstance(actions, list | tuple) else described(actions)

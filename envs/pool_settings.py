@@ -1,0 +1,116 @@
+"""The settings of a RocketSimPool, checked; and what tells whether a checkpoint fits one."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from envs.actions import ActionParser, ActionTable
+from envs.checks import described, is_whole, whole_number
+from envs.obs import ObsBuilder
+
+MAX_CARS_PER_TEAM = 4
+
+
+def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
+    """`value` if it is a component of that kind.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"RocketSimPool: {name} (--env.{name}) must be an envs {kind.__name__}, got {described(value)}")
+    return value
+
+
+def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
+    """The (blue, orange) pairs that arenas take in turns.
+
+    Raises:
+        ValueError: Neither a number, nor a pair, nor pairs; or a team of a size that there is not.
+    """
+    turns: list[Any]
+    if is_whole(team_size):
+        turns = [(team_size, team_size)]
+    elif isinstance(team_size, Sequence | np.ndarray) and not isinstance(team_size, str):
+        turns = list(team_size)
+        turns = [turns] if all(is_whole(size) for size in turns) else turns
+    else:
+        turns = [team_size]
+    sizes = []
+    for turn in turns:
+        pair = list(turn) if isinstance(turn, Sequence | np.ndarray) and not isinstance(turn, str) else []
+        fits = len(pair) == 2 and all(is_whole(size) and 0 <= size <= MAX_CARS_PER_TEAM for size in pair)
+        if not fits or not sum(pair):
+            raise ValueError(
+                "RocketSimPool: team_size (--env.team_size) must be one number, [blue, orange] or a list of such "
+                f"pairs, 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, got {team_size!r}"
+            )
+        sizes.append((int(pair[0]), int(pair[1])))
+    return sizes
+
+
+def check_sizes(
+    num_arenas: Any,  # noqa: ANN401 - checked here, as all of them
+    tick_skip: Any,  # noqa: ANN401
+    action_delay_ticks: Any,  # noqa: ANN401
+    num_threads: Any,  # noqa: ANN401
+    first_arena: Any,  # noqa: ANN401
+) -> None:
+    """Checks the other sizes.
+
+    Raises:
+        ValueError: One is no whole number, or cannot work.
+    """
+    owner = "RocketSimPool"
+    whole_number(owner, "num_arenas (--env.num_arenas)", num_arenas)
+    whole_number(owner, "tick_skip (--env.tick_skip)", tick_skip)
+    if not is_whole(action_delay_ticks) or not 0 <= action_delay_ticks <= tick_skip:
+        raise ValueError(
+            "RocketSimPool: action_delay_ticks (--env.action_delay_ticks) must be a whole number between 0 and "
+            f"tick_skip={tick_skip}, got {action_delay_ticks!r}"
+        )
+    if num_threads is not None:
+        whole_number(owner, "num_threads (--env.num_threads)", num_threads)
+    whole_number(owner, "first_arena (--env.first_arena)", first_arena, 0)
+
+
+def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+    """The builder's space.
+
+    Raises:
+        ValueError: It is no Box of float32, which is what observations are.
+    """
+    space = builder.space(num_blue, num_orange)
+    if not isinstance(space, gymnasium.spaces.Box) or space.dtype != np.float32:
+        raise ValueError(
+            f"{type(builder).__name__}: space() must return a Box of float32, as observations are, got {space}"
+        )
+    return space
+
+
+def observation_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:
+    """The builder's class and its columns: `DefaultObs: ball_pos 0-2, ball_vel 3-5, ...`."""
+    columns = builder.columns(num_blue, num_orange)
+    listed = ", ".join(f"{name} {column_range(at.start, at.stop)}" for name, at in columns.items())
+    return f"{type(builder).__name__}: {listed}"
+
+
+def column_range(start: int, stop: int) -> str:
+    """`3-5` for columns 3, 4 and 5; `3` for one column."""
+    return str(start) if stop - start == 1 else f"{start}-{stop - 1}"
+
+
+def action_table(parser: ActionParser) -> str:
+    """The parser's class, and of a table its rows: `RepeatAction(LookupTable): 90 rows, sha256 0123456789ab`."""
+    name, innermost = type(parser).__name__, parser
+    while isinstance(getattr(innermost, "inner", None), ActionParser):
+        innermost = innermost.inner  # type: ignore[attr-defined]
+        name += f"({type(innermost).__name__}"
+    name += ")" * name.count("(")
+    if not isinstance(innermost, ActionTable):
+        return f"{name}: {parser.action_space}"
+    rows = np.ascontiguousarray(innermost.table, "<f4")
+    return f"{name}: {len(rows)} rows, sha256 {sha256(rows.tobytes()).hexdigest()[:12]}"

@@ -1,0 +1,384 @@
+"""Parts that return nonsense, and settings that cannot work: one line that names the part or the argument."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from benchmarks.rlgym_guide import build_env
+from envs import (
+    AdvancedObs,
+    AllOf,
+    AnyOf,
+    CombinedReward,
+    ContinuousAction,
+    DefaultObs,
+    DoneCondition,
+    GameState,
+    GoalCondition,
+    GoalReward,
+    GymnasiumEnvs,
+    HybridTable,
+    Kickoff,
+    LookupTable,
+    MirroredStates,
+    MixedStates,
+    ObsBuilder,
+    PrivilegedObs,
+    ProcessPool,
+    RandomState,
+    RepeatAction,
+    Reward,
+    RewardSignals,
+    RLGymPool,
+    RocketSimPool,
+    ShuffledCars,
+    StackedObs,
+    StateSetter,
+    TimeoutCondition,
+)
+from tests.envs.process_pool_parts import short_games
+
+
+def one_line(error, message):
+    return pytest.raises(error, match=rf"^(?!.*\n){message}")
+
+
+def run(steps=1, **parts):
+    pool = RocketSimPool(2, num_threads=1, **parts)
+    try:
+        pool.reset(seed=0)
+        for _ in range(steps):
+            pool.step(np.zeros((4, *(pool.single_action_space.shape or ())), pool.single_action_space.dtype))
+    finally:
+        pool.close()
+
+
+# ---------------------------------------------------------------- rewards, conditions, parsers
+
+
+class Pays(Reward):
+    def __init__(self, value):
+        self.value = value
+
+    def compute(self, state):
+        return self.value
+
+
+PAID = [
+    (None, "NoneType"),
+    (1.0, "float"),
+    ("high", "str"),
+    ([[0.0, 0.0]] * 2, "list"),
+    (np.float32(1), "float32"),
+    (np.full((2, 2), "a"), "an array of <U1"),
+    (np.zeros((2, 2), complex), "an array of complex128"),
+    (np.zeros(2), r"shape \[2\]"),
+]
+
+
+@pytest.mark.parametrize(("value", "got"), PAID, ids=[str(got) for _, got in PAID])
+def test_a_reward_of_the_wrong_type_is_named(value, got):
+    expected = r"compute\(\) returned " + got + r", expected \[arenas, cars\] = \[2, 2\] numbers"
+    for reward, name in (
+        (Pays(value), "Pays: "),
+        (CombinedReward([GoalReward(), Pays(value)], [1, 1]), "Pays: "),
+        (RewardSignals({"goal": GoalReward(), "mine": Pays(value)}), r"Pays \(signal mine\): "),
+    ):
+        with one_line(ValueError, name + expected):
+            run(reward=reward)
+
+
+def test_rewards_of_other_number_types_are_still_taken():
+    run(reward=Pays(np.ones((2, 2), np.int64)))
+    run(reward=CombinedReward([Pays(np.ones((2, 2), bool)), Pays(np.ones((2, 2)))], [1, 1]))
+
+
+class Ends(DoneCondition):
+    def __init__(self, value):
+        self.value = value
+
+    def check(self, state):
+        return self.value
+
+
+ENDED = [
+    (None, "NoneType"),
+    (False, "bool"),
+    (np.zeros(2), r"float64 of shape \[2\]"),
+    (np.zeros(2, np.int8), r"int8 of shape \[2\]"),
+    (np.zeros(4, bool), r"bool of shape \[4\]"),
+    (np.zeros((2, 2), bool), r"bool of shape \[2, 2\]"),
+    (np.zeros((), bool), r"bool of shape \[\]"),
+]
+
+
+@pytest.mark.parametrize(("value", "got"), ENDED, ids=[got for _, got in ENDED])
+def test_a_condition_of_the_wrong_type_is_named(value, got):
+    for done in (Ends(value), [GoalCondition(), Ends(value)], AnyOf(Ends(value)), AllOf(GoalCondition(), Ends(value))):
+        with one_line(ValueError, rf"Ends: check\(\) returned {got}, expected bools of shape \[arenas\] = \[2\]"):
+            run(done=done)
+
+
+def test_a_parser_of_the_wrong_type_is_named():
+    class Parses(LookupTable):
+        def parse(self, actions, state):
+            return super().parse(actions, state).rows
+
+    class Masks(LookupTable):
+        def mask(self, state):
+            return np.ones((4, 90), bool)
+
+    with one_line(ValueError, r"Parses: parse\(\) must return envs.actions.Controls, got ndarray"):
+        run(action=Parses())
+    with one_line(ValueError, r"Masks: mask\(\) must return bools .* got bool of shape \[4, 90\]"):
+        run(action=Masks())
+
+
+# ---------------------------------------------------------------- observations
+
+
+class Columns(ObsBuilder):
+    """Six columns, of which it writes `written`, from numbers of `shape`."""
+
+    def __init__(self, written=slice(0, 6), shape=(6,), dtype=np.float32, bad_when_playing=False):
+        self.written, self.shape, self.dtype, self.later = written, shape, dtype, bad_when_playing
+
+    def space(self, num_blue, num_orange):
+        return gymnasium.spaces.Box(-1, 1, (6,), self.dtype)
+
+    def build(self, state, out):
+        if self.later and not state.episode_ticks.any():
+            out[:] = 0
+        else:
+            out[..., self.written] = np.ones((state.num_arenas, state.num_cars, *self.shape))
+        return out
+
+
+def test_an_observation_of_the_wrong_shape_is_named():
+    for obs in (Columns(shape=(7,)), StackedObs(Columns(shape=(7,)), 2), Columns(shape=(7,), bad_when_playing=True)):
+        with one_line(ValueError, r"Columns: build\(\) failed to fill out, .* \[2, 2, 6\]: could not broadcast"):
+            run(obs=obs)
+    with one_line(ValueError, r"Columns: build\(\) failed to fill out"):
+        run(obs=StackedObs(Columns(shape=(7,), bad_when_playing=True), 2))
+
+
+@pytest.mark.parametrize("written", [slice(0, 5), slice(0, 0), slice(1, 5)])
+def test_columns_that_nobody_writes_are_named(written):
+    left = sorted(set(range(6)) - set(range(6)[written]))
+    what = f"column {left[0]}" if len(left) == 1 else rf"{len(left)} columns, the first is {left[0]},"
+    shape = (len(range(6)[written]),)
+    expected = rf"build\(\) left {what} of 6 unwritten"
+    with one_line(ValueError, "Columns: " + expected):
+        run(steps=0, obs=Columns(written, shape))
+    with one_line(ValueError, "Columns: " + expected):
+        run(steps=0, obs=StackedObs(Columns(written, shape), 2))
+    with one_line(ValueError, r"PrivilegedObs: build\(\) left"):
+        run(steps=0, obs=PrivilegedObs(AdvancedObs(), Columns(written, shape)))
+
+
+def test_written_nan_is_told_from_unwritten():
+    class NaN(Columns):
+        def build(self, state, out):
+            out[:] = np.nan
+
+    with pytest.raises(FloatingPointError, match="NaN: nan in the observations of arena 0, car 0"):
+        run(steps=0, obs=NaN())
+    run(obs=Columns(), team_size=[(1, 1), (1, 1)])
+
+
+def test_only_cars_that_are_there_need_to_be_written():
+    class Present(Columns):
+        def build(self, state, out):
+            out[state.present] = 1
+
+    pool = RocketSimPool(2, [(1, 0), (1, 1)], obs=Present(), num_threads=1)
+    assert pool.reset()[0].shape == (3, 6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8])
+def test_observations_are_float32(dtype):
+    with one_line(ValueError, r"Columns: space\(\) must return a Box of float32"):
+        RocketSimPool(1, obs=Columns(dtype=dtype))
+
+
+# ---------------------------------------------------------------- state setters
+
+
+class Spoils(StateSetter):
+    def __init__(self, spoil):
+        self.spoil = spoil
+
+    def apply(self, state, mask, rng):
+        Kickoff().apply(state, mask, rng)
+        for arena in np.flatnonzero(mask):
+            self.spoil(state, arena)
+
+
+def put(name, value, car=None):
+    def spoil(state, arena):
+        target = getattr(state, name, None)
+        target = getattr(state.world, name) if target is None else target
+        target[(arena,) if car is None else (arena, car)] = value
+
+    return spoil
+
+
+SPOILT = [
+    (put("boost", 500, 1), "car 1 would start with boost 500, it must be 0 to 100"),
+    (put("boost", -1, 0), "car 0 would start with boost -1"),
+    (put("ball_vel", (1e5, 0, 0)), "the ball would start with velocity 100000 uu/s, at most 6000"),
+    (put("ball_ang_vel", (0, 5, 5)), "the ball would start with angular velocity 7.07107 rad/s, at most 6"),
+    (put("car_vel", (0, 2400, 0), 1), "car 1 would start with velocity 2400 uu/s, at most 2300"),
+    (put("car_ang_vel", (4, 4, 0), 0), "car 0 would start with angular velocity 5.65685 rad/s, at most 5.5"),
+    (put("pad_timers", 11, 7), "pad 7 would start with pad timer 11, it must be 0 to 10"),
+    (put("demo_respawn_timer", -2, 1), "car 1 would start with demo_respawn_timer -2"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), SPOILT, ids=[m[:40] for _, m in SPOILT])
+def test_values_out_of_range_name_the_setter(spoil, message):
+    with one_line(ValueError, f"Spoils: in arena 0 {message}"):
+        run(steps=0, state_setter=Spoils(spoil))
+
+
+def test_the_innermost_setter_is_named():
+    bad = Spoils(put("boost", 500))
+    for setter, name in (
+        (MixedStates([Kickoff(), bad], [0, 1]), r"Spoils \(in MixedStates\)"),
+        (MirroredStates(bad), r"Spoils \(in MirroredStates\)"),
+        (ShuffledCars(MixedStates([bad], [2])), r"Spoils \(in MixedStates\) \(in ShuffledCars\)"),
+    ):
+        with one_line(ValueError, f"{name}: in arena 0 car 0 would start with boost 500"):
+            run(steps=0, state_setter=setter)
+
+
+def test_values_at_the_limits_are_fine():
+    for spoil in (put("boost", 100), put("ball_vel", (6000, 0, 0)), put("car_vel", (0, 2300, 0), 1)):
+        run(steps=0, state_setter=Spoils(spoil))
+
+
+# ---------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda: RocketSimPool(1, 1.5), ValueError, "RocketSimPool: team_size .* got 1.5"),
+        (lambda: RocketSimPool(1, None), ValueError, "RocketSimPool: team_size .* got None"),
+        (lambda: RocketSimPool(1, True), ValueError, "RocketSimPool: team_size .* got True"),
+        (lambda: RocketSimPool(1, "11"), ValueError, "RocketSimPool: team_size .* got '11'"),
+        (lambda: RocketSimPool(1, [[1, 1], 2]), ValueError, r"RocketSimPool: team_size .* got \[\[1, 1\], 2\]"),
+        (lambda: RocketSimPool(1, [[1, 1.0]]), ValueError, "RocketSimPool: team_size"),
+        (lambda: RocketSimPool(1, tick_skip=8.5), ValueError, "RocketSimPool: tick_skip .* whole number, got 8.5"),
+        (lambda: RocketSimPool(1, action_delay_ticks=0.5), ValueError, "RocketSimPool: action_delay_ticks .* got 0.5"),
+        (lambda: RocketSimPool(2.0), ValueError, "RocketSimPool: num_arenas .* whole number, got 2.0"),
+        (lambda: RocketSimPool("2"), ValueError, "RocketSimPool: num_arenas .* whole number, got '2'"),
+        (lambda: RocketSimPool(1, num_threads=1.5), ValueError, "RocketSimPool: num_threads .* got 1.5"),
+        (lambda: RocketSimPool(1, first_arena=-1), ValueError, "RocketSimPool: first_arena"),
+        (lambda: RocketSimPool(1, seed="a"), ValueError, "RocketSimPool: seed takes one integer, 0 or more, got 'a'"),
+        (lambda: RocketSimPool(1, seed=None), ValueError, "RocketSimPool: seed .* got None"),
+        (lambda: RocketSimPool(1, seed=-5), ValueError, "RocketSimPool: seed .* got -5"),
+        (lambda: RocketSimPool(1).reset(seed=-5), ValueError, r"RocketSimPool: reset\(seed=...\).* got -5"),
+        (
+            lambda: RocketSimPool(1, obs=AdvancedObs),
+            TypeError,
+            r"obs .* got the class AdvancedObs; write AdvancedObs\(\)",
+        ),
+        (lambda: RocketSimPool(1, obs=0), TypeError, "obs .* must be an envs ObsBuilder, got int"),
+        (lambda: RocketSimPool(1, done=GoalCondition), TypeError, r"the class GoalCondition; write GoalCondition\(\)"),
+        (lambda: RocketSimPool(1, done="goal"), TypeError, "done .* got str"),
+        (
+            lambda: RewardSignals({"a": GoalReward}),
+            TypeError,
+            r"signal a .* the class GoalReward; write GoalReward\(\)",
+        ),
+        (lambda: MirroredStates(Kickoff), TypeError, r"MirroredStates: .* the class Kickoff; write Kickoff\(\)"),
+        (
+            lambda: MixedStates([Kickoff()] * 3, ["a", 1, 1]),
+            ValueError,
+            r"MixedStates: the weights must be finite numbers, got \['a', 1, 1\]",
+        ),
+        (lambda: MixedStates([Kickoff()], [np.nan]), ValueError, "MixedStates: the weights"),
+        (lambda: MixedStates([Kickoff()], None), ValueError, "MixedStates: the weights .* got None"),
+        (lambda: CombinedReward([GoalReward()], [np.nan]), ValueError, r"CombinedReward: weights .* got \[nan\]"),
+        (lambda: CombinedReward([GoalReward()], ["1"]), ValueError, r"CombinedReward: weights .* got \['1'\]"),
+        (lambda: RLGymPool(build_env, 1.5), ValueError, "RLGymPool: num_envs .* got 1.5"),
+        (lambda: RLGymPool(build_env, 1, seed="a"), ValueError, "RLGymPool: seed .* got 'a'"),
+        (lambda: RLGymPool(build_env(), 1), TypeError, "RLGymPool: build_env .* function .* got RLGym, which is one"),
+        (lambda: GymnasiumEnvs("CartPole-v1", 2.0), ValueError, "GymnasiumEnvs: num_envs .* got 2.0"),
+        (lambda: ProcessPool(short_games, 1.5), ValueError, "ProcessPool: num_workers .* got 1.5"),
+        (lambda: ProcessPool(short_games, 1, seed=-1), ValueError, "ProcessPool: seed .* got -1"),
+        (lambda: ProcessPool(short_games, 1, timeout_seconds="9"), ValueError, "ProcessPool: timeout_seconds .* '9'"),
+    ],
+)
+def test_settings_that_cannot_work_are_one_line(build, error, message):
+    with one_line(error, f".*{message}"):
+        build()
+
+
+def test_numpys_whole_numbers_are_whole():
+    pool = RocketSimPool(np.int64(2), (np.int64(1), 0), tick_skip=np.int32(4), num_threads=1, seed=np.int64(3))
+    same = RocketSimPool(2, (1, 0), tick_skip=4, num_threads=1, seed=3)
+    np.testing.assert_array_equal(pool.reset()[0], same.reset()[0])
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        (None, "RocketSimPool: actions must be an array of numbers, got NoneType"),
+        ("a", "RocketSimPool: actions must be an array of numbers, got str"),
+        (["a"] * 4, "RocketSimPool: actions must be an array of numbers"),
+        ([[1], [1, 2], 3, 4], "RocketSimPool: actions must be an array of numbers"),
+        (3, "RocketSimPool: got one number as actions; .* each of the 4 cars"),
+        ([1, 2, 90, 4], "LookupTable: action 90"),
+    ],
+)
+def test_actions_that_are_none(actions, message):
+    pool = RocketSimPool(2, num_threads=1)
+    pool.reset(seed=0)
+    with one_line(ValueError, message):
+        pool.step(actions)
+    pool.step([1, 2, 3, 4])  # nothing had happened
+    assert pool.state.episode_ticks.tolist() == [8, 8]
+
+
+def test_rlgym_pools_refuse_actions_and_states():
+    pool = RLGymPool(build_env, 1)
+    pool.reset(seed=0)
+    for actions, message in (
+        ([3, 90], "action 90 of sub-environment 1 is outside 0..89"),
+        ([-1, 3], "action -1 of sub-environment 0"),
+        (None, "actions must be an array of numbers, got NoneType"),
+    ):
+        with one_line(ValueError, f"RLGymPool: {message}"):
+            pool.step(actions)
+    pool.step([3, 4])
+    for call in (pool.state_dict, lambda: pool.load_state_dict({})):
+        with one_line(TypeError, "RLGymPool: RLGym environments cannot be"):
+            call()
+
+
+# ---------------------------------------------------------------- what the docstrings promise
+
+
+def test_continuous_actions_are_clipped():
+    state = GameState(1, 1, 0)
+    state.clear(np.array([0]))
+    rows = ContinuousAction().parse(np.array([[3.0, -7, 0.5, 0, 0, 9, -9, 0]]), state).rows
+    assert rows.tolist() == [[1, -1, 0.5, 0, 0, 1, 0, 0]]
+
+
+def test_repeated_tables_have_masks_when_the_table_has():
+    for table, has_mask in ((LookupTable(), False), (HybridTable(), True)):
+        pool = RocketSimPool(1, action=RepeatAction(table, 2), num_threads=1)
+        assert ("action_mask" in pool.reset(seed=0)[1]) is has_mask
+        infos = pool.step(np.array([5, 6]))[4]
+        if has_mask:
+            assert [row.nonzero()[0].tolist() for row in infos["action_mask"]] == [[5], [6]]
+
+
+def test_random_states_pass_the_limits():
+    pool = RocketSimPool(4, 2, obs=DefaultObs(), state_setter=RandomState(), done=TimeoutCondition(0.1), num_threads=1)
+    pool.reset(seed=1)
+    for _ in range(40):
+        pool.step(np.zeros(16, int))
