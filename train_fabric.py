@@ -352,13 +352,15 @@ def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fabric(loggers: list[Logger], hardware: dict[str, Any]) -> Fabric:
+    wanted = hardware.get("precision", os.environ.get("LT_PRECISION"))
+    accelerator = hardware.get("accelerator", os.environ.get("LT_ACCELERATOR", "auto"))
+    if wanted in ("16", "16-mixed") and (accelerator == "cpu" or not torch.cuda.is_available()):
+        raise ValueError(f"--precision {wanted} needs a GPU; use bf16-mixed or 32-true on the CPU")
     try:
         fabric = Fabric(loggers=loggers, **hardware)
     except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
         raise MisconfigurationException(str(error)) from error
     precision = fabric.strategy.precision.precision
-    if fabric.device.type == "cpu" and precision == "16-mixed":
-        raise ValueError("--precision 16-mixed needs a GPU; use bf16-mixed or 32-true on the CPU")
     if fabric.device.type == "cpu" and precision == "bf16-mixed":
         avoid_illegal_instructions()
     return fabric

@@ -135,13 +135,16 @@ class Live:
 
     # ------------------------------------------------------------------ saving and restoring
 
-    def save(self) -> dict[str, Any] | None:
+    def save(self, ending: bool = False) -> dict[str, Any] | None:
         """Gathers the state of all ranks; every rank calls it.
+
+        Args:
+            ending: This run does not go on, so that environments which cannot be saved need no new episodes.
 
         Returns:
             The state on rank 0, None on the others.
         """
-        ranks = pack_ranks(self.fabric, self._of_this_rank())
+        ranks = pack_ranks(self.fabric, self._of_this_rank(ending))
         if ranks is None:
             return None
         return {
@@ -225,8 +228,10 @@ class Live:
     def _iterations_of(self, steps: int) -> int:
         return min(self.iterations, round(steps / self.steps_per_iteration))
 
-    def _of_this_rank(self) -> dict[str, Any]:
-        env = self._env_state()  # first: it may begin new episodes
+    def _of_this_rank(self, ending: bool) -> dict[str, Any]:
+        env = self._env_state()
+        if env is None and not ending:
+            self._begin_new_episodes()
         return {
             "env": env,
             "rollout": self.rollout.state_dict(),
@@ -239,14 +244,14 @@ class Live:
         }
 
     def _restore_this_rank(self, saved: dict[str, Any]) -> None:
-        if saved["env"] is None:
-            self._begin_new_episodes()
-        elif isinstance(self.envs, HasState):
-            self.envs.load_state_dict(saved["env"])
-        self.rollout.load_state_dict(saved["rollout"])
         self.episodes.load_state_dict(saved["episodes"])
         if self.scaler is not None and saved["scaler"] is not None:
             self.scaler.load_state_dict(saved["scaler"])
+        if saved["env"] is None:
+            self._begin_new_episodes()
+        else:
+            cast(HasState, self.envs).load_state_dict(saved["env"])
+            self.rollout.load_state_dict(saved["rollout"])
         self.experience.clear()
         for fields in saved["experience"]:
             self.experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
@@ -256,15 +261,11 @@ class Live:
         self.shuffle.set_state(saved["shuffle"])
 
     def _env_state(self) -> dict[str, Any] | None:
-        """The environment's state; None, with new episodes begun, if it has none."""
-        if isinstance(self.envs, HasState):
-            try:
-                state: dict[str, Any] = self.envs.state_dict()
-                return state
-            except TypeError:  # a part of it cannot be saved
-                pass
-        self._begin_new_episodes()
-        return None
+        """The environment's state; None if it has none, or a part of it cannot be saved."""
+        try:
+            return self.envs.state_dict() if isinstance(self.envs, HasState) else None
+        except TypeError:
+            return None
 
     def _begin_new_episodes(self) -> None:
         self.rollout.begin(*self.envs.reset(seed=self.first_seed + _EPISODE_SEEDS_APART * self.state.iteration))

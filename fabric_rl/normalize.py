@@ -66,7 +66,9 @@ def over_ranks(moments: Moments, fabric: Fabric | None) -> Moments:
     if fabric is None or fabric.world_size == 1:
         return moments
     own = torch.cat([moments.number.reshape(1), moments.mean.flatten(), moments.m2.flatten()])
-    table = cast(Tensor, fabric.all_gather(own.to(fabric.device))).to(own.device)
+    table = torch.zeros(fabric.world_size, len(own), dtype=own.dtype, device=fabric.device)
+    table[fabric.global_rank] = own
+    table = cast(Tensor, fabric.all_reduce(table, reduce_op="sum")).to(own.device)  # zeros elsewhere: a gather
     width, shape = moments.mean.numel(), moments.mean.shape
     merged: Moments | None = None
     for row in table:  # in the order of the ranks, on each of them

@@ -13,7 +13,6 @@ from torch import Tensor
 from fabric_rl.timers import Timers
 from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch, NonFiniteError
 
-
 VALUE_NUMBERS = 2**22
 """Numbers of observations that the value function gets at once."""
 

@@ -69,7 +69,7 @@ class Saver:
         # What is written on demand changes the rest of the run (its arenas are restored), so that is not the same any
         # more as without it; what is due by steps happens in every run with these settings.
         self._inexact |= not (by_steps or milestone)
-        state = self.live.save()
+        state = self.live.save(ending)
         self._last = time.monotonic()
         if state is None:
             return

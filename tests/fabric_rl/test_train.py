@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
-from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, train
+from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, load_checkpoint, train
 from fabric_rl.learn import normalize_rows
 from fabric_rl.types import NonFiniteError
 
@@ -208,7 +208,8 @@ def test_the_environment_is_seeded_once_and_closed(train_known, counter_env):
 
     train_known(env=factory, total_timesteps=30, seed=17)
     assert len(made) == 1
-    assert made[0].seeds == [17, 17]  # for the trial, and for training
+    assert made[0].seeds[:2] == [17, 17]  # for the trial, and for training
+    assert all(seed > 10**6 for seed in made[0].seeds[2:])  # it cannot be saved: new episodes at a checkpoint
     assert made[0].closed_by_train
 
 
@@ -218,7 +219,7 @@ def test_a_callback_stops_the_run(train_known, tmp_path, stop_after, iterations)
     assert summary["iterations"] == iterations
     assert summary["stopped_early"] == (iterations < 4)
     assert recorder.calls[-1] == "end"
-    assert torch.load(tmp_path / "known/checkpoints/final.ckpt", weights_only=True)["iteration"] == iterations
+    assert load_checkpoint(tmp_path / "known")[1]["iteration"] == iterations
 
 
 def test_summary(train_known, tmp_path):
@@ -227,7 +228,7 @@ def test_summary(train_known, tmp_path):
     assert summary["run_id"] == "known"
     assert summary["world_size"] == 1
     assert summary["stopped_early"] is False
-    assert summary["checkpoint"] == str(tmp_path / "known/checkpoints/final.ckpt")
+    assert summary["checkpoint"] == str(tmp_path / "known/checkpoints/step_000000000045.ckpt")
     assert "touches_per_minute" not in summary
     # Returns of all episodes that ended in 15 steps: see test_rollout; five times 6, seven times 3, three times 10.
     assert summary["mean_return"] == pytest.approx((5 * 6 + 7 * 3 + 3 * 10) / 15)
@@ -244,7 +245,8 @@ def test_mean_return_is_none_before_any_episode_ended(train_known, counter_env):
 
 def test_checkpoint_holds_the_weights_and_the_counters(train_known, tmp_path):
     _, recorder = train_known(total_timesteps=30)
-    checkpoint = torch.load(tmp_path / "known/checkpoints/final.ckpt", weights_only=True)
+    path, checkpoint = load_checkpoint(tmp_path / "known")
+    assert torch.load(path, weights_only=True).keys() == checkpoint.keys()
     assert {name: w.item() for name, w in checkpoint["agent"].items()} == {
         name: w.item() for name, w in recorder.weights[-1].items()
     }
@@ -466,7 +468,7 @@ def test_the_trial_before_training_leaves_no_trace(fabric, monkeypatch):
     env = partial(RocketSimPool, 4, state_setter=RandomState(), num_threads=1)
     tried = weights_after(fabric, env, 3, 512)
     calls = []
-    loop = importlib.import_module("fabric_rl.train")  # the package's `train` is the function
+    loop = importlib.import_module("fabric_rl.live")
     monkeypatch.setattr(loop, "try_parts", lambda *args: calls.append(args))
     assert torch.equal(weights_after(fabric, env, 3, 512), tried)
     assert len(calls) == 1

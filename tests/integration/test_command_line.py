@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
+from fabric_rl import load_checkpoint
 
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
 # What `lightning run model ...` runs, so that the test needs no installed console script.
@@ -41,7 +42,7 @@ def test_cartpole_writes_a_summary(cartpole):
     assert (summary["run_id"], summary["total_steps"], summary["iterations"]) == ("cart", 256, 2)
     assert summary["stopped_early"] is False
     assert 5 < summary["mean_return"] < 100
-    assert summary["checkpoint"] == str(cartpole.dir / "checkpoints/final.ckpt")
+    assert summary["checkpoint"] == str(cartpole.dir / "checkpoints/step_000000000256.ckpt")
     assert {"wall_seconds", "collected_steps_per_second", "consumed_steps_per_second", "overall_steps_per_second"} <= {
         name for name, value in summary.items() if isinstance(value, float) and value > 0
     }
@@ -66,7 +67,7 @@ def test_cartpole_logs_to_tensorboard(cartpole):
 
 
 def test_cartpole_checkpoint_fits_the_agent(cartpole):
-    checkpoint = torch.load(cartpole.dir / "checkpoints/final.ckpt", weights_only=True)
+    checkpoint = load_checkpoint(cartpole.dir)[1]
     envs = GymnasiumEnvs("CartPole-v1", 1)
     agent = PPOLightningAgent(envs.single_observation_space, envs.single_action_space)
     agent.load_state_dict(checkpoint["agent"])
@@ -77,17 +78,17 @@ def test_cartpole_checkpoint_fits_the_agent(cartpole):
 def test_cartpole_prints_its_progress_and_where_the_checkpoint_is(cartpole):
     lines = [line.split()[0] for line in cartpole.out.splitlines() if re.match(r" +\d+/256 ", line)]
     assert lines == ["128/256", "256/256"]
-    assert f"checkpoint: {cartpole.dir / 'checkpoints/final.ckpt'}" in cartpole.out
+    assert f"checkpoint: {cartpole.dir / 'checkpoints/step_000000000256.ckpt'}" in cartpole.out
 
 
 def test_cartpole_prints_what_may_come_next(cartpole):
-    """The run's own flags, without its name, for ten times as long or on two devices."""
+    """The same run for ten times as long, or its flags without its name on two devices."""
     flags = "--env_id CartPole-v1 --num_envs 2 --num_steps 64"
     rest = f"--minibatch_size 64 --update_epochs=2 --runs_dir {cartpole.dir.parent} --accelerator=cpu"
     assert cartpole.out.splitlines()[-4:] == [
         "Next:",
         f"  tensorboard --logdir {cartpole.dir.parent}",
-        f"  python train_fabric.py {flags} {rest} --total_timesteps 2_560",
+        f"  python train_fabric.py {flags} {rest} --run_id cart --resume --total_timesteps 2_560",
         f"  python train_fabric.py {flags} --total_timesteps=256 {rest} --devices 2",
     ]
 
@@ -110,7 +111,7 @@ def test_print_config_is_a_config_file(run_python, root, tmp_path):
     summary = json.loads((tmp_path / "runs/again/summary.json").read_text())
     assert summary["total_steps"] == 8 * 2 * 2
     assert summary["touches_per_minute"].keys() == summary["goals_per_minute"].keys() == {"start", "end"}
-    weights = torch.load(tmp_path / "runs/again/checkpoints/final.ckpt", weights_only=True)["agent"]
+    weights = load_checkpoint(tmp_path / "runs/again")[1]["agent"]
     assert weights["actor.0.weight"].shape[0] == 8
 
 
@@ -183,7 +184,7 @@ def test_ctrl_c_ends_cleanly_with_a_checkpoint(start_python, tmp_path, devices):
     assert summary["stopped_early"] is True
     assert 0 < summary["total_steps"] < 100_000_000
     assert summary["world_size"] == devices
-    checkpoint = torch.load(tmp_path / "c/checkpoints/final.ckpt", weights_only=True)
+    checkpoint = load_checkpoint(tmp_path / "c")[1]
     assert checkpoint["steps"] == summary["total_steps"]
     assert len(events(tmp_path / "c").Scalars("ppo/approx_kl")) == summary["iterations"]
 

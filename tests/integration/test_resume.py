@@ -11,7 +11,16 @@ import torch
 
 from fabric_rl.checkpoint import checkpoints, read
 
-ROCKET = ["--env.num_arenas", 4, "--env.state_setter", "envs.RandomState", "--num_steps", 16, "--standardize_returns", "true"]
+ROCKET = [
+    "--env.num_arenas",
+    4,
+    "--env.state_setter",
+    "envs.RandomState",
+    "--num_steps",
+    16,
+    "--standardize_returns",
+    "true",
+]
 ROCKET += ["--agent.normalize_obs", "true", "--minibatch_size", 64, "--update_epochs", 1, "--total_timesteps", 2048]
 ROCKET += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
 MEMORY = ["--env_id", "CartPole-v1", "--num_envs", 4, "--num_steps", 16, "--agent", "agents.RecurrentPPOAgent"]

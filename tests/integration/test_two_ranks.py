@@ -10,6 +10,7 @@ import torch
 from lightning import Fabric
 
 from envs import RandomState, RocketSimPool
+from fabric_rl import load_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -83,5 +84,5 @@ def test_the_summary_counts_the_steps_of_both(ranks, folder):
     summary = json.loads((folder / "summary.json").read_text())
     assert (summary["world_size"], summary["iterations"], summary["total_steps"]) == (2, 8, 512)
     assert summary["mean_return"] == pytest.approx(ranks[1]["cartpole"]["summary"]["mean_return"])
-    checkpoint = torch.load(folder / "checkpoints/final.ckpt", weights_only=True)
+    checkpoint = load_checkpoint(folder)[1]
     assert_equal(checkpoint["agent"], ranks[1]["cartpole"]["weights"])
