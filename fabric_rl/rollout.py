@@ -320,8 +320,10 @@ def collect(
 def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
     """Values of the whole rollout, in pieces that need little memory."""
     rows = max(1, VALUE_NUMBERS // max(1, rollout.obs[0].numel()))
-    for values, obs in zip(rollout.value.split(rows), rollout.obs[:-1].split(rows), strict=True):
-        values.copy_(agent.value(obs.flatten(0, 1)).view(values.shape))
+    for first in range(0, rollout.num_steps, rows):
+        obs = rollout.obs[:-1][first : first + rows]
+        values = agent.value(obs.flatten(0, 1))
+        rollout.value[first : first + rows] = values.view(len(obs), rollout.num_envs, *values.shape[1:])
 
 
 def reward_signals(env: VectorEnv) -> tuple[str, ...]:

@@ -124,6 +124,8 @@ def test_every_config_file_trains(run_python, root, tmp_path):
             env, path = env["init_args"]["factory"], "--env.factory"
         size = "num_arenas" if "RocketSimPool" in env["class_path"] else "num_envs"
         flags = [*TINY, "--total_timesteps", 1, f"{path}.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
+        if "sequence_length" in file.read_text():
+            flags += ["--agent.sequence_length", 4]
         result = run_python("train_fabric.py", "--config", file, *flags)
         assert (result.returncode, result.stderr) == (0, ""), file
         assert json.loads((tmp_path / file.stem / "summary.json").read_text())["iterations"] == 1

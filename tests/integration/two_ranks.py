@@ -79,7 +79,7 @@ def gradient_steps(fabric):
         actions = torch.randint(2, (16,), generator=generator)
         batch = Minibatch(random(16, 4), actions, -random(16).abs(), random(16), 5 * random(16) + 1, random(16))
         share = 16 // fabric.world_size
-        mine = Minibatch(*(x[fabric.global_rank * share : (fabric.global_rank + 1) * share] for x in batch))
+        mine = batch.map(lambda x, share=share: x[fabric.global_rank * share :][:share])
         learn(fabric, model, optimizer, mine, TrainArgs(update_epochs=1), share, torch.Generator())
     return {k: v.detach().clone() for k, v in agent.state_dict().items()}
 
