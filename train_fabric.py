@@ -128,7 +128,7 @@ def main(
         run = Run(Path(fabric.broadcast(str(run.dir) if run else "")))
         saved = fabric.broadcast(start.saved if start else None)
         going_on = fabric.broadcast(start.going_on if start else False)
-        announcement = _Announcement(_share_cores(fabric))
+        announcement = _Announcement(_share_cores(fabric), start, args, resolved_config)
         hooks: list[Callback] = [announcement]
         if profile:
             hooks.append(Profiler(run.dir / "profile"))
@@ -136,8 +136,6 @@ def main(
             env = _with_video(env, run, fabric)
             hooks += [_NoTrialVideo(run.videos), VideoLogger(run.videos)]
         with run.open_log() if fabric.is_global_zero else nullcontext():
-            if start is not None:
-                _describe_start(start, resolved_config)
             summary = train(
                 fabric,
                 env,
@@ -177,6 +175,7 @@ def cli(argv: Sequence[str] | None = None) -> None:
     names = names_of(given)
     complete = {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names)
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    warnings.formatwarning = lambda message, *_args, **_settings: f"train_fabric.py: warning: {message}\n"
     try:
         if "--env_id" in names:
             _refuse_env_flags(names, "--env_id")
@@ -198,7 +197,7 @@ def cli(argv: Sequence[str] | None = None) -> None:
         args = TrainArgs(**{field.name: settings.pop(field.name) for field in fields(TrainArgs)})
         saving = Saving(**{field.name: settings.pop(field.name) for field in fields(Saving)})
         summary = main(args=args, saving=saving, resolved_config=resolved, **settings)
-        if _rank() == 0:
+        if _rank() == 0 and "checkpoint" in summary:
             print(_next_steps(given, args, summary, settings["runs_dir"]))
     except _USER_ERRORS as error:
         _fail(error, 2)
@@ -267,26 +266,20 @@ def _start(
     return _Start(choice.run, choice.state, choice.path, going_on=True)
 
 
-def _describe_start(start: _Start, config: str | None) -> None:
-    """Says and logs where the run goes on, and which settings have changed; keeps the settings."""
-    log = logging.getLogger("fabric_rl")
-    if start.going_on and start.saved is not None:
-        how = (
-            ""
-            if start.saved["exact"]
-            else " (saved on demand: equivalent to a run without the break, not bit-identical)"
-        )
-        lines = [f"going on with run {start.run.name} after {start.saved['steps']:,} steps, from {start.path}{how}"]
-        if config is not None:
-            lines += [f"changed: {line}" for line in start.run.changed_settings(config)]
-    elif start.saved is not None:
-        lines = [f"run {start.run.name} begins with the weights of {start.path}"]
-    else:
-        lines = []
-    for line in lines:
-        print(line, flush=True)
-        log.info(line)
-    start.run.write_origin(config)
+def _beginning(start: _Start, args: TrainArgs, config: str | None) -> list[str]:
+    """Where the run goes on or comes from, and which settings have changed."""
+    if start.saved is None:
+        return []
+    if not start.going_on:
+        return [f"run {start.run.name} begins with the weights of {start.path}"]
+    steps, exact = start.saved["steps"], start.saved["exact"]
+    how = "" if exact else " (saved on demand: equivalent to a run without the break, not bit-identical)"
+    lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
+    if config is not None:
+        lines += [f"changed: {line}" for line in start.run.changed_settings(config)]
+    if steps >= args.total_timesteps:
+        lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")
+    return lines
 
 
 def _config_of_run(given: Sequence[str]) -> Path | None:
@@ -378,16 +371,19 @@ def _share_cores(fabric: Fabric) -> str:
 
 
 class _Announcement(Callback):
-    """Prints one line once everything is built."""
+    """Says how the run begins once everything is built and restored, and keeps its settings."""
 
-    def __init__(self, line: str) -> None:
-        self.line = line
+    def __init__(self, line: str, start: _Start | None, args: TrainArgs, config: str | None) -> None:
+        self.line, self.start, self.args, self.config = line, start, args, config
         self.made = False
 
     def on_train_start(self, state: TrainState) -> None:
         self.made = True
-        if state.fabric.is_global_zero:
-            print(self.line, flush=True)
+        if self.start is not None:
+            for line in (*_beginning(self.start, self.args, self.config), self.line):
+                print(line, flush=True)
+                logging.getLogger("fabric_rl").info(line)
+            self.start.run.write_origin(self.config)
 
 
 class _NoTrialVideo(Callback):
@@ -421,7 +417,8 @@ def _report(run: Run, summary: dict[str, Any]) -> str:
             lines.append(f"  {label}: {summary[name]['start']:.2f} at the start, {summary[name]['end']:.2f} at the end")
     if summary["mean_return"] is not None:
         lines.append(f"  mean return of the last episodes: {summary['mean_return']:.2f}")
-    speeds = (f"{kind} {summary[f'{kind}_steps_per_second']:,.0f}" for kind in ("collected", "consumed", "overall"))
+    kinds = [kind for kind in ("collected", "consumed", "overall") if f"{kind}_steps_per_second" in summary]
+    speeds = (f"{kind} {summary[f'{kind}_steps_per_second']:,.0f}" for kind in kinds)
     lines.append(f"  steps per second: {', '.join(speeds)}")
     if "checkpoint" in summary:
         lines.append(f"  checkpoint: {summary['checkpoint']}")

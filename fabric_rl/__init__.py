@@ -6,7 +6,7 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.callbacks import Callback, History, TrainState
 from fabric_rl.choose import load as load_checkpoint
 from fabric_rl.gae import gae
 from fabric_rl.learn import learn
@@ -24,6 +24,7 @@ __all__ = [
     "ActorCritic",
     "Callback",
     "EpisodeStats",
+    "History",
     "Minibatch",
     "Rollout",
     "Run",

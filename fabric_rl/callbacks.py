@@ -73,6 +73,25 @@ class Callback:
         """Takes what `state_dict` gave, when a run goes on."""
 
 
+class History(Callback):
+    """Keeps the agent and the metrics of every iteration, for a notebook.
+
+    Attributes:
+        agent: The bare module.
+        rows: One dict per iteration: `steps`, and every metric by its name.
+    """
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        self.rows: list[dict[str, float]] = []
+        self.agent: ActorCritic | None = None
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Keeps one iteration."""
+        self.agent = state.agent
+        self.rows.append({"steps": state.steps, **state.metrics})
+
+
 class Profiler(Callback):
     """Writes a trace of torch's profiler on rank 0: the third and fourth iteration, after two to warm up."""
 

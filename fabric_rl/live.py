@@ -1,6 +1,7 @@
 """The live objects of a run: built once, saved as one state, restored exactly."""
 
 import math
+import os
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,9 @@ class Live:
     ) -> "Live":
         """Builds and tries every part; arguments and errors are those of `train`."""
         fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
+        if fabric.world_size > 1:  # pools share the cores between the ranks of a machine
+            nodes = int(getattr(fabric.strategy, "num_nodes", 1))
+            os.environ.setdefault("LOCAL_WORLD_SIZE", str(max(1, fabric.world_size // nodes)))
         envs = env(seed=args.seed)
         if not isinstance(envs, VectorEnv):
             raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
@@ -175,8 +179,8 @@ class Live:
         Raises:
             CheckpointError: The checkpoint is of another environment or agent.
         """
-        own = fingerprint(self.envs, self.module)
-        if problems := differences(saved["fingerprint"], own):
+        problems = differences(saved["fingerprint"], fingerprint(self.envs, self.module))
+        if problems := [row for row in problems if row[0] != "networks"]:  # of these, load_weights says more
             lines = [f"{name} {theirs} there, {mine} here" for name, theirs, mine in problems]
             raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
         self.load_weights(saved)

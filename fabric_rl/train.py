@@ -130,7 +130,7 @@ def train(
             if ending:
                 break
 
-    summary = _summary(live, run, sums, recent)
+    summary = _summary(live, run, sums, recent, inference)
     if run is not None and fabric.is_global_zero:
         run.write_summary(summary, timers)
     for callback in callbacks:
@@ -211,7 +211,9 @@ def _metrics(live: Live, newest: Minibatch, losses: dict[str, float]) -> Sums:
     return local
 
 
-def _summary(live: Live, run: Run | None, sums: Sums, recent: dict[int, tuple[float, float]]) -> dict[str, Any]:
+def _summary(
+    live: Live, run: Run | None, sums: Sums, recent: dict[int, tuple[float, float]], inference: bool
+) -> dict[str, Any]:
     steps, seconds = live.state.steps, live.seconds
     summary: dict[str, Any] = {
         "run_id": run.name if run else None,
@@ -224,6 +226,8 @@ def _summary(live: Live, run: Run | None, sums: Sums, recent: dict[int, tuple[fl
         "consumed_steps_per_second": steps / max(seconds["learn"], 1e-9),
         "overall_steps_per_second": steps / max(seconds["wall"], 1e-9),
     }
+    if inference:
+        del summary["consumed_steps_per_second"]
     for window, name in RECENT_EPISODES.items():
         summary[name] = recent[window][0] / recent[window][1] if recent[window][1] else None
     for name in ("touches_per_minute", "goals_per_minute"):

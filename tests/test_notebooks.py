@@ -1,0 +1,69 @@
+"""The notebooks run from the first cell to the last, and are kept without outputs."""
+
+import ast
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[1]
+SAID = {  # what a cell must have printed, and how many figures there are
+    "01_first_run": (("32 cars", "advantages (32, 32) -> batch of 1024", "gradient norm"), 4),
+    "02_swap_the_agent": (
+        (
+            "Forgetful",
+            "what exists only in a notebook or an interactive session cannot be sent",
+            "rewards from two worker processes: [10. 10. 10. 10. 10. 10. 10. 10.]",
+        ),
+        1,
+    ),
+    "03_rewards_and_states": (("teams exchanged", f"{2 if hasattr(os, 'fork') else 1} processes, 8,192 steps"), 2),
+}
+
+
+def read(name):
+    return nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_every_notebook_is_tested():
+    assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} == set(SAID)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_notebook_is_valid_and_has_no_outputs(name):
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.metadata.kernelspec.name) == (4, "python3")
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code_cells(notebook))
+    sizes = ast.parse(code_cells(notebook)[0].source).body  # nothing but constants
+    assert all(isinstance(line, ast.Assign) and line.targets[0].id.isupper() for line in sizes)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", SAID)
+def test_a_notebook_runs(name, tmp_path, monkeypatch):
+    for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):  # nothing is left in the home folder
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    for variable in ("MPLBACKEND", "LOCAL_WORLD_SIZE", "LOCAL_RANK"):  # of whoever runs the tests
+        monkeypatch.delenv(variable, raising=False)
+    notebook = read(name)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    NotebookClient(
+        notebook, timeout=200, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
+
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    texts, figures = SAID[name]
+    printed = "".join(output.text for output in outputs if output.output_type == "stream")
+    for text in texts:
+        assert text in printed
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == figures
