@@ -55,8 +55,8 @@ lint: install  ## ruff and mypy --strict
 	"$(PY)" -m ruff format --check .
 	"$(PY)" -m mypy
 
-bench: install  ## the pool's steps per second beside those of bare physics
-	"$(PY)" benchmarks/pool.py $(ARGS)
+bench: install  ## all speed benchmarks into benchmarks/results (hours); ARGS="--only pool peers" chooses
+	"$(PY)" benchmarks/all.py $(ARGS)
 
 tensorboard: install  ## show the runs in the browser
 	"$(PY)" -m tensorboard.main --logdir runs $(ARGS)
