@@ -384,6 +384,8 @@ class _Announcement(Callback):
                 print(line, flush=True)
                 logging.getLogger("fabric_rl").info(line)
             self.start.run.write_origin(self.config)
+            if self.start.going_on and self.start.saved is not None:
+                self.start.run.set_aside_after(self.start.saved["steps"])
 
 
 class _NoTrialVideo(Callback):

@@ -129,6 +129,12 @@ class Run:
         found = checkpoint.checkpoints(self.checkpoints)
         return found[-1] if found else None
 
+    def set_aside_after(self, steps: int) -> None:
+        """Renames checkpoints of later steps (to `*.ckpt.later`): the run goes on from an earlier one."""
+        for path in checkpoint.checkpoints(self.checkpoints):
+            if checkpoint.steps_of(path) > steps:
+                path.replace(path.with_name(path.name + ".later"))
+
     def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
         """Writes `summary.json` and `timers.json`, each in one step. A full disk is a warning, not the end."""
         try:
