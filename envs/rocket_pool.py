@@ -29,8 +29,7 @@ from envs.pool_settings import (
     team_sizes,
 )
 from envs.resets import Kickoff, StateSetter, check_start
-from envs.reward_signals import RewardSignals
-from envs.rewards import Reward, default_reward, paid_by
+from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 
 _SNAPSHOT = ("state", "arenas", "rngs", "components", "counts", "started")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from envs.checks import described
 from envs.game_state import Bool, Float, GameState
-from envs.rewards import Reward, paid_by
+from envs.rewards.base import Reward, paid_by
 
 
 class RewardSignals(Reward):
@@ -19,6 +19,8 @@ class RewardSignals(Reward):
         names: The K names.
         last: `[A, C, K]` float32, the signals of the last step.
     """
+
+    unit = "as the inner reward"
 
     def __init__(self, signals: dict[str, Reward]) -> None:
         """Takes name -> reward; give a `CombinedReward` as a signal for weights.

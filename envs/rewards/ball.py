@@ -1,0 +1,178 @@
+"""Rewards for where the ball is and where it goes."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import (
+    BACK_NET_Y,
+    BACK_WALL_Y,
+    BALL_MAX_SPEED,
+    BALL_RADIUS,
+    CEILING_Z,
+    GOAL_HEIGHT,
+)
+
+from envs.game_state import POS, Bool, Float, GameState
+from envs.rewards.base import (
+    ONE,
+    OWN_NET,
+    ZERO,
+    RememberingReward,
+    Reward,
+    any_of_team,
+    ball_speed_toward,
+    length,
+    of_team,
+    only_present,
+    weights_of,
+)
+
+_NET_MIDDLE = np.array([0, BACK_NET_Y, GOAL_HEIGHT / 2], np.float32)
+_NET_DEPTH = np.float32(BACK_NET_Y - BACK_WALL_Y + BALL_RADIUS)
+FIELD_LENGTH = 2 * BACK_WALL_Y
+
+
+class NegativeVelocityTowardOwnGoalReward(Reward):
+    """Charge for the ball's speed toward the own net: `-max(0, v_ball . d_own / 6000)`.
+
+    Range -1..0; per step, so it depends on the tick skip. Source: requirement 001. It is a charge already: give it a
+    positive weight. Public pipelines multiply it by a negative one and so pay for own goals; `CombinedReward` refuses.
+    """
+
+    value_range = (-1, 0)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        share = ball_speed_toward(state, OWN_NET) / np.float32(BALL_MAX_SPEED)
+        return only_present(state, of_team(state, -np.maximum(share, ZERO)))
+
+
+class LiuDistanceBallToGoalReward(Reward):
+    """Ball near the opponents' goal: `min(1, exp(-(|ball - net| - 971.25) / 12000))`, net middle at (0, 6000, 321).
+
+    971.25 is the net's depth and a ball's radius. Range 0..1; per step, so it depends on the tick skip: as it also pays
+    for a ball that rests, prefer `PotentialReward` around it. Source: requirement 001, RLGym's first version, after Liu
+    et al. 2021, "From Motor Control to Team Play in Simulated Humanoid Football".
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        gap = length(_NET_MIDDLE - state.ball_rows[..., POS]) - _NET_DEPTH
+        near = np.minimum(np.exp(gap * np.float32(-0.5 / BALL_MAX_SPEED)), ONE)
+        return only_present(state, of_team(state, near))
+
+
+class BallTravelReward(RememberingReward):
+    """How far the ball travelled from one touch to the next, in field lengths, by who touched it then.
+
+    For `L` = the path length, over 10240 uu, since the last touch: the car that touched last earns `L` times
+    `own_touch`, `pass_made` or `giveaway` when itself, a mate or an opponent touches next, or `goal` or `own_goal` when
+    the ball goes in; the one that touches next earns `pass_received` from a mate, `interception` from an opponent. With
+    several cars at the ball in one step every pair counts, divided by the number of pairs.
+
+    Range 0 upward with positive weights; per event. The path is measured once a step, so a bounce within a step is cut
+    short: a little less at higher tick skips. Source: rlgym-tools' `BallTravelReward`, which credits a goal to the
+    toucher before the last when the last touch falls into the step of the goal; here that goal has travelled 0.
+    """
+
+    unit = "per event"
+    value_range = (-math.inf, math.inf)
+
+    def __init__(
+        self,
+        own_touch: float = 0.0,
+        pass_made: float = 0.0,
+        pass_received: float = 0.0,
+        giveaway: float = 0.0,
+        interception: float = 0.0,
+        goal: float = 1.0,
+        own_goal: float = -1.0,
+        by_height: bool = False,
+    ) -> None:
+        """Creates the reward.
+
+        Args:
+            own_touch: Weight when the same car touches again.
+            pass_made: Weight for the passer when a mate touches next.
+            pass_received: Weight for the receiver of a mate's pass.
+            giveaway: Weight for the last toucher when an opponent touches next; a negative one discourages it.
+            interception: Weight for the car that takes the ball from an opponent.
+            goal: Weight when the last touch leads to a goal.
+            own_goal: Weight when it leads to an own goal.
+            by_height: Measure the area under the path, over half the field times half its height, so that a high ball
+                counts more.
+
+        Raises:
+            ValueError: A weight is no finite number, or all are zero.
+        """
+        super().__init__()
+        given = {"own_touch": own_touch, "pass_made": pass_made, "pass_received": pass_received, "giveaway": giveaway}
+        given |= {"interception": interception, "goal": goal, "own_goal": own_goal}
+        self.weights = weights_of("BallTravelReward", given)
+        self.by_height = bool(by_height)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        travelled = np.zeros(state.num_arenas, np.float32)
+        return {"ball": state.world.ball_pos, "last": state.touched & state.present, "travelled": travelled}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        kept, ball, touched = self._recall(), state.world.ball_pos, state.touched & state.present
+        way = length(ball - kept["ball"])
+        if self.by_height:
+            way = way * (ball[:, 2] + kept["ball"][:, 2]) * np.float32(0.5 * 2 / (BACK_WALL_Y * CEILING_Z))
+        else:
+            way = way * np.float32(1 / FIELD_LENGTH)
+        travelled, last = kept["travelled"] + way, kept["last"]
+        rated = np.zeros(touched.shape, np.float32)
+        hit, goals = touched.any(axis=1), state.goal_scored
+        if hit.any():
+            rated += self._touches(state, last, touched)
+        if goals.any():
+            weights = self.weights
+            own = state.scoring_team[:, None] != state.team
+            paid = np.where(own, np.float32(weights["own_goal"]), np.float32(weights["goal"]))
+            rated += np.where(last & (goals & ~hit)[:, None], paid, ZERO)
+        self._keep(ball=ball, last=np.where(hit[:, None], touched, last), travelled=np.where(hit, ZERO, travelled))
+        return only_present(state, rated * travelled[:, None])
+
+    def _touches(self, state: GameState, last: Bool, touched: Bool) -> Float:
+        """`[A, C]` the weights for the touches that follow the `last` ones."""
+        weights, same = self.weights, last & touched
+        next_of = [touched[:, : state.num_blue].sum(axis=1), touched[:, state.num_blue :].sum(axis=1)]
+        last_of = [last[:, : state.num_blue].sum(axis=1), last[:, state.num_blue :].sum(axis=1)]
+        next_by, last_by = np.stack(next_of, axis=1), np.stack(last_of, axis=1)
+        both = (next_by, next_by[:, ::-1], last_by, last_by[:, ::-1])
+        counts: list[NDArray[np.int64]] = [of_team(state, by) for by in both]
+        mates, opponents, givers, losers = counts[0] - same, counts[1], counts[2] - same, counts[3]
+        rated = same * weights["own_touch"]
+        rated = rated + last * (mates * weights["pass_made"] + opponents * weights["giveaway"])
+        rated = rated + touched * (givers * weights["pass_received"] + losers * weights["interception"])
+        pairs = next_by.sum(axis=1) * last_by.sum(axis=1)
+        shared: Float = (rated / np.maximum(pairs, 1)[:, None]).astype(np.float32)
+        return shared
+
+
+class PossessionReward(RememberingReward):
+    """+1 for the team that touched the ball last, -1 for the other, 0 before the first touch.
+
+    Range -1..1; per step, so it depends on the tick skip. When both teams touched in the same step nobody has the ball.
+    Source: zero-sum form of the last-touch information of RLGym's game state.
+    """
+
+    value_range = (-1, 1)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        return {"owner": np.zeros((state.num_arenas, 2), np.float32)}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        owner = self._recall()["owner"]
+        if state.touched.any():
+            now = any_of_team(state, state.touched & state.present).astype(np.float32)
+            owner = np.where(now.any(axis=1, keepdims=True), now - now[:, ::-1], owner)
+            self._keep(owner=owner)
+        return only_present(state, of_team(state, owner))

@@ -1,0 +1,243 @@
+"""What every reward is: the base classes, and the checks and small pieces of geometry that they share.
+
+Units, as `Reward.unit` states them:
+
+- `per step`: paid on every step, so a second is worth 120 / tick_skip of them; wrap it in `PerSecondReward` for a
+  reward that does not depend on the tick skip.
+- `per second`: already multiplied by the seconds that the step lasted.
+- `per change`: differences that add up to the same sum however finely time is cut.
+- `per event`: once when something happens.
+- `per touching step`: on each step with a touch; a contact that lasts over several steps pays several times.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BACK_NET_Y, TICKS_PER_SECOND
+
+from envs.checks import described, finite_numbers
+from envs.game_state import POS, VEL, Bool, Float, GameState
+
+ZERO, ONE = np.float32(0), np.float32(1)
+OPPONENTS_NET = np.array([0, BACK_NET_Y, 0], np.float32)
+"""Back of the net that a car attacks, on the floor, seen from its own side."""
+OWN_NET = -OPPONENTS_NET
+
+
+class Reward(ABC):
+    """A reward for every car of every arena.
+
+    Attributes:
+        unit: What a number is paid for, one of the units that the module lists.
+        value_range: Least and greatest number for one step, with the settings that are the defaults.
+    """
+
+    unit: ClassVar[str] = "per step"
+    value_range: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+
+    @abstractmethod
+    def compute(self, state: GameState) -> Float:
+        """`[A, C]` float32, the reward of the step that led to `state`."""
+
+    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most rewards keep nothing
+        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Metrics since the last call as name -> (sum, count); none by default."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the reward remembers between steps, as numbers and arrays; nothing by default."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most rewards keep nothing
+        """Takes what `state_dict` gave."""
+
+    def label(self) -> str:
+        """What metrics and errors call it; a reward around another one goes by that one's name."""
+        return type(self).__name__
+
+    def remembers(self) -> bool:
+        """Whether what it pays depends on earlier states."""
+        return False
+
+    def only_charges(self) -> bool:
+        """Whether it never pays, so that a negative weight would pay for what it is to prevent."""
+        return self.value_range[1] <= 0
+
+
+class RememberingReward(Reward):
+    """A reward that compares a state with the one before it."""
+
+    def __init__(self) -> None:
+        """Knows nothing until the first `reset`."""
+        self._kept: dict[str, NDArray[Any]] = {}
+
+    @abstractmethod
+    def _first(self, state: GameState) -> dict[str, NDArray[Any]]:
+        """What to know of an episode's first state: name -> array `[A, ...]`; copies are made of them."""
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Forgets the episodes of the arenas in `mask [A]`."""
+        first = self._first(state)
+        if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
+            self._kept = {name: np.array(array) for name, array in first.items()}
+        for name, array in first.items():
+            self._kept[name][mask] = array[mask]
+
+    def _recall(self) -> dict[str, NDArray[Any]]:
+        if not self._kept:
+            raise RuntimeError(f"{type(self).__name__}: call reset() before compute()")
+        return self._kept
+
+    def _keep(self, **arrays: NDArray[Any]) -> None:
+        for name, array in arrays.items():
+            self._kept[name][...] = array
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is remembered of the last state."""
+        return {name: array.copy() for name, array in self._kept.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave.
+
+        Raises:
+            ValueError: It is of another reward, or of other numbers of arenas or cars.
+        """
+        mine, saved = ({name: array.shape for name, array in kept.items()} for kept in (self._kept, state))
+        if mine and mine != saved:
+            raise ValueError(f"{type(self).__name__}: remembers {mine}, the saved one {saved}")
+        self._kept = {name: np.array(array) for name, array in state.items()}
+
+    def remembers(self) -> bool:
+        """Yes."""
+        return True
+
+
+# ---------------------------------------------------------------- checks
+
+
+def paid_by(reward: Reward, state: GameState, name: str | None = None) -> Float:
+    """What `reward` pays in `state`, `[A, C]`.
+
+    Raises:
+        ValueError: It returned something else; the message calls it `name`, by default by its class.
+    """
+    paid, shape = reward.compute(state), (state.num_arenas, state.num_cars)
+    if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
+        return paid
+    if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf":
+        got = f"shape {list(paid.shape)}"
+    else:
+        got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
+    name = name or type(reward).__name__
+    raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
+
+
+def check_reward(owner: str, value: object, argument: str = "reward") -> Reward:
+    """`value`, if it is a reward.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(value, Reward):
+        raise TypeError(f"{owner}: {argument} must be an envs Reward, got {described(value)}")
+    return value
+
+
+def number_in(
+    owner: str,
+    argument: str,
+    value: Any,  # noqa: ANN401 - checked here
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> float:
+    """`value` as a float.
+
+    Raises:
+        ValueError: No single finite number from `low` to `high`.
+    """
+    numbers = finite_numbers(owner, argument, value)
+    if len(numbers) != 1 or not low <= numbers[0] <= high:
+        if not math.isinf(low) and not math.isinf(high):
+            raise ValueError(f"{owner}: {argument} must be a number from {low:g} to {high:g}, got {value!r}")
+        bound = f" of at least {low:g}" if not math.isinf(low) else ""
+        raise ValueError(f"{owner}: {argument} must be one number{bound}, got {value!r}")
+    return numbers[0]
+
+
+def weights_of(owner: str, weights: dict[str, Any]) -> dict[str, float]:
+    """The weights as floats.
+
+    Raises:
+        ValueError: One is no finite number, or all are zero.
+    """
+    numbers = {name: number_in(owner, name, weight) for name, weight in weights.items()}
+    if not any(numbers.values()):
+        raise ValueError(f"{owner}: all weights are zero, it would pay nothing; set one of {', '.join(numbers)}")
+    return numbers
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def zeros(state: GameState) -> Float:
+    """`[A, C]` of zeros."""
+    return np.zeros((state.num_arenas, state.num_cars), np.float32)
+
+
+def only_present(state: GameState, paid: NDArray[Any]) -> Float:
+    """`paid [A, C]` as float32, zero in slots without a car."""
+    if state.all_present:
+        return paid.astype(np.float32, copy=False)
+    return np.where(state.present, paid, ZERO).astype(np.float32, copy=False)
+
+
+def of_team(state: GameState, both: NDArray[Any]) -> NDArray[Any]:
+    """`[A, 2]`, a number for blue and one for orange -> `[A, C]`, for each car its team's."""
+    return both.take(state.team, axis=1)
+
+
+def any_of_team(state: GameState, cars: Bool) -> Bool:
+    """`[A, 2]` whether it is true (`cars [A, C]`) of any blue car, and of any orange one."""
+    blue = state.num_blue
+    return np.stack((cars[:, :blue].any(axis=1), cars[:, blue:].any(axis=1)), axis=1)
+
+
+def length(vectors: Float) -> Float:
+    """Euclidean lengths of `[..., 3]`."""
+    lengths: Float = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
+    return lengths
+
+
+def along(vectors: Float, directions: Float) -> Float:
+    """Component of each vector along a direction of any length; 0 where the direction is zero."""
+    component: Float = np.einsum("...i,...i->...", vectors, directions) / np.maximum(
+        length(directions), np.float32(1e-6)
+    )
+    return component
+
+
+def ball_speed_toward(state: GameState, net: Float) -> Float:
+    """`[A, 2]` the ball's speed, uu/s, toward `net [3]`, as blue sees it and as orange does."""
+    ball = state.ball_rows
+    return along(ball[..., VEL], net - ball[..., POS])
+
+
+def seconds_between(ticks: NDArray[np.int64], before: NDArray[np.int64]) -> Float:
+    """`[A]` game time between two counts of ticks."""
+    return (ticks - before).astype(np.float32) / np.float32(TICKS_PER_SECOND)
+
+
+def labels_of(rewards: Iterable[Reward]) -> list[str]:
+    """One name for each, with a number behind the second and later ones that are called the same."""
+    names: list[str] = []
+    for reward in rewards:
+        name = reward.label()
+        taken = sum(n == name or n.startswith(f"{name}_") for n in names)
+        names.append(f"{name}_{taken + 1}" if taken else name)
+    return names

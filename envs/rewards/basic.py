@@ -1,0 +1,105 @@
+"""The rewards of RLGym's training guide, and facing the ball."""
+
+import numpy as np
+from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED
+
+from envs.game_state import Float, GameState
+from envs.rewards.base import OPPONENTS_NET, ZERO, Reward, along, ball_speed_toward, of_team, only_present, zeros
+
+
+class SpeedTowardBallReward(Reward):
+    """Drive toward the ball: `max(0, v_car . d_ball / 2300)`.
+
+    Range 0..1, or -1..1 with `signed`; per step, so it depends on the tick skip. Source: RLGym's training guide; signed
+    and inside `PerSecondReward` it is rlgym-tools' `VelocityPlayerToBallReward`.
+    """
+
+    value_range = (0, 1)
+
+    def __init__(self, signed: bool = False) -> None:
+        """Creates the reward.
+
+        Args:
+            signed: Also charge for driving away from the ball.
+        """
+        self.signed = bool(signed)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        to_ball = state.world.ball_pos[:, None] - state.world.car_pos
+        share = along(state.world.car_vel, to_ball) / np.float32(CAR_MAX_SPEED)
+        return only_present(state, share if self.signed else np.maximum(share, ZERO))
+
+
+class InAirReward(Reward):
+    """1 with fewer than three wheels in contact, else 0.
+
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide (requirement 000).
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        return only_present(state, ~state.on_ground)
+
+
+class VelocityBallToGoalReward(Reward):
+    """Ball's speed toward the opponents' net: `max(0, v_ball . d_goal / 6000)`, `d_goal` to the back of the net.
+
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide (requirement 000), whose code
+    pays orange for driving the ball into its own net; here both teams are paid for speed toward the *opponents'*.
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        share = ball_speed_toward(state, OPPONENTS_NET) / np.float32(BALL_MAX_SPEED)
+        return only_present(state, of_team(state, np.maximum(share, ZERO)))
+
+
+class GoalReward(Reward):
+    """+1 for every car of the team that scored, -1 for every car of the other one.
+
+    Range -1..1; per event, whatever the tick skip. Source: RLGym's `GoalReward`.
+    """
+
+    unit = "per event"
+    value_range = (-1, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        if not state.goal_scored.any():
+            return zeros(state)
+        scoring = state.scoring_team[:, None]
+        return only_present(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
+
+
+class TouchReward(Reward):
+    """1 on a step in which the car hit the ball, else 0.
+
+    Range 0..1; per touching step: a contact that lasts pays once a step, so a dribble depends on the tick skip
+    (`EventReward(touch=1)` pays once a contact). Source: RLGym's `TouchReward`.
+    """
+
+    unit = "per touching step"
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        return only_present(state, state.touched)
+
+
+class FaceBallReward(Reward):
+    """Point the nose at the ball: `forward . d_ball`.
+
+    Range -1..1; per step, so it depends on the tick skip. Source: requirement 001, as in RLGym's first version.
+    """
+
+    value_range = (-1, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        paid = along(state.world.car_forward, state.world.ball_pos[:, None] - state.world.car_pos)
+        return only_present(state, paid)

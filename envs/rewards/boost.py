@@ -1,0 +1,119 @@
+"""Rewards for boost: having it, taking it, spending it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.game_state import Float, GameState
+from envs.rewards.base import ZERO, RememberingReward, Reward, number_in, only_present, weights_of
+from envs.rewards.combinators import PerSecondReward
+
+_PER_UNIT = np.float32(0.01)
+
+
+def _root(state: GameState) -> Float:
+    """`[A, C]` sqrt(boost / 100): the first drops count most."""
+    roots: Float = np.sqrt(state.boost * _PER_UNIT)
+    return roots
+
+
+class SaveBoostReward(Reward):
+    """Have boost: `sqrt(boost / 100)`.
+
+    Range 0..1, 0 while demolished; per step, so it depends on the tick skip. Source: requirement 001, RLGym's first
+    version.
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        return only_present(state, np.where(state.is_demoed, ZERO, _root(state)))
+
+
+class BoostKeepReward(PerSecondReward):
+    """Have boost: `sqrt(boost / 100)` a second.
+
+    Range 0..1 for each second; per second, whatever the tick skip. Source: rlgym-tools' `BoostKeepReward`, which also
+    pays demolished cars.
+    """
+
+    unit = "per second"
+    value_range = (0, 1)
+
+    def __init__(self) -> None:
+        """`PerSecondReward(SaveBoostReward())`."""
+        super().__init__(SaveBoostReward())
+
+    def label(self) -> str:
+        """BoostKeepReward."""
+        return type(self).__name__
+
+
+class _BoostDifference(RememberingReward):
+    """Keeps the last amounts; what a car has after a demolition is no gain and no loss."""
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        return {"amount": self._amount(state), "demoed": state.is_demoed}
+
+    @staticmethod
+    def _amount(state: GameState) -> Float:
+        raise NotImplementedError
+
+    def _change(self, state: GameState) -> Float:
+        kept, amount, demoed = self._recall(), self._amount(state), state.is_demoed
+        change = np.where(demoed | kept["demoed"], ZERO, amount - kept["amount"])
+        self._keep(amount=amount, demoed=demoed)
+        return change
+
+
+class CollectBoostReward(_BoostDifference):
+    """Take boost: `max(0, boost' - boost) / 100`.
+
+    Range 0..1; per change. Boost that burns in the step of a pickup is taken off, so at high tick skips a little less
+    is paid. Source: requirement 001; the boost that a respawning car gets is not paid for.
+    """
+
+    unit = "per change"
+    value_range = (0, 1)
+
+    @staticmethod
+    def _amount(state: GameState) -> Float:
+        return state.boost * _PER_UNIT
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        return only_present(state, np.maximum(self._change(state), ZERO))
+
+
+class BoostChangeReward(_BoostDifference):
+    """Gain boost, do not spend it: the change of `sqrt(boost / 100)`, with a weight for gains and one for losses.
+
+    Range -1..1; per change, whatever the tick skip up to gains and losses within one step. Source: rlgym-tools'
+    `BoostChangeReward`, which also pays for the boost that a respawning car gets.
+    """
+
+    unit = "per change"
+    value_range = (-1, 1)
+
+    def __init__(self, gain: float = 1.0, loss: float = 1.0) -> None:
+        """Creates the reward.
+
+        Args:
+            gain: Factor on gains.
+            loss: Factor on losses, at least 0; they are negative already.
+
+        Raises:
+            ValueError: No such factors, or both zero.
+        """
+        super().__init__()
+        weights = weights_of("BoostChangeReward", {"gain": gain, "loss": loss})
+        self.gain, self.loss = weights["gain"], number_in("BoostChangeReward", "loss", loss, 0)
+
+    @staticmethod
+    def _amount(state: GameState) -> Float:
+        return _root(state)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        change = self._change(state)
+        return only_present(state, change * np.where(change > 0, np.float32(self.gain), np.float32(self.loss)))

@@ -1,0 +1,84 @@
+"""Rewards for where a car is and how it lies."""
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
+
+from envs.game_state import Float, GameState
+from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, length, number_in, only_present
+
+ROOF_HEIGHT = 60
+"""uu: a car upside down below this lies on its roof (it rests at about 40)."""
+
+
+class LiuDistancePlayerToBallReward(Reward):
+    """Be near the ball: `min(1, exp(-(|ball - car| - 91.25) / 4600))`.
+
+    Range 0..1, 0 while demolished; per step, so it depends on the tick skip. It also pays for hovering near the ball
+    without playing it; `PotentialReward` around it does not. Source: requirement 001, RLGym's first version, after Liu
+    et al. 2021.
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        gap = length(state.world.ball_pos[:, None] - state.world.car_pos) - np.float32(BALL_RADIUS)
+        near = np.minimum(np.exp(gap * np.float32(-0.5 / CAR_MAX_SPEED)), ONE)
+        return only_present(state, np.where(state.is_demoed, ZERO, near))
+
+
+class BadOrientationReward(Reward):
+    """Charge for a roof that points down near the floor: `-max(0, -up_z)` below `max_height`, off the wheels.
+
+    Nothing is charged while a flip turns the car over, on walls and ceiling with the wheels in contact, high in the
+    air, or while demolished. Range -1..0; per step, so it depends on the tick skip. Source: requirement 001's bad
+    orientation; give it a positive weight.
+    """
+
+    value_range = (-1, 0)
+
+    def __init__(self, max_height: float = 200.0) -> None:
+        """Creates the reward.
+
+        Args:
+            max_height: Height of the car, uu, up to which it is charged.
+
+        Raises:
+            ValueError: No height of at least 0.
+        """
+        self.max_height = number_in("BadOrientationReward", "max_height", max_height, 0)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        world = state.world
+        free = state.on_ground | state.is_flipping | state.is_demoed | (world.car_pos[..., 2] > self.max_height)
+        return only_present(state, np.where(free, ZERO, np.minimum(world.car_up[..., 2], ZERO)))
+
+
+class RecoveryAndLandingReward(RememberingReward):
+    """Turn upright and land on the wheels: the change of `q`, 1 on the wheels, `up_z / 2` in the air, -1 on the roof.
+
+    `q(s') - q(s)`, range -2..2; per change: jumping costs what landing pays back, turning upright in the air pays and
+    landing on the roof costs, whatever the tick skip. Demolition and respawn are no landing. The usual form (upright
+    per step plus a bonus for each landing, requirement 001) pays a car that hops on the spot; this one adds up to zero.
+    """
+
+    unit = "per change"
+    value_range = (-2, 2)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        return {"quality": self._quality(state), "demoed": state.is_demoed}
+
+    @staticmethod
+    def _quality(state: GameState) -> Float:
+        up = state.world.car_up[..., 2]
+        lying = (up < 0) & (state.world.car_pos[..., 2] < ROOF_HEIGHT)
+        return np.where(state.on_ground, ONE, np.where(lying, -ONE, np.float32(0.5) * up))
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        kept, quality, demoed = self._recall(), self._quality(state), state.is_demoed
+        paid = np.where(demoed | kept["demoed"], ZERO, quality - kept["quality"])
+        self._keep(quality=quality, demoed=demoed)
+        return only_present(state, paid)

@@ -1,0 +1,317 @@
+"""Rewards made of other rewards: rated per second, shared, annealed, clipped, normalised."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.checks import finite_numbers, whole_number
+from envs.game_state import Bool, Float, GameState
+from envs.rewards.base import Reward, check_reward, number_in, of_team, only_present, paid_by, seconds_between
+
+
+class WrappedReward(Reward):
+    """A reward that changes what another one pays.
+
+    Attributes:
+        reward: The other one.
+    """
+
+    unit = "as the inner reward"
+
+    def __init__(self, reward: Reward) -> None:
+        """Wraps `reward`.
+
+        Raises:
+            TypeError: It is no reward.
+        """
+        self.reward = check_reward(type(self).__name__, reward)
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Resets the inner reward."""
+        self.reward.reset(mask, state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """What the inner reward reports."""
+        return self.reward.drain_metrics()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The inner reward's state."""
+        return {"inner": self.reward.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        self.reward.load_state_dict(state["inner"])
+
+    def label(self) -> str:
+        """The inner reward's name."""
+        return self.reward.label()
+
+    def remembers(self) -> bool:
+        """Whether the inner reward does."""
+        return self.reward.remembers()
+
+    def only_charges(self) -> bool:
+        """Whether the inner reward never pays."""
+        return self.reward.only_charges()
+
+
+class PerSecondReward(WrappedReward):
+    """What another reward pays per step, per second instead: `r * seconds`.
+
+    `seconds` is the game time of the step (tick skip / 120), so a second is worth the same at every tick skip. Put
+    dense rewards (`per step`) into it; with the weights of a set made for tick skip 8, multiply those by 15. Range: the
+    inner reward's times the step's seconds. Source: rlgym-tools' velocity and boost-keep rewards are rated so.
+    """
+
+    unit = "per second"
+
+    def __init__(self, reward: Reward) -> None:
+        """Wraps `reward`.
+
+        Raises:
+            TypeError: It is no reward.
+        """
+        super().__init__(reward)
+        self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Begins to count in the arenas of `mask [A]`."""
+        super().reset(mask, state)
+        kept = self._ticks if len(self._ticks) == state.num_arenas else state.episode_ticks
+        self._ticks = np.where(mask, state.episode_ticks, kept)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        if len(self._ticks) != state.num_arenas:
+            raise RuntimeError(f"{type(self).__name__}: call reset() before compute()")
+        seconds = seconds_between(state.episode_ticks, self._ticks)
+        self._ticks = state.episode_ticks.copy()
+        return (paid_by(self.reward, state, self.reward.label()) * seconds[:, None]).astype(np.float32, copy=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The inner reward's state and the ticks of the last step."""
+        return super().state_dict() | {"ticks": self._ticks.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        super().load_state_dict(state)
+        self._ticks = np.array(state["ticks"])
+
+    def remembers(self) -> bool:
+        """Yes."""
+        return True
+
+
+class TeamSpiritReward(WrappedReward):
+    """Shares a reward: `(1 - s) r + s mean_team(r) - k mean_opponents(r)`, s = `team_spirit`, k = `opponent_scale`.
+
+    With k = 1 and equal teams the rewards of an arena add up to zero. A team without opponents is charged nothing.
+    Range: that of the inner reward, and with k > 0 minus k times it; unit: the inner reward's. Source: OpenAI Five
+    (Berner et al. 2019), rlgym-tools' `DistributeRewardsWrapper` (which also halves both parts by default).
+    """
+
+    def __init__(self, reward: Reward, team_spirit: float = 0.0, opponent_scale: float = 1.0) -> None:
+        """Wraps `reward`.
+
+        Args:
+            reward: What is shared.
+            team_spirit: 0 each car for itself ... 1 all cars of a team alike.
+            opponent_scale: How much of the opponents' mean is taken off; 0 for none, 1 for zero-sum.
+
+        Raises:
+            TypeError: `reward` is no reward.
+            ValueError: `team_spirit` is not from 0 to 1, or `opponent_scale` is negative.
+        """
+        super().__init__(reward)
+        self.team_spirit = number_in("TeamSpiritReward", "team_spirit", team_spirit, 0, 1)
+        self.opponent_scale = number_in("TeamSpiritReward", "opponent_scale", opponent_scale, 0)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        own = only_present(state, paid_by(self.reward, state, self.reward.label()))
+        blue = state.num_blue
+        totals = np.stack((own[:, :blue].sum(axis=1), own[:, blue:].sum(axis=1)), axis=1)
+        here = state.present
+        sizes = np.stack((here[:, :blue].sum(axis=1), here[:, blue:].sum(axis=1)), axis=1)
+        means = totals / np.maximum(sizes, 1).astype(np.float32)
+        spirit, scale = np.float32(self.team_spirit), np.float32(self.opponent_scale)
+        shared = (np.float32(1) - spirit) * own + of_team(state, spirit * means - scale * means[:, ::-1])
+        return only_present(state, shared)
+
+    def only_charges(self) -> bool:
+        """Not when it takes off what others are charged."""
+        return not self.opponent_scale and super().only_charges()
+
+
+class AnnealedReward(WrappedReward):
+    """A reward whose weight changes as training goes on: `w(n) r`, w linear between given points.
+
+    `n` is the number of steps that this environment has taken, every arena stepping once; before the first point the
+    first weight holds, after the last the last. `n` is part of the state, so a resumed run goes on with it. It is the
+    same in every process and rank: total_timesteps / (cars of all processes). Range and unit: the inner reward's times
+    w.
+    """
+
+    def __init__(
+        self, reward: Reward, steps: Sequence[int] = (0, 10_000), weights: Sequence[float] = (1.0, 0.0)
+    ) -> None:
+        """Wraps `reward`.
+
+        Args:
+            reward: What is weighted.
+            steps: Rising numbers of environment steps, 0 or more.
+            weights: The weight at each of them.
+
+        Raises:
+            TypeError: `reward` is no reward.
+            ValueError: Not one weight for each step number, or the numbers do not rise.
+        """
+        super().__init__(reward)
+        at = [float(whole_number("AnnealedReward", "steps", step, 0)) for step in steps]
+        self.weights = finite_numbers("AnnealedReward", "weights", weights)
+        if not at or len(at) != len(self.weights) or any(b <= a for a, b in pairwise(at)):
+            raise ValueError(
+                f"AnnealedReward: steps must rise and have one weight each, got steps {list(steps)} and weights "
+                f"{list(weights)}"
+            )
+        if reward.only_charges() and min(self.weights) < 0:
+            raise ValueError(
+                f"AnnealedReward: {reward.label()} is a charge already, a negative weight would pay for it; give "
+                "weights of 0 or more"
+            )
+        self.steps = at
+        self._taken, self._sum, self._count = 0, 0.0, 0
+
+    @property
+    def weight(self) -> float:
+        """The weight of the next step."""
+        return float(np.interp(self._taken, self.steps, self.weights))
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        weight = self.weight
+        self._taken += 1
+        self._sum, self._count = self._sum + weight, self._count + 1
+        paid = paid_by(self.reward, state, self.reward.label()) * np.float32(weight)
+        return paid.astype(np.float32, copy=False)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """What the inner reward reports, and its weight as `reward_weight/<name>`."""
+        metrics = super().drain_metrics() | {f"reward_weight/{self.label()}": (self._sum, float(self._count))}
+        self._sum, self._count = 0.0, 0
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """The inner reward's state, the steps taken and the metric."""
+        return super().state_dict() | {"taken": self._taken, "sum": self._sum, "count": self._count}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        super().load_state_dict(state)
+        self._taken, self._sum, self._count = int(state["taken"]), float(state["sum"]), int(state["count"])
+
+    def remembers(self) -> bool:
+        """Yes: the steps."""
+        return True
+
+
+class ClippedReward(WrappedReward):
+    """Another reward between bounds: `min(high, max(low, r))`.
+
+    Range `low`..`high`; unit: the inner reward's. Source: reward clipping of Mnih et al. 2015.
+    """
+
+    value_range = (-1, 1)
+
+    def __init__(self, reward: Reward, low: float = -1.0, high: float = 1.0) -> None:
+        """Wraps `reward`.
+
+        Args:
+            reward: What is clipped.
+            low: Least reward, at most 0 (a car that earns nothing must stay at nothing).
+            high: Greatest reward, at least 0.
+
+        Raises:
+            TypeError: `reward` is no reward.
+            ValueError: The bounds do not enclose 0, or are equal.
+        """
+        super().__init__(reward)
+        self.low, self.high = number_in("ClippedReward", "low", low), number_in("ClippedReward", "high", high)
+        if not self.low <= 0 <= self.high or self.low == self.high:
+            raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got low={low}, high={high}")
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        paid = np.clip(paid_by(self.reward, state, self.reward.label()), self.low, self.high)
+        return paid.astype(np.float32, copy=False)
+
+
+class EMANormalizedReward(WrappedReward):
+    """Another reward over a moving average of its size: `clip(r / sqrt(EMA(r^2)))`, or centred `(r - EMA(r)) / std`.
+
+    The averages are over all cars of this environment, bias-corrected as in Adam, with `half_life` steps; they include
+    the current step. Range `-clip`..`clip`, rms about 1; unit: the inner reward's. A process of a `ProcessPool` and a
+    rank each normalise by their own cars. Not centred by default: a mean taken off changes which policy is best.
+    Source: Kingma & Ba 2015 (the correction); rlgym-tools' `AutoRewardNormalizer` divides by a running deviation.
+    """
+
+    value_range = (-10, 10)
+
+    def __init__(
+        self, reward: Reward, half_life: float = 10_000, center: bool = False, clip: float = 10.0, epsilon: float = 1e-6
+    ) -> None:
+        """Wraps `reward`.
+
+        Args:
+            reward: What is normalised.
+            half_life: Environment steps after which a step counts half.
+            center: Take off the moving mean.
+            clip: Greatest size of what is paid.
+            epsilon: Least size that is divided by.
+
+        Raises:
+            TypeError: `reward` is no reward.
+            ValueError: `half_life`, `clip` or `epsilon` is not positive.
+        """
+        super().__init__(reward)
+        for name, value in (("half_life", half_life), ("clip", clip), ("epsilon", epsilon)):
+            if number_in("EMANormalizedReward", name, value) <= 0:
+                raise ValueError(f"EMANormalizedReward: {name} must be positive, got {value!r}")
+        self.half_life, self.clip, self.epsilon, self.center = half_life, clip, epsilon, bool(center)
+        self._decay = 0.5 ** (1 / half_life)
+        self._mean, self._square, self._steps = 0.0, 0.0, 0
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        paid = paid_by(self.reward, state, self.reward.label())
+        here = paid[state.present].astype(np.float64)
+        self._steps += 1
+        self._mean += (1 - self._decay) * (float(here.mean()) - self._mean)
+        self._square += (1 - self._decay) * (float((here**2).mean()) - self._square)
+        known = 1 - self._decay**self._steps
+        mean = self._mean / known if self.center else 0.0
+        size = math.sqrt(max(self._square / known - mean**2, 0.0))
+        normed = np.clip((paid - mean) / max(size, self.epsilon), -self.clip, self.clip)
+        return only_present(state, normed)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The inner reward's state and the averages."""
+        return super().state_dict() | {"mean": self._mean, "square": self._square, "steps": self._steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        super().load_state_dict(state)
+        self._mean, self._square = float(state["mean"]), float(state["square"])
+        self._steps = int(state["steps"])
+
+    def remembers(self) -> bool:
+        """Yes: the averages."""
+        return True
+
+    def only_charges(self) -> bool:
+        """Not when it is centred."""
+        return not self.center and super().only_charges()

@@ -1,0 +1,165 @@
+"""Rewards for what the game counts: goals, touches, shots, saves, demolitions, boost pads."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import CAR_MAX_SPEED
+
+from envs.game_state import BOOST_PICKUPS, DEMOS, SAVES, Bool, Float, GameState
+from envs.rewards.base import (
+    ZERO,
+    RememberingReward,
+    any_of_team,
+    length,
+    number_in,
+    of_team,
+    only_present,
+    weights_of,
+    zeros,
+)
+
+_COUNTERS = slice(SAVES, BOOST_PICKUPS + 1)
+"""Columns of the gym state: saves, shots, demolitions, boost pickups."""
+
+
+def risen(now: Float, before: Float) -> Float:
+    """How much the game's counters `[A, C, ...]` rose; they begin anew when an arena is restored from a snapshot."""
+    return np.where(now >= before, now - before, now)
+
+
+def demolitions(state: GameState, was_demoed: Bool, demos: Float) -> tuple[Float, Bool]:
+    """Who demolished somebody, and who was demolished, since a state with `was_demoed [A, C]` and `demos [A, C]`.
+
+    Returns:
+        Demolitions `[A, C]` float32 by each car, as the game counts them; and `[A, C]` bool, the cars demolished. Where
+        the count is lost, on the first step of an arena that was restored from a snapshot, the culprit is the car that
+        the victim met last.
+    """
+    victims, counts = state.is_demoed & ~was_demoed & state.present, risen(state.demos, demos)
+    for arena in np.flatnonzero(victims.any(axis=1) & ~counts.any(axis=1)).tolist():
+        met = state.bump_victim[arena, victims[arena]]
+        np.add.at(counts[arena], met[met >= 0], 1)
+    return counts, victims
+
+
+class EventReward(RememberingReward):
+    """A weighted sum of events: goal, team goal, concede, touch, shot, save, demo, demoed, boost pickup.
+
+    Range: sums of the weights; per event, whatever the tick skip. Shots and saves are the game's own (a shot counts
+    when the ball is on its way into the goal, a moment after the touch); a touch counts when a contact begins; a goal
+    is that of the car whose team scored and which was the last of it to touch. Source: requirements 000 and 001,
+    RLGym's first version. Only the opponents' goals are `concede`, whatever the order of the cars.
+    """
+
+    unit = "per event"
+    value_range = (-math.inf, math.inf)
+
+    def __init__(
+        self,
+        goal: float = 0.0,
+        team_goal: float = 0.0,
+        concede: float = 0.0,
+        touch: float = 0.0,
+        shot: float = 0.0,
+        save: float = 0.0,
+        demo: float = 0.0,
+        demoed: float = 0.0,
+        boost_pickup: float = 0.0,
+    ) -> None:
+        """Creates the sum.
+
+        Args:
+            goal: For the scorer.
+            team_goal: For every car of the team that scored.
+            concede: For every car of the other team; a negative weight to discourage it.
+            touch: For a contact with the ball that begins.
+            shot: For a shot on goal.
+            save: For a save.
+            demo: For an opponent demolished.
+            demoed: For being demolished; a negative weight to discourage it.
+            boost_pickup: For a boost pad taken.
+
+        Raises:
+            ValueError: A weight is no finite number, or all are zero.
+        """
+        super().__init__()
+        given = {"goal": goal, "team_goal": team_goal, "concede": concede, "touch": touch, "shot": shot, "save": save}
+        given |= {"demo": demo, "demoed": demoed, "boost_pickup": boost_pickup}
+        self.weights = weights = weights_of("EventReward", given)
+        self._per_count = np.array([weights["save"], weights["shot"], 0, weights["boost_pickup"]], np.float32)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        counters = state.car_rows[:, :, 0, _COUNTERS]
+        return {"touched": state.touched, "scorer": state.touched, "demoed": state.is_demoed, "counters": counters}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        kept, weights, touched, demoed = self._recall(), self.weights, state.touched & state.present, state.is_demoed
+        paid, scorer = zeros(state), kept["scorer"]
+        if touched.any():
+            scorer = np.where(of_team(state, any_of_team(state, touched)), touched, scorer)
+            paid += np.float32(weights["touch"]) * (touched & ~kept["touched"])
+        counters = state.car_rows[:, :, 0, _COUNTERS]
+        if (counters != kept["counters"]).any():
+            paid += risen(counters, kept["counters"]) @ self._per_count
+        if (weights["demo"] or weights["demoed"]) and demoed.any():
+            made, suffered = demolitions(state, kept["demoed"], kept["counters"][..., DEMOS - SAVES])
+            paid += np.float32(weights["demo"]) * made + np.float32(weights["demoed"]) * suffered
+        if state.goal_scored.any():
+            scoring = state.scoring_team[:, None]
+            ours = scoring == state.team
+            paid += np.float32(weights["goal"]) * (ours & scorer) + np.float32(weights["team_goal"]) * ours
+            paid += np.float32(weights["concede"]) * ((scoring >= 0) & ~ours)
+        self._keep(touched=touched, scorer=scorer, demoed=demoed, counters=counters)
+        return only_present(state, paid)
+
+
+class DemoReward(RememberingReward):
+    """`attacker` for demolishing an opponent, `-victim` for being demolished, and something for hard bumps.
+
+    A bump pays `bump` times the change of the victim's velocity over 2300, negative when the victim is a mate. Range:
+    the weights; per event. Source: rlgym-tools' `DemoReward`, which pays the bump on every step of the quarter second
+    after it, so for the victim's own driving too, and takes the car that the attacker met last for the victim; here a
+    bump is paid once, on its step, and demolitions are the game's.
+    """
+
+    unit = "per event"
+    value_range = (-1, 1)
+
+    def __init__(self, attacker: float = 1.0, victim: float = 1.0, bump: float = 0.0) -> None:
+        """Creates the reward.
+
+        Args:
+            attacker: For demolishing an opponent.
+            victim: What being demolished costs, at least 0.
+            bump: For bumps, see above; not zero, it makes every step read more from the simulation (2 us a car).
+
+        Raises:
+            ValueError: No such numbers, or all zero.
+        """
+        super().__init__()
+        self.weights = weights_of("DemoReward", {"attacker": attacker, "victim": victim, "bump": bump})
+        number_in("DemoReward", "victim", victim, 0)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        cooldown = state.bump_cooldown if self.weights["bump"] else zeros(state)
+        now = {"demoed": state.is_demoed, "demos": state.demos}
+        return {"velocity": state.world.car_vel, "cooldown": cooldown, **now}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        kept, weights, demoed, paid = self._recall(), self.weights, state.is_demoed, zeros(state)
+        if demoed.any():
+            made, suffered = demolitions(state, kept["demoed"], kept["demos"])
+            paid += np.float32(weights["attacker"]) * made - np.float32(weights["victim"]) * suffered
+        if weights["bump"]:
+            cooldown, victims = state.bump_cooldown, state.bump_victim
+            arenas, cars = np.nonzero((victims >= 0) & (cooldown > kept["cooldown"]) & state.present)
+            hit = victims[arenas, cars]
+            push = length(state.world.car_vel[arenas, hit] - kept["velocity"][arenas, hit]) / np.float32(CAR_MAX_SPEED)
+            push = np.where(state.team[hit] == state.team[cars], -push, push)
+            paid[arenas, cars] += np.where(demoed[arenas, hit], ZERO, np.float32(weights["bump"]) * push)
+            self._keep(cooldown=cooldown, velocity=state.world.car_vel)
+        self._keep(demoed=demoed, demos=state.demos)
+        return only_present(state, paid)

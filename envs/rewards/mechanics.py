@@ -1,0 +1,160 @@
+"""Rewards for mechanics: flip resets, wavedashes, carrying the ball through the air."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
+
+from envs.game_state import Float, GameState
+from envs.rewards.base import ZERO, RememberingReward, along, length, number_in, only_present, weights_of
+
+_WITHIN_45_DEGREES = np.float32(math.sqrt(0.5))
+
+
+class FlipResetReward(RememberingReward):
+    """`obtain` for winning the flip back with the wheels on the ball, `hit` for a touch after that flip was used.
+
+    Won back: a touch, with the ball within 45 degrees of straight under the car, that restores a spent flip. It is lost
+    on landing. Range 0..2 (both at once); per event. Source: rlgym-tools' `FlipResetReward`, which takes wheels on the
+    ball for wheels on the ground and forgets the reset when the contact lasts longer than a step.
+    """
+
+    unit = "per event"
+    value_range = (0, 2)
+
+    def __init__(self, obtain: float = 1.0, hit: float = 1.0) -> None:
+        """Creates the reward.
+
+        Args:
+            obtain: For the flip reset.
+            hit: For the touch with it.
+
+        Raises:
+            ValueError: A weight is no finite number, or both are zero.
+        """
+        super().__init__()
+        self.weights = weights_of("FlipResetReward", {"obtain": obtain, "hit": hit})
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        none = np.zeros(state.present.shape, np.bool_)
+        return {"had_flip": state.has_flip, "reset": none, "used": none}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        kept, touched, has_flip = self._recall(), state.touched, state.has_flip
+        reset, used = kept["reset"], kept["used"]
+        if not (touched.any() or reset.any() or used.any()):
+            self._keep(had_flip=has_flip)
+            return np.zeros(touched.shape, np.float32)
+        landed = state.on_ground
+        won = np.zeros(touched.shape, np.bool_)
+        if touched.any():
+            world = state.world
+            below = along(-world.car_up, world.ball_pos[:, None] - world.car_pos) > _WITHIN_45_DEGREES
+            on_ball = touched & below
+            won = on_ball & has_flip & ~kept["had_flip"]
+            landed = landed & ~on_ball
+        landed = (landed | state.is_demoed) & ~won
+        flips = reset & state.is_flipping & ~won & ~landed
+        used = (used | flips) & ~landed
+        hits = used & touched
+        self._keep(had_flip=has_flip, reset=(reset | won) & ~landed & ~flips, used=used & ~hits)
+        paid = np.float32(self.weights["obtain"]) * won + np.float32(self.weights["hit"]) * hits
+        return only_present(state, paid)
+
+
+class WavedashReward(RememberingReward):
+    """Land while flipping: `|dv| / 2300`, dv what the car's velocity changed in the step in which the flip began.
+
+    Without `by_acceleration` 1 for each. Range 0..2 (in practice up to 0.3); per event, but the step in which a flip
+    begins changes the velocity more at a higher tick skip. Source: rlgym-tools' `WavedashReward`.
+    """
+
+    unit = "per event"
+    value_range = (0, 2)
+
+    def __init__(self, by_acceleration: bool = True) -> None:
+        """Creates the reward.
+
+        Args:
+            by_acceleration: Pay for the speed that the flip gave.
+        """
+        super().__init__()
+        self.by_acceleration = bool(by_acceleration)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        gained = np.zeros(state.present.shape, np.float32)
+        now = {"grounded": state.on_ground, "flipping": state.is_flipping, "demoed": state.is_demoed}
+        return {"velocity": state.world.car_vel, "gained": gained, **now}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        kept, flipping, grounded, demoed = self._recall(), state.is_flipping, state.on_ground, state.is_demoed
+        was_flipping, gained, velocity = kept["flipping"], kept["gained"], state.world.car_vel
+        begins = flipping & ~was_flipping
+        if self.by_acceleration and begins.any():
+            gained = np.where(begins, length(velocity - kept["velocity"]) / np.float32(CAR_MAX_SPEED), gained)
+        dash = grounded & ~kept["grounded"] & (flipping | was_flipping) & ~demoed & ~kept["demoed"]
+        paid = np.where(dash, gained if self.by_acceleration else np.float32(1), ZERO)
+        gained = np.where(dash | ~flipping, ZERO, gained)
+        self._keep(velocity=velocity, gained=gained, grounded=grounded, flipping=flipping, demoed=demoed)
+        return only_present(state, paid)
+
+
+class AerialDistanceReward(RememberingReward):
+    """Carry the ball through the air: the way that car and ball went, over 5120, from one own touch to the next.
+
+    The first touch of a flight earns `first_touch` times the height of car and ball above 256 uu (mean by `car` and
+    `ball`), over 5120; each further one `car` times the car's way plus `ball` times the ball's. A flight ends when the
+    car is below 256 uu, has its wheels on something, is demolished, or another car touches the ball. Range 0 upward;
+    per event: ways are measured once a step, so a curved one is a little shorter at higher tick skips. Source:
+    rlgym-tools' `AerialDistanceReward`, which takes driving up a wall for flying, and depends on the order of two cars
+    that touch in the same step (here both have touched).
+    """
+
+    unit = "per event"
+    value_range = (0, math.inf)
+
+    def __init__(self, first_touch: float = 1.0, car: float = 1.0, ball: float = 1.0) -> None:
+        """Creates the reward.
+
+        Args:
+            first_touch: Factor for the height of the first touch.
+            car: Factor for the car's way, at least 0.
+            ball: Factor for the ball's way, at least 0.
+
+        Raises:
+            ValueError: No such numbers, or all zero.
+        """
+        super().__init__()
+        weights_of("AerialDistanceReward", {"first_touch": first_touch, "car": car, "ball": ball})
+        self.first_touch = number_in("AerialDistanceReward", "first_touch", first_touch)
+        self.car = number_in("AerialDistanceReward", "car", car, 0)
+        self.ball = number_in("AerialDistanceReward", "ball", ball, 0)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        shape = state.present.shape
+        last, way = np.zeros(shape, np.bool_), np.zeros(shape, np.float32)
+        return {"last": last, "way": way, "car": state.world.car_pos, "ball": state.world.ball_pos}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        kept, world, touched = self._recall(), state.world, state.touched & state.present
+        low = (world.car_pos[..., 2] < RAMP_HEIGHT) | state.on_ground | state.is_demoed
+        last = kept["last"] & ~low
+        way, paid = kept["way"], np.zeros(touched.shape, np.float32)
+        if last.any():
+            went = length(world.car_pos - kept["car"]) * np.float32(self.car)
+            went = went + length(world.ball_pos - kept["ball"])[:, None] * np.float32(self.ball)
+            way = np.where(last, way + went, ZERO)
+        if touched.any():
+            parts = (self.car, self.ball) if self.car or self.ball else (1, 1)
+            height = parts[0] * world.car_pos[..., 2] + parts[1] * world.ball_pos[:, None, 2]
+            height = np.maximum(height / sum(parts) - RAMP_HEIGHT, 0) * self.first_touch
+            worth = np.where(last, way, np.where(low, 0, height)) / np.float32(BACK_WALL_Y)
+            paid = np.where(touched, worth, ZERO)
+            hit = touched.any(axis=1, keepdims=True)
+            last, way = np.where(hit, touched & ~low, last), np.where(touched, ZERO, way)
+        self._keep(last=last, way=way, car=world.car_pos, ball=world.ball_pos)
+        return only_present(state, paid)

@@ -1,0 +1,148 @@
+"""Potential-based shaping: rewards that add up to the same whatever way a car takes, so they cannot be farmed."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, GOAL_HEIGHT, GOAL_THRESHOLD
+
+from envs.game_state import Bool, Float, GameState
+from envs.rewards.base import ZERO, RememberingReward, Reward, number_in, of_team, only_present, paid_by
+from envs.rewards.combinators import WrappedReward
+
+
+class PotentialReward(WrappedReward):
+    """Shaping with another reward as potential: `gamma * q(s') - q(s)`, q = 0 after a goal.
+
+    Leaves the best policy what it is when `gamma` is the discount of training (with 1, the way does not matter). Range:
+    differences of the inner reward; per change, whatever the tick skip. Source: Ng, Harada & Russell 1999; that the
+    potential of a terminal state must be zero: Grzes 2017.
+    """
+
+    unit = "per change"
+
+    def __init__(self, reward: Reward, gamma: float = 1.0) -> None:
+        """Wraps `reward`, which becomes the potential.
+
+        Args:
+            reward: A reward that looks at the present state only, such as `LiuDistanceBallToGoalReward`.
+            gamma: Discount of training per step, or 1.
+
+        Raises:
+            TypeError: `reward` is no reward.
+            ValueError: It remembers earlier states, or `gamma` is not from 0 to 1.
+        """
+        super().__init__(reward)
+        if reward.remembers():
+            raise ValueError(
+                f"PotentialReward: {reward.label()} depends on earlier states and is no potential; take a reward of "
+                "the present state, such as LiuDistanceBallToGoalReward"
+            )
+        self.gamma = number_in("PotentialReward", "gamma", gamma, 0, 1)
+        self._before: Float = np.zeros((0, 0), np.float32)
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Begins with the potential of the first state in the arenas of `mask [A]`."""
+        super().reset(mask, state)
+        first = self._potential(state)
+        kept = self._before if self._before.shape == first.shape else first
+        self._before = np.where(mask[:, None], first, kept)
+
+    def _potential(self, state: GameState) -> Float:
+        paid = only_present(state, paid_by(self.reward, state, self.reward.label()))
+        return np.where(state.goal_scored[:, None], ZERO, paid)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        if self._before.shape != (state.num_arenas, state.num_cars):
+            raise RuntimeError("PotentialReward: call reset() before compute()")
+        now = self._potential(state)
+        change = np.float32(self.gamma) * now - self._before
+        self._before = now
+        return change
+
+    def state_dict(self) -> dict[str, Any]:
+        """The inner reward's state and the last potential."""
+        return super().state_dict() | {"before": self._before.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        super().load_state_dict(state)
+        self._before = np.array(state["before"])
+
+    def remembers(self) -> bool:
+        """Yes."""
+        return True
+
+    def only_charges(self) -> bool:
+        """No: it pays when there is less to charge."""
+        return False
+
+
+class GoalViewReward(RememberingReward):
+    """Change of the chance to score next: `gamma * q(s') - q(s)`, q = 2p - 1, p = view_theirs / (view_theirs + own).
+
+    A view is the solid angle of a goal mouth, less a ball's radius all around, seen from the ball: p is the chance that
+    a straight line in a random direction that meets a goal meets the opponents'. p is 1 after a goal of the own team, 0
+    after one of the other. Range -2..2, zero-sum; per change, whatever the tick skip. Source: rlgym-tools'
+    `GoalViewReward` (there with triangles), potential-based shaping of Ng, Harada & Russell 1999.
+    """
+
+    unit = "per change"
+    value_range = (-2, 2)
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        """Creates the reward.
+
+        Args:
+            gamma: Discount of training per step, or 1. Less than 1, standing still where the chance is good costs.
+
+        Raises:
+            ValueError: Not from 0 to 1.
+        """
+        super().__init__()
+        self.gamma = number_in("GoalViewReward", "gamma", gamma, 0, 1)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        return {"blue": self._potential(state)}
+
+    @staticmethod
+    def _potential(state: GameState) -> Float:
+        """`[A]` 2p - 1 for blue."""
+        x, y, z = np.moveaxis(state.world.ball_pos, -1, 0)
+        gap = np.float32(GOAL_THRESHOLD)
+        theirs, own = goal_view(x, np.stack((gap - y, gap + y)), z)
+        chance = (theirs - own) / np.maximum(theirs + own, np.float32(1e-9))
+        return np.where(state.goal_scored, np.sign(y), chance).astype(np.float32)
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        before, now = self._recall()["blue"], self._potential(state)
+        change = np.float32(self.gamma) * now - before
+        self._keep(blue=now)
+        return only_present(state, of_team(state, np.stack((change, -change), axis=1)))
+
+
+def goal_view(x: Float, distance: Float, z: Float, margin: float = BALL_RADIUS) -> Float:
+    """Solid angle of a goal mouth over 4 pi, 0..0.5.
+
+    The rectangle's solid angle is the sum over its corners of `+-atan(u v / (d sqrt(u^2 + v^2 + d^2)))`, u and v the
+    corner's place relative to the eye (Khadjavi 1968).
+
+    Args:
+        x: `[...]` the eye's place across the field, uu.
+        distance: `[...]` from the eye to the goal's plane, uu; negative behind it.
+        z: `[...]` the eye's height, uu.
+        margin: What is taken off the mouth on every side, uu.
+    """
+    post, low, high = np.float32(GOAL_CENTER_TO_POST - margin), np.float32(margin), np.float32(GOAL_HEIGHT - margin)
+    far = np.maximum(np.abs(distance), np.float32(1e-3))
+    square, (left, right), (bottom, top) = far * far, (-post - x, post - x), (low - z, high - z)
+
+    def corner(u: Float, v: Float) -> Float:
+        product: Float = np.arctan(u * v / (far * np.sqrt(u * u + v * v + square)))
+        return product
+
+    angle = corner(right, top) - corner(left, top) - corner(right, bottom) + corner(left, bottom)
+    return angle / np.float32(4 * math.pi)

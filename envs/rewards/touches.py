@@ -1,0 +1,204 @@
+"""Rewards for what a touch does to the ball. All of them look at the touching step only."""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
+
+from envs.game_state import POS, VEL, Float, GameState
+from envs.rewards.ballistics import flies_into_goal
+from envs.rewards.base import (
+    ONE,
+    OPPONENTS_NET,
+    ZERO,
+    RememberingReward,
+    along,
+    length,
+    number_in,
+    of_team,
+    only_present,
+    seconds_between,
+    weights_of,
+    zeros,
+)
+
+
+class _TouchReward(RememberingReward):
+    """Keeps what it needs of the last state: the ball's `pos` and `vel` from both sides, who `touched`, the `ticks`."""
+
+    _needs: ClassVar[tuple[str, ...]] = ("vel",)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        known: dict[str, Callable[[], NDArray[Any]]] = {
+            "pos": lambda: state.ball_rows[..., POS],
+            "vel": lambda: state.ball_rows[..., VEL],
+            "touched": lambda: state.touched,
+            "ticks": lambda: state.episode_ticks,
+        }
+        return {name: known[name]() for name in self._needs}
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        self._recall()
+        paid = only_present(state, self._of_touches(state)) if state.touched.any() else zeros(state)
+        self._keep(**self._first(state))
+        return paid
+
+    def _of_touches(self, state: GameState) -> Float:
+        """`[A, C]`, called on steps with a touch."""
+        raise NotImplementedError
+
+    def _kick_toward_goal(self, state: GameState) -> Float:
+        """`[A, C]` by how much the ball's speed toward the opponents' net rose in this step, uu/s."""
+        ball = state.ball_rows
+        return of_team(state, along(ball[..., VEL] - self._kept["vel"], OPPONENTS_NET - ball[..., POS]))
+
+
+class StrongHitReward(_TouchReward):
+    """Hit hard: `sqrt(|dv_ball| / 100)` on a step with a touch, dv the change of the ball's velocity in it.
+
+    Of the change from the last velocity and that from free fall the smaller one counts, so neither gravity nor the
+    ground's push against it is paid for. Range 0..11; per touching step: a contact over two steps pays for two parts,
+    so it depends a little on the tick skip. Source: requirement 001, whose code pays for gravity on every step after
+    the touch, because the last toucher persists; here only the touching step pays.
+    """
+
+    unit = "per touching step"
+    value_range = (0, math.sqrt(2 * BALL_MAX_SPEED / 100))
+    _needs = ("vel", "ticks")
+
+    def _of_touches(self, state: GameState) -> Float:
+        change = state.world.ball_vel - self._kept["vel"][:, 0]
+        from_fall = change.copy()
+        from_fall[:, 2] += seconds_between(state.episode_ticks, self._kept["ticks"]) * np.float32(GRAVITY)
+        size = np.minimum(length(change), length(from_fall))
+        return np.where(state.touched, np.sqrt(size * np.float32(0.01))[:, None], ZERO)
+
+
+class AdvancedTouchReward(_TouchReward):
+    """`touch + acceleration * |dv_ball| / 6000` on a step with a touch.
+
+    Range 0..1 (0..3 with acceleration 1); per touching step, so a contact that lasts depends on the tick skip. Source:
+    rlgym-tools' `AdvancedTouchReward`, without its count of touches within a step.
+    """
+
+    unit = "per touching step"
+    value_range = (0, 1)
+
+    def __init__(self, touch: float = 1.0, acceleration: float = 0.0) -> None:
+        """Creates the reward.
+
+        Args:
+            touch: For the touch itself.
+            acceleration: Factor on the change of the ball's velocity over 6000 uu/s.
+
+        Raises:
+            ValueError: A weight is no finite number, or both are zero.
+        """
+        super().__init__()
+        self.weights = weights_of("AdvancedTouchReward", {"touch": touch, "acceleration": acceleration})
+
+    def _of_touches(self, state: GameState) -> Float:
+        change = length(state.world.ball_vel - self._kept["vel"][:, 0]) / np.float32(BALL_MAX_SPEED)
+        worth = np.float32(self.weights["touch"]) + np.float32(self.weights["acceleration"]) * change
+        return np.where(state.touched, worth[:, None], ZERO)
+
+
+class BasicShotReward(_TouchReward):
+    """Speed toward the opponents' net that a touch adds: `max(0, dv_ball . d_goal) / 6000` on a step with a touch.
+
+    Range 0..2; per change: it adds up over the steps of a contact, whatever the tick skip. Source: requirement 001. A
+    touch of a ball that flies to the goal anyway earns only what it adds.
+    """
+
+    unit = "per change"
+    value_range = (0, 2)
+
+    def _of_touches(self, state: GameState) -> Float:
+        gained = np.maximum(self._kick_toward_goal(state), ZERO) / np.float32(BALL_MAX_SPEED)
+        return np.where(state.touched, gained, ZERO)
+
+
+class JumpShotReward(_TouchReward):
+    """Jump and hit the ball toward the opponents' goal: `z_ball / 2044` when the contact begins.
+
+    The car must have jumped and not landed yet, and the touch must add speed toward the opponents' net, so clearing
+    into one's own goal earns nothing. Range 0..1; per event. Source: requirement 001.
+    """
+
+    unit = "per event"
+    value_range = (0, 1)
+    _needs = ("vel", "touched")
+
+    def _of_touches(self, state: GameState) -> Float:
+        begins = state.touched & ~self._kept["touched"]
+        shot = begins & state.has_jumped & ~state.on_ground & (self._kick_toward_goal(state) > 0)
+        height = np.clip(state.world.ball_pos[:, 2] / np.float32(CEILING_Z), ZERO, ONE)
+        return np.where(shot, height[:, None], ZERO)
+
+
+class BasicAerialReward(_TouchReward):
+    """Touch the ball high in the air: 0 at `min_height` to 1 at the ceiling, when the contact begins.
+
+    The car must have its wheels off every surface and be above `min_height` itself. Range 0..1; per event. Source:
+    requirement 001.
+    """
+
+    unit = "per event"
+    value_range = (0, 1)
+    _needs = ("touched",)
+
+    def __init__(self, min_height: float = float(RAMP_HEIGHT)) -> None:
+        """Creates the reward.
+
+        Args:
+            min_height: Height, uu, above which car and ball must be; 256 is where the walls' ramps end.
+
+        Raises:
+            ValueError: Not from 0 to 1900.
+        """
+        super().__init__()
+        self.min_height = number_in("BasicAerialReward", "min_height", min_height, 0, 1900)
+
+    def _of_touches(self, state: GameState) -> Float:
+        begins = state.touched & ~self._kept["touched"] & ~state.on_ground
+        begins &= state.world.car_pos[..., 2] > self.min_height
+        share = (state.world.ball_pos[:, 2] - self.min_height) / (CEILING_Z - BALL_RADIUS - self.min_height)
+        return np.where(begins, np.clip(share, ZERO, ONE).astype(np.float32)[:, None], ZERO)
+
+
+class SaveReward(_TouchReward):
+    """1 for a touch of a ball that was flying into the own goal and no longer is.
+
+    "Flying into" is the path under gravity, drag and bounces on the floor within `horizon_seconds`. Range 0..1; per
+    event. Source: requirement 001; unlike the game's save (`EventReward(save=1)`) it needs no shot by an opponent
+    before, and is paid at once.
+    """
+
+    unit = "per event"
+    value_range = (0, 1)
+    _needs = ("pos", "vel")
+
+    def __init__(self, horizon_seconds: float = 3.0) -> None:
+        """Creates the reward.
+
+        Args:
+            horizon_seconds: How far ahead the ball's path is looked at, up to 10.
+
+        Raises:
+            ValueError: No such number.
+        """
+        super().__init__()
+        self.horizon_seconds = number_in("SaveReward", "horizon_seconds", horizon_seconds, 0.1, 10)
+
+    def _of_touches(self, state: GameState) -> Float:
+        rows = np.flatnonzero(state.touched.any(axis=1))
+        ball, kept = state.ball_rows[rows][:, ::-1], self._kept  # the other side's view: its +y goal is one's own
+        was = flies_into_goal(kept["pos"][rows][:, ::-1], kept["vel"][rows][:, ::-1], self.horizon_seconds)
+        saved = was & ~flies_into_goal(ball[..., POS], ball[..., VEL], self.horizon_seconds)
+        paid = zeros(state)
+        paid[rows] = state.touched[rows] & of_team(state, saved & ~state.goal_scored[rows, None])
+        return paid
