@@ -26,7 +26,7 @@ import gymnasium
 import torch
 from jsonargparse import ArgumentError
 from lightning import Fabric
-from lightning.fabric.loggers import CSVLogger, TensorBoardLogger
+from lightning.fabric.loggers import TensorBoardLogger
 from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
@@ -37,6 +37,9 @@ from fabric_rl.callbacks import Profiler, VideoLogger
 from fabric_rl.checkpoint import CheckpointError
 from fabric_rl.flags import FlagParser, names_of, normalise, one_line, value_of, without
 from fabric_rl.live import fingerprint_of
+from fabric_rl.log import say
+from fabric_rl.metrics_file import MetricsFile
+from fabric_rl.orphans import end_with_parent
 from fabric_rl.precision import avoid_illegal_instructions
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
@@ -82,8 +85,8 @@ def main(
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
         run_id: Name of the run's folder; default: date and time.
         runs_dir: Folder that holds all runs.
-        resume: Go on with a run: the one of `run_id`; or give the path of a checkpoint, milestone or run folder.
-            Without either: on a terminal a choice of milestones, else the newest run that fits, else a new one.
+        resume: Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run.
+            Without any: on a terminal a choice of milestones, else the newest run that fits, else a new one.
         force: Delete a run of that `run_id` and start again.
         initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0.
         inference: Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own.
@@ -125,6 +128,10 @@ def main(
         fabric = _fabric(loggers, _hardware_flags(hardware) if launched else hardware)
         if not launched:
             fabric.launch()
+        if launched:
+            end_with_parent(seconds=60)
+        elif os.environ.get("LOCAL_RANK", "0") != "0" and "SLURM_NTASKS" not in os.environ:
+            end_with_parent(seconds=5)  # rank 0 has started this one, and without it there is nobody who saves
         run = Run(Path(fabric.broadcast(str(run.dir) if run else "")))
         saved = fabric.broadcast(start.saved if start else None)
         going_on = fabric.broadcast(start.going_on if start else False)
@@ -159,7 +166,7 @@ def main(
             raise RuntimeError(f"training stopped: {error}") from error  # no flag's fault: the traceback matters
         raise
     if fabric.is_global_zero:
-        print(_report(run, summary))
+        say(_report(run, summary))
     return summary
 
 
@@ -198,7 +205,8 @@ def cli(argv: Sequence[str] | None = None) -> None:
         saving = Saving(**{field.name: settings.pop(field.name) for field in fields(Saving)})
         summary = main(args=args, saving=saving, resolved_config=resolved, **settings)
         if _rank() == 0 and "checkpoint" in summary:
-            print(_next_steps(given, args, summary, settings["runs_dir"]))
+            own = ["--config", str(base)] if base not in (None, DEFAULT_CONFIG) else []  # of the run that went on
+            say(_next_steps([*own, *given], args, summary, settings["runs_dir"]))
     except _USER_ERRORS as error:
         _fail(error, 2)
     except MisconfigurationException as error:
@@ -220,6 +228,11 @@ class _Start:
     """Its file."""
     going_on: bool = False
     """Whether the run of this folder goes on."""
+
+    @property
+    def steps(self) -> int | None:
+        """Agent-steps after which the run goes on; None for a new one."""
+        return (self.saved["steps"] if self.saved else 0) if self.going_on else None
 
 
 def _check_start(
@@ -251,30 +264,33 @@ def _start(
 ) -> _Start:
     """Finds or makes the run folder, and reads the checkpoint that it begins with."""
     if initialize_from is not None:
-        folder = Path(runs_dir) / initialize_from
-        path, saved = choose.load(folder if folder.is_dir() else initialize_from)
+        path, saved = choose.load(choose.locate("--initialize_from", runs_dir, initialize_from))
         return _Start(Run.create(runs_dir, run_id, force), saved, path)
     if not resume:
         return _Start(Run.create(runs_dir, run_id, force))
     own = partial(fingerprint_of, env, agent, args.seed)
     choice = choose.resume_choice(runs_dir, run_id, resume, own)
     if choice is None:
-        print(f"--resume: {runs_dir} holds no run that fits; a new one begins", flush=True)
+        say(f"--resume: {runs_dir} holds no run that fits; a new one begins")
         return _Start(Run.create(runs_dir, run_id))
     if inference:
+        if choice.state is None:
+            raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
         return _Start(Run.create(runs_dir), choice.state, choice.path)
     return _Start(choice.run, choice.state, choice.path, going_on=True)
 
 
 def _beginning(start: _Start, args: TrainArgs, config: str | None) -> list[str]:
     """Where the run goes on or comes from, and which settings have changed."""
-    if start.saved is None:
-        return []
     if not start.going_on:
-        return [f"run {start.run.name} begins with the weights of {start.path}"]
-    steps, exact = start.saved["steps"], start.saved["exact"]
-    how = "" if exact else " (saved on demand: equivalent to a run without the break, not bit-identical)"
-    lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
+        return [f"run {start.run.name} begins with the weights of {start.path}"] if start.saved else []
+    steps = start.steps or 0
+    if start.saved is None:
+        lines = [f"run {start.run.name} has no checkpoint yet: it begins again"]
+    else:
+        exact = start.saved["exact"]
+        how = "" if exact else " (saved on demand: equivalent to a run without the break, not bit-identical)"
+        lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
     if config is not None:
         lines += [f"changed: {line}" for line in start.run.changed_settings(config)]
     if steps >= args.total_timesteps:
@@ -286,10 +302,15 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
     """The configuration of the run that `--resume` goes on with, if the flags name it and it has one."""
     flags = value_of(given, "--resume"), value_of(given, "--run_id"), value_of(given, "--runs_dir") or "runs"
     path, run_id, runs_dir = flags
+    word = (path or "true").lower()
+    if word in ("false", "no", "off"):
+        return None
+    run: Run | None = None
     try:
-        run = (
-            choose.run_of(Path(path)) if path not in (None, "true") else Run.find(runs_dir, run_id) if run_id else None
-        )
+        if word not in ("true", "yes", "on"):
+            run = choose.run_of(choose.locate("--resume", runs_dir, str(path)))
+        elif run_id:
+            run = Run.find(runs_dir, run_id)
     except (CheckpointError, OSError, ValueError):
         return None  # said in one line later
     config = run.dir / "config.yaml" if run else None
@@ -301,14 +322,8 @@ def _loggers(start: _Start, logger: Logger | list[Logger] | None) -> list[Logger
 
     The last two forget what a run that goes on had logged after its checkpoint.
     """
-    steps = start.saved["steps"] if start.going_on and start.saved else None
-    kept = start.run.metrics_until(steps) if steps is not None else []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*exists and is not empty.*")
-        table = CSVLogger(start.run.dir, name="", version="", flush_logs_every_n_steps=1)
-        for step, metrics in kept:
-            table.log_metrics(metrics, step)
-        _ = table.experiment
+    steps = start.steps
+    table = MetricsFile(start.run.dir, until=steps)
     if logger is not None:
         return [*(logger if isinstance(logger, list) else [logger]), table]
     purge = {} if steps is None else {"purge_step": steps + 1}
@@ -380,12 +395,18 @@ class _Announcement(Callback):
     def on_train_start(self, state: TrainState) -> None:
         self.made = True
         if self.start is not None:
-            for line in (*_beginning(self.start, self.args, self.config), self.line):
-                print(line, flush=True)
+            start, run = self.start, self.start.run
+            lines = [*_beginning(start, self.args, self.config), self.line]
+            if start.steps is None or start.steps < self.args.total_timesteps:
+                if start.going_on and start.saved is not None and start.path is not None:
+                    moved = run.go_on_from(start.path, start.saved)
+                    if moved:
+                        lines.append(f"newer checkpoints: {moved} moved to {run.checkpoints / 'set_aside'}")
+                run.write_origin(self.config)
+                run.replace()
+            for line in lines:
+                say(line)
                 logging.getLogger("fabric_rl").info(line)
-            self.start.run.write_origin(self.config)
-            if self.start.going_on and self.start.saved is not None:
-                self.start.run.set_aside_after(self.start.saved["steps"])
 
 
 class _NoTrialVideo(Callback):

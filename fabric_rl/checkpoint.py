@@ -13,6 +13,7 @@ import re
 import struct
 import warnings
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -145,10 +146,16 @@ def verify(path: str | Path) -> None:
         raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
 
 
-def newest_good(folder: str | Path) -> tuple[Path, dict[str, Any]] | None:
+def newest_good(
+    folder: str | Path, reader: Callable[[Path], dict[str, Any]] = read
+) -> tuple[Path, dict[str, Any]] | None:
     """Finds the newest checkpoint that can be read, and warns once about each newer one that cannot.
 
     Changes nothing in the folder, so it may look at a run that is being trained.
+
+    Args:
+        folder: Where they lie.
+        reader: Reads one, or raises CheckpointError.
 
     Returns:
         Path and state; None where there is no checkpoint at all.
@@ -159,7 +166,7 @@ def newest_good(folder: str | Path) -> tuple[Path, dict[str, Any]] | None:
     found = checkpoints(folder)
     for path in reversed(found):
         try:
-            return path, read(path)
+            return path, reader(path)
         except CheckpointError as error:
             warnings.warn(f"{error}; trying the one before", CheckpointWarning, stacklevel=2)
     if found:

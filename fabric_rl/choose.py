@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from torch import Tensor
 
 from fabric_rl import checkpoint
 from fabric_rl.checkpoint import CheckpointError
@@ -15,14 +16,31 @@ from fabric_rl.live import differences
 from fabric_rl.run import Run
 from fabric_rl.runs import Milestone, RunRecord, list_runs
 
+_PARTS = {
+    "agent": dict,
+    "callback_names": list,
+    "callbacks": list,
+    "exact": bool,
+    "fingerprint": dict,
+    "metrics": dict,
+    "optimizer": dict,
+    "precision": dict,
+    "ranks": list,
+    "seconds": dict,
+    "steps": int,
+    "trace": dict,
+    "world_size": int,
+}
+"""What the checkpoint of a run holds, at least."""
+
 
 @dataclass(frozen=True)
 class Choice:
-    """A checkpoint and the run that goes on from it."""
+    """A run that goes on, and the checkpoint that it goes on from; None if it was killed before it had any."""
 
     run: Run
-    path: Path
-    state: dict[str, Any]
+    path: Path | None
+    state: dict[str, Any] | None
 
 
 def load(path: str | Path) -> tuple[Path, dict[str, Any]]:
@@ -35,15 +53,46 @@ def load(path: str | Path) -> tuple[Path, dict[str, Any]]:
     if not path.exists():
         raise CheckpointError(f"{path}: no such checkpoint, run or milestone")
     if path.is_file():
-        return path, checkpoint.read(path)
-    found = checkpoint.newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path)
+        return path, _read(path)
+    found = checkpoint.newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
     if found is None:
-        raise CheckpointError(f"{path}: holds no checkpoints")
+        milestones = path / "milestones"
+        hint = f"; its milestones are in {milestones}" if any(milestones.glob("*/*")) else ""
+        raise CheckpointError(f"{path}: holds no checkpoints{hint}")
     return found
+
+
+def locate(flag: str, runs_dir: str | Path, name: str) -> Path:
+    """The run of that name, or the path.
+
+    Raises:
+        CheckpointError: There is neither; the message names the flag.
+    """
+    for path in (Path(runs_dir, name), Path(name)):
+        if path.is_dir() if path != Path(name) else path.exists():
+            return path
+    raise CheckpointError(f"{flag} {name}: no such checkpoint, run or milestone")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    state = checkpoint.read(path)
+    wrong = [name for name, kind in _PARTS.items() if not isinstance(state.get(name), kind)]
+    if wrong or not all(isinstance(tensor, Tensor) for tensor in state["agent"].values()):
+        what = f"it lacks {', '.join(wrong[:3])}" if wrong else "its weights are no tensors"
+        raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({what})")
+    return state
+
+
+def _read_named(path: Path) -> dict[str, Any]:
+    state = _read(path)
+    if state["steps"] != checkpoint.steps_of(path):  # renamed: what is newest would be wrong
+        raise CheckpointError(f"checkpoint {path} is refused: by its content it is after {state['steps']:,} steps")
+    return state
 
 
 def run_of(path: Path) -> Run:
     """The run that a checkpoint, milestone or run folder belongs to."""
+    path = path.absolute()
     for folder in (path, *path.parents):
         if (folder / "checkpoints").is_dir():
             return Run(folder)
@@ -55,13 +104,14 @@ def resume_choice(
 ) -> Choice | None:
     """Decides what `--resume` goes on from.
 
-    In this order: the path or run id that was given; on a terminal, what the user chooses among milestones; the newest
-    run whose newest good checkpoint fits (what does not is shown side by side); None (a new run).
+    In this order: the path or run id that was given (a run that was killed before its first checkpoint begins again);
+    on a terminal, what the user chooses among milestones; the newest run whose newest good checkpoint fits (what does
+    not is shown side by side); None (a new run).
 
     Args:
         runs_dir: Folder that holds all runs.
         run_id: `--run_id`.
-        resume: `--resume`: True, or a path.
+        resume: `--resume`: True, or a path or run id.
         fingerprint: Makes the fingerprint of this environment and agent; only called if it is needed.
 
     Raises:
@@ -69,23 +119,23 @@ def resume_choice(
         FileNotFoundError: There is no such run.
     """
     if isinstance(resume, str):
-        path, state = load(resume)
-        return Choice(run_of(path), path, state)
+        path = locate("--resume", runs_dir, resume)
+        return _newest_of(Run(path)) if (path / "checkpoints").is_dir() else _going_back(path)
     if run_id is not None:
-        run = Run.find(runs_dir, run_id)
-        path, state = load(run.dir)
-        return Choice(run, path, state)
+        return _newest_of(Run.find(runs_dir, run_id))
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
     if sys.stdin.isatty() and sys.stdout.isatty():
         milestone = ask_for_milestone(records)
         if milestone is not None:
-            path, state = load(milestone.folder)
-            return Choice(run_of(path), path, state)
+            return _going_back(milestone.folder)
     own = fingerprint() if records else {}
     for record in records:
+        if not checkpoint.checkpoints(record.folder / "checkpoints"):
+            continue  # has only played, or has failed
         try:
             path, state = load(record.folder)
-        except CheckpointError:
+        except CheckpointError as error:
+            print(f"--resume: run {record.name} is left out: {error}", flush=True)
             continue
         problems = differences(state["fingerprint"], own)
         if not problems:
@@ -95,6 +145,17 @@ def resume_choice(
             table.add_row(*row)
         Console().print(table)
     return None
+
+
+def _newest_of(run: Run) -> Choice:
+    if not checkpoint.checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
+        return Choice(run, None, None)
+    return Choice(run, *load(run.dir))
+
+
+def _going_back(path: Path) -> Choice:
+    file, state = load(path)
+    return Choice(run_of(file), file, state)
 
 
 def ask_for_milestone(records: Sequence[RunRecord]) -> Milestone | None:
@@ -109,7 +170,10 @@ def ask_for_milestone(records: Sequence[RunRecord]) -> Milestone | None:
     console = Console()
     console.print(table)
     while True:
-        answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
+        try:
+            answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
+        except EOFError:  # Ctrl+D
+            answer = ""
         if not answer:
             return None
         if answer.isdigit() and 1 <= int(answer) <= len(milestones):

@@ -161,6 +161,7 @@ class Live:
             "precision": self.fabric.strategy.precision.state_dict(),
             "kl_adaptive": None if self.kl_adaptive is None else self.kl_adaptive.state_dict(),
             "callbacks": [callback.state_dict() for callback in self.callbacks],
+            "callback_names": [type(callback).__qualname__ for callback in self.callbacks],
             "trace": self.trace.state_dict(),
             "seconds": dict(self.seconds),
             "metrics": dict(self.state.metrics),
@@ -191,11 +192,16 @@ class Live:
             raise CheckpointError(f"the checkpoint's optimizer does not fit --agent: {error}") from error
         for group, own in zip(self.optimizer.param_groups, settings, strict=True):
             group.update(own)
-        self.fabric.strategy.precision.load_state_dict(saved["precision"])
+        if saved["precision"]:  # empty without a gradient scaler, which does not take that
+            self.fabric.strategy.precision.load_state_dict(saved["precision"])
         if self.kl_adaptive is not None and saved["kl_adaptive"] is not None:
             self.kl_adaptive.load_state_dict(saved["kl_adaptive"])
-        for callback, kept in zip(self.callbacks, saved["callbacks"], strict=False):
-            callback.load_state_dict(kept)
+        kept = list(zip(saved["callback_names"], saved["callbacks"], strict=True))
+        for callback in self.callbacks:  # by name: there may be others now, or in another order
+            same = next((pair for pair in kept if pair[0] == type(callback).__qualname__), None)
+            if same is not None:
+                callback.load_state_dict(same[1])
+                kept.remove(same)
         self.state.iteration, self.state.steps = self._iterations_of(saved["steps"]), saved["steps"]
         self.state.metrics = dict(saved["metrics"])
         self.trace.load_state_dict(saved["trace"])

@@ -1,10 +1,13 @@
 """Metrics: reduced once per iteration over all ranks, logged, and shown on the console of rank 0."""
 
 import logging
+import os
+import shutil
 import sys
 import warnings
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, cast
 
@@ -76,6 +79,26 @@ class Trace:
         self._last.extend(state["last"])
 
 
+def say(*lines: str) -> None:
+    """Prints lines. Where nobody listens any more (a closed terminal or pipe) output is dropped from then on."""
+    try:
+        print(*lines, sep="\n", flush=True)
+    except OSError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+
+
+class RunLog(logging.FileHandler):
+    """The file log of a run; what cannot be written to it is left out."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record; the folder may be gone."""
+        with suppress(OSError):
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Says nothing: the disk is full, which the checkpoints' warning says."""
+
+
 class Loggers:
     """Fabric's loggers. One that fails is left out from then on, with a warning: training matters more."""
 
@@ -90,23 +113,41 @@ class Loggers:
                 each.log_metrics(metrics, step)
             except Exception as error:  # a service that is down, a full disk, a folder that is gone...
                 self._loggers.remove(each)
+                cause = _first_cause(error)
                 warnings.warn(
-                    f"{type(each).__name__} failed and is left out from now on ({type(error).__name__}: {error})",
+                    f"{type(each).__name__} failed and is left out from now on ({type(cause).__name__}: {cause})",
                     RuntimeWarning,
                     stacklevel=2,
                 )
+
+    def finalize(self) -> None:
+        """Tells every logger that the run has ended, so that it writes what it still has."""
+        for each in self._loggers:
+            try:
+                each.finalize("success")
+            except Exception as error:
+                message = f"{type(each).__name__} failed at the end ({type(error).__name__}: {error})"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What made an error happen: TensorBoardLogger hides a full disk behind another message."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
 
 
 class TrainConsole:
     """A live table and progress bar on a terminal, one line per iteration elsewhere. Silent on other ranks."""
 
-    def __init__(self, total_steps: int, enabled: bool = True, plain: bool | None = None) -> None:
+    def __init__(self, total_steps: int, enabled: bool = True, plain: bool | None = None, done: int = 0) -> None:
         """Prepares the console.
 
         Args:
             total_steps: Agent-steps of the whole run.
             enabled: False prints nothing (other ranks).
             plain: Lines instead of the live view. Default: when standard output is no terminal.
+            done: Agent-steps before a run went on.
         """
         self.enabled = enabled
         self.plain = not sys.stdout.isatty() if plain is None else plain
@@ -115,7 +156,7 @@ class TrainConsole:
         self._progress = Progress(
             TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
         )
-        self._task = self._progress.add_task("steps", total=total_steps)
+        self._task = self._progress.add_task("steps", total=total_steps, completed=done)
 
     def __enter__(self) -> "TrainConsole":
         """Starts the live view."""
@@ -129,7 +170,8 @@ class TrainConsole:
     ) -> None:
         """Leaves the last view on the screen."""
         if self._live is not None:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.stop()
 
     def show(self, steps: int, metrics: dict[str, float]) -> None:
         """Shows one iteration."""
@@ -137,9 +179,10 @@ class TrainConsole:
             return
         if self._live is not None:
             self._progress.update(self._task, completed=steps)
-            self._live.update(Group(_table(metrics), self._progress))
+            with suppress(OSError):  # the terminal was closed
+                self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
         else:
-            print(_line(steps, self._total, metrics), flush=True)
+            say(_line(steps, self._total, metrics, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
 
 
 def _table(metrics: dict[str, float]) -> Table:
@@ -164,15 +207,20 @@ _LINE = {
     "game/goals_per_minute": "goals/min",
     "ppo/entropy": "entropy",
     "ppo/approx_kl": "kl",
+    "speed/overall_steps_per_second": "steps/s",
     "ppo/value_loss": "value loss",
     "ppo/explained_variance": "expl. var.",
-    "speed/overall_steps_per_second": "steps/s",
 }
 
 
-def _line(steps: int, total: int, metrics: dict[str, float]) -> str:
-    figures = [f"{label} {_number(metrics[name])}" for name, label in _LINE.items() if name in metrics]
-    return f"{steps:>9,}/{total:,}  " + "  ".join(figures)
+def _line(steps: int, total: int, metrics: dict[str, float], columns: int | None) -> str:
+    """One iteration in a line; the least important figures are left out where it would be too long."""
+    line = f"{steps:>9,}/{total:,}"
+    for name, label in _LINE.items():
+        figure = f"  {label} {_number(metrics[name])}" if name in metrics else ""
+        if columns is None or len(line + figure) < columns:
+            line += figure
+    return line
 
 
 def _number(number: float) -> str:

@@ -1,6 +1,5 @@
 """A run on disk: `runs/<run_id>/` with its configuration, checkpoints, milestones, metrics and log."""
 
-import csv
 import json
 import logging
 import os
@@ -8,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from fabric_rl import checkpoint
-from fabric_rl.log import logger
+from fabric_rl.log import RunLog, logger
 from fabric_rl.timers import Timers
 
 PACKAGES = (
@@ -53,7 +53,7 @@ class Run:
         Args:
             runs_dir: Folder that holds all runs.
             run_id: Name of the run; default: date and time.
-            force: Delete a run of that name first.
+            force: Put a run of that name out of the way; `replace` deletes it, `discard_if_empty` brings it back.
 
         Raises:
             FileExistsError: There is a run of that name already.
@@ -66,7 +66,8 @@ class Run:
         folder = base / name
         try:
             if force and folder.is_dir():
-                shutil.rmtree(folder)
+                shutil.rmtree(_replaced(folder), ignore_errors=True)
+                os.replace(folder, _replaced(folder))
             base.mkdir(parents=True, exist_ok=True)
             for attempt in range(2, 100):
                 try:
@@ -97,8 +98,8 @@ class Run:
         """
         check_run_id(run_id)
         folder = Path(runs_dir) / run_id
-        if not folder.is_dir():
-            known = sorted(path.name for path in Path(runs_dir).glob("*") if path.is_dir())
+        if not (folder / "checkpoints").is_dir():
+            known = sorted(path.parent.name for path in Path(runs_dir).glob("[!.]*/checkpoints"))
             there = f"there are {', '.join(known[-5:])}" if known else f"{runs_dir} holds no runs"
             raise FileNotFoundError(f"--run_id {run_id}: no such run to resume; {there}")
         return cls(folder)
@@ -129,25 +130,34 @@ class Run:
         found = checkpoint.checkpoints(self.checkpoints)
         return found[-1] if found else None
 
-    def set_aside_after(self, steps: int) -> None:
-        """Renames checkpoints of later steps (to `*.ckpt.later`): the run goes on from an earlier one."""
-        for path in checkpoint.checkpoints(self.checkpoints):
-            if checkpoint.steps_of(path) > steps:
-                path.replace(path.with_name(path.name + ".later"))
+    def read_summary(self) -> dict[str, Any]:
+        """`summary.json`; empty if there is none."""
+        try:
+            summary = json.loads((self.dir / "summary.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return summary if isinstance(summary, dict) else {}
+
+    def write_timers(self, timers: Timers) -> None:
+        """Writes `timers.json`. A full disk is a warning, not the end."""
+        try:
+            timers.write(self.dir / "timers.json")
+        except OSError as error:
+            warnings.warn(f"the timers of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
 
     def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
         """Writes `summary.json` and `timers.json`, each in one step. A full disk is a warning, not the end."""
         try:
             write_json(self.dir / "summary.json", summary)
-            if timers is not None:
-                timers.write(self.dir / "timers.json")
         except OSError as error:
             warnings.warn(f"the summary of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+        if timers is not None:
+            self.write_timers(timers)
 
     def write_origin(self, config: str | None) -> None:
         """Writes what the run was made with: `config.yaml` and `environment.json` (versions, git state)."""
         if config is not None:
-            (self.dir / "config.yaml").write_text(config, encoding="utf-8")
+            _write(self.dir / "config.yaml", config)
         write_json(self.dir / "environment.json", describe_environment())
 
     def changed_settings(self, config: str) -> list[str]:
@@ -155,63 +165,81 @@ class Run:
         path = self.dir / "config.yaml"
         if not path.exists():
             return []
-        old, new = (_flat(yaml.safe_load(text) or {}) for text in (path.read_text(encoding="utf-8"), config))
+        try:
+            old, new = (_flat(yaml.safe_load(text) or {}) for text in (path.read_text(encoding="utf-8"), config))
+        except (ValueError, yaml.YAMLError):
+            return [f"all settings: {path} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
         return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names]
 
     @contextmanager
     def open_log(self) -> Iterator[None]:
         """While it is open, what happens and all warnings also go to `log.txt`."""
-        handler = logging.FileHandler(self.dir / "log.txt", encoding="utf-8", delay=True)
+        handler = RunLog(self.dir / "log.txt", encoding="utf-8", delay=True)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        level, shown = logger.level, warnings.showwarning
+        level, shown, failed = logger.level, warnings.showwarning, threading.excepthook
 
         def show(message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None) -> None:  # noqa: ANN401
             logger.warning("%s", message)
             shown(message, category, filename, lineno, file, line)
 
+        def report(failure: threading.ExceptHookArgs) -> None:
+            if isinstance(failure.exc_value, OSError):  # of TensorBoard's writer, which is left out then
+                warnings.warn(f"a logger cannot write: {failure.exc_value}", RuntimeWarning, stacklevel=2)
+            else:
+                failed(failure)
+
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
-        warnings.showwarning = show
+        warnings.showwarning, threading.excepthook = show, report
         try:
             yield
         except BaseException as error:
             logger.error("%s: %s", type(error).__name__, error)
             raise
         finally:
-            warnings.showwarning = shown
+            warnings.showwarning, threading.excepthook = shown, failed
             logger.setLevel(level)
             logger.removeHandler(handler)
             handler.close()
-
-    def metrics_until(self, steps: int) -> list[tuple[int, dict[str, float]]]:
-        """The rows of `metrics.csv` up to so many agent-steps: (steps, name -> number)."""
-        path = self.dir / "metrics.csv"
-        if not path.exists():
-            return []
-        found: list[tuple[int, dict[str, float]]] = []
-        with open(path, newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                try:
-                    metrics = {name: float(number) for name, number in row.items() if name and number}
-                    step = int(metrics.pop("step"))
-                except (KeyError, TypeError, ValueError):  # a line that a killed run has not finished
-                    continue
-                if step <= steps:
-                    found.append((step, metrics))
-        return found
 
     def discard_if_empty(self) -> None:
         """Removes the folder of a run that failed before it wrote anything of worth."""
         made_at_start = {"config.yaml", "environment.json", "log.txt"}
         if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
             shutil.rmtree(self.dir, ignore_errors=True)
+            if _replaced(self.dir).is_dir():
+                os.replace(_replaced(self.dir), self.dir)
+
+    def replace(self) -> None:
+        """Deletes the run of the same name that `create` has put out of the way; this one has really begun."""
+        shutil.rmtree(_replaced(self.dir), ignore_errors=True)
+
+    def go_on_from(self, path: Path, state: dict[str, Any]) -> int:
+        """Makes a checkpoint the newest one of the run, so that the run also goes on from it if it is killed now.
+
+        Newer checkpoints (damaged ones, or those of the time after a milestone that the run goes back to) are moved to
+        `checkpoints/set_aside`.
+
+        Returns:
+            How many were moved.
+        """
+        steps, moved = state["steps"], 0
+        for newer in checkpoint.checkpoints(self.checkpoints):
+            if checkpoint.steps_of(newer) >= steps and newer.resolve() != path.resolve():
+                aside = self.checkpoints / "set_aside"
+                aside.mkdir(exist_ok=True)
+                os.replace(newer, aside / newer.name)
+                moved += 1
+        if path.resolve().parent != self.checkpoints.resolve():
+            checkpoint.write(self.checkpoints / checkpoint.file_name(steps), state)
+        return moved
 
 
 def check_run_id(name: str) -> None:
-    """Raises ValueError for a name that is a path."""
-    if Path(name).name != name or name in (".", ".."):
-        raise ValueError(f"--run_id {name}: must be a plain name, not a path")
+    """Raises ValueError for a name that is a path or hidden."""
+    if Path(name).name != name or name.startswith("."):
+        raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
 
 
 def describe_environment() -> dict[str, Any]:
@@ -228,9 +256,18 @@ def describe_environment() -> dict[str, Any]:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Writes JSON in one step (temporary file, then rename)."""
+    _write(path, json.dumps(content, indent=2) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
+
+
+def _replaced(folder: Path) -> Path:
+    """Where `--force` keeps the run of that folder until the new one has begun."""
+    return folder.with_name(f".{folder.name}.replaced")
 
 
 def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds

@@ -157,7 +157,9 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
 
 
 def _is_run(folder: Path) -> bool:
-    return (folder / "checkpoints").is_dir() or any((folder / f).is_file() for f in ("summary.json", "metrics.csv"))
+    return not folder.name.startswith(".") and (  # hidden: what --force has put out of the way
+        (folder / "checkpoints").is_dir() or any((folder / f).is_file() for f in ("summary.json", "metrics.csv"))
+    )
 
 
 def _milestones(folder: Path) -> Iterator[Milestone]:

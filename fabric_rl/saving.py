@@ -42,11 +42,26 @@ class Saver:
     A checkpoint that cannot be written is a warning: training goes on, and what was saved before stays.
     """
 
-    def __init__(self, run: Run, saving: Saving, live: Live, resumed: dict[str, Any] | None = None) -> None:
-        """Starts the clock; `resumed` is the checkpoint that the run goes on from."""
+    def __init__(self, run: Run, saving: Saving, live: Live, exact: bool = True) -> None:
+        """Starts the clock.
+
+        Args:
+            run: Where to.
+            saving: When.
+            live: What.
+            exact: Whether the run began, or goes on, exactly as one without a break.
+
+        Raises:
+            TypeError: A callback remembers something that cannot be saved.
+        """
         self.run, self.saving, self.live = run, saving, live
         self._last = time.monotonic()
-        self._inexact = resumed is not None and not resumed["exact"]
+        self._inexact = not exact
+        for callback in live.callbacks:
+            try:
+                checkpoint.to_primitives(callback.state_dict())
+            except TypeError as error:
+                raise TypeError(f"--callbacks {type(callback).__name__}.state_dict(): {error}") from error
 
     @property
     def minutes_due(self) -> bool:
@@ -54,25 +69,28 @@ class Saver:
         minutes = self.saving.checkpoint_every_minutes
         return minutes is not None and time.monotonic() - self._last >= 60 * minutes
 
-    def after_iteration(self, minutes_due: bool, ending: bool) -> None:
+    def after_iteration(self, minutes_due: bool, ending: bool) -> bool:
         """Saves what is due; every rank calls it with the same arguments.
 
         Args:
             minutes_due: `minutes_due` of rank 0.
             ending: The loop ends here: the last checkpoint.
+
+        Returns:
+            Whether anything was due.
         """
         steps = self.live.state.steps
         by_steps = self._passed(self.saving.checkpoint_every_timesteps)
         milestone = self._passed(self.saving.milestone_interval)
         if not (by_steps or milestone or minutes_due or ending):
-            return
+            return False
         # What is written on demand changes the rest of the run (its arenas are restored), so that is not the same any
         # more as without it; what is due by steps happens in every run with these settings.
         self._inexact |= not (by_steps or milestone)
         state = self.live.save(ending)
         self._last = time.monotonic()
         if state is None:
-            return
+            return True
         state["exact"] = not self._inexact
         try:
             if by_steps or minutes_due or ending:
@@ -82,10 +100,9 @@ class Saver:
                 logger.info("checkpoint %s", path)
             if milestone:
                 self._write_milestone(state)
-        except OSError as error:
+        except (OSError, checkpoint.CheckpointError) as error:
             warnings.warn(f"{error}; training goes on, older checkpoints stay", RuntimeWarning, stacklevel=2)
-        except checkpoint.CheckpointError as error:
-            warnings.warn(f"{error}; training goes on, older checkpoints stay", RuntimeWarning, stacklevel=2)
+        return True
 
     def _passed(self, interval: int | None) -> bool:
         """Whether this iteration crossed a multiple of `interval` agent-steps."""

@@ -1,11 +1,13 @@
 """The training loop: collect -> GAE -> train, readable top to bottom."""
 
 import math
+import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -18,7 +20,7 @@ from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.gae import gae
 from fabric_rl.learn import join, learn
 from fabric_rl.live import RECENT_EPISODES, Live
-from fabric_rl.log import Loggers, Sums, TrainConsole, logger, means, reduce_sums
+from fabric_rl.log import Loggers, Sums, TrainConsole, means, reduce_sums
 from fabric_rl.rollout import collect
 from fabric_rl.run import Run
 from fabric_rl.saving import Saver, Saving
@@ -26,8 +28,12 @@ from fabric_rl.schedules import Cosine, Linear, Schedule
 from fabric_rl.timers import Timers
 from fabric_rl.types import AgentFactory, EnvFactory, HasMetrics, HasTimers, Minibatch, NonFiniteError
 
-STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name))
-"""Ctrl+C, a polite kill, and what batch systems such as SLURM send before they take the machine away."""
+STOP_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP") if hasattr(signal, name)
+)
+"""Ctrl+C, a polite kill, what batch systems such as SLURM send before they take the machine away, a closed terminal."""
+FORWARDING_SECONDS = 2.0
+"""A launcher passes on a signal that its workers may have got themselves: so long it counts as the same one."""
 
 
 def train(
@@ -73,17 +79,19 @@ def train(
     if weights is not None:
         live.load_weights(weights)
     exact = resume is None or live.restore(resume)
-    if not exact:
-        logger.warning("resumed with another number of ranks or environments: equivalent, not bit-identical")
+    if not exact and fabric.is_global_zero:
+        warnings.warn("another number of ranks or sub-environments: equivalent, not bit-identical", stacklevel=2)
     timers = Timers(enabled=fabric.is_global_zero)
     loggers = Loggers(fabric)
-    saver = Saver(run, saving, live, resume) if run is not None and not inference else None
+    exact = exact and (resume is None or resume["exact"])
+    saver = Saver(run, saving, live, exact) if run is not None and not inference else None
     for callback in callbacks:
         callback.on_train_start(state)
 
     sums: Sums = {}
     recent = dict.fromkeys(RECENT_EPISODES, (0.0, 0.0))
-    console = TrainConsole(iterations * live.steps_per_iteration, enabled=fabric.is_global_zero, plain=plain)
+    total = iterations * live.steps_per_iteration
+    console = TrainConsole(total, enabled=fabric.is_global_zero, plain=plain, done=state.steps)
     began, before_now = time.perf_counter(), live.seconds["wall"]
     with console, stop_on_signals(state):
         while state.iteration < iterations:
@@ -126,15 +134,20 @@ def train(
             ending = asked["stop"][0] > 0 or state.iteration >= iterations
             if saver is not None:
                 with timers("save"):
-                    saver.after_iteration(asked["save"][0] > 0, ending)
+                    saved = saver.after_iteration(asked["save"][0] > 0, ending)
+                if saved and run is not None and fabric.is_global_zero:
+                    run.write_timers(timers)
             if ending:
                 break
 
     summary = _summary(live, run, sums, recent, inference)
-    if run is not None and fabric.is_global_zero:
+    if run is not None and not sums:  # nothing was left to do
+        summary |= run.read_summary()
+    elif run is not None and fabric.is_global_zero:
         run.write_summary(summary, timers)
     for callback in callbacks:
         callback.on_train_end(state)
+    loggers.finalize()
     live.envs.close()
     return summary
 
@@ -246,15 +259,24 @@ def stop_on_signals(state: TrainState) -> Iterator[None]:
         yield
         return
 
+    patience = FORWARDING_SECONDS if "TORCHELASTIC_RUN_ID" in os.environ else 0.0
+    first = 0.0
+
     def handle(signum: int, frame: FrameType | None) -> None:
+        nonlocal first
         if state.stop and state.signalled:
-            raise KeyboardInterrupt
+            if time.monotonic() - first >= patience:
+                raise KeyboardInterrupt
+            return
+        first, state.stop, state.signalled = time.monotonic(), True, True
         if state.fabric.is_global_zero:
-            print("\nstopping after this iteration; press Ctrl+C again to stop at once", flush=True)
-        state.stop = state.signalled = True
+            with suppress(OSError, RuntimeError):  # nobody listens, or it came in the middle of another print
+                print("\nstopping after this iteration; press Ctrl+C again to stop at once", flush=True)
 
     previous: dict[int, Callable[..., Any] | int | None] = {
-        signum: signal.signal(signum, handle) for signum in STOP_SIGNALS
+        signum: signal.signal(signum, handle)
+        for signum in STOP_SIGNALS
+        if signum != getattr(signal, "SIGHUP", None) or signal.getsignal(signum) != signal.SIG_IGN  # nohup
     }
     try:
         yield
@@ -293,5 +315,8 @@ def _with_evidence(error: Exception, live: Live, run: Run | None, before: list[T
     names = [name for name, _ in live.module.named_parameters()]
     weights = dict(zip(names, before, strict=True))
     tensors = {name: value for name, value in vars(live.rollout).items() if isinstance(value, Tensor)}
-    torch.save({"rollout": tensors, "weights_before": weights, "message": str(error)}, path)
+    try:
+        torch.save({"rollout": tensors, "weights_before": weights, "message": str(error)}, path)
+    except (OSError, RuntimeError):  # a full disk
+        return NonFiniteError(str(error))
     return NonFiniteError(f"{error}. Rollout and the weights before it are in {path}")

@@ -161,14 +161,6 @@ def test_damaged_checkpoints(first, call):
     assert status == 2 and "none of the 3 checkpoints" in err[-1]
 
 
-def test_a_run_goes_on_from_a_milestone(first, call):
-    run = copy_of(first, "branch")
-    status, out, err = call("--resume", run / "milestones/main/000000000256", "--total_timesteps", 320)
-    assert (status, err) == (0, []) and "going on with run branch after 256 steps" in out
-    assert load_checkpoint(run)[1]["steps"] == 320  # not the later ones of before
-    assert len(list((run / "checkpoints").glob("*.later"))) == 3
-
-
 def test_weights_of_another_run(first, call, runs):
     status, out, err = call(*TASK, "--initialize_from", "a", "--run_id", "child", "--total_timesteps", 64)
     assert (status, err) == (0, []) and "run child begins with the weights of" in out
