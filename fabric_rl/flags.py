@@ -100,7 +100,7 @@ def one_line(message: str) -> str:
     line = re.sub(r'Parser key "([^"]*)":', r"--\1:", line)
     line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
     line = re.sub(r"Does not validate against any of the Union subtypes Subtypes: \[.*?\] Errors: - ", "", line)
-    line = re.sub(r" - Expected a <class 'NoneType'>.*", "", line)
+    line = re.sub(r" - Expected a (<class 'NoneType'>|Sequence Given value type:).*", "", line)
     line = re.sub(r"Expected an instantiatable class, but ([\w.]+) is abstract", r"choose a subclass of \1 first", line)
     line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
     line = re.sub(r"^(--[\w.]+): --(\w+):", r"\1.\2:", line)

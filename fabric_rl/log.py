@@ -131,8 +131,8 @@ class Loggers:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """What made an error happen: TensorBoardLogger hides a full disk behind another message."""
-    while (cause := error.__cause__ or error.__context__) is not None:
+    """What made an error happen, if it says so: TensorBoardLogger hides a full disk behind another message."""
+    while (cause := error.__cause__ or error.__context__) is not None and str(cause):
         error = cause
     return error
 

@@ -69,11 +69,11 @@ class Saver:
         minutes = self.saving.checkpoint_every_minutes
         return minutes is not None and time.monotonic() - self._last >= 60 * minutes
 
-    def after_iteration(self, minutes_due: bool, ending: bool) -> bool:
+    def after_iteration(self, on_demand: bool, ending: bool) -> bool:
         """Saves what is due; every rank calls it with the same arguments.
 
         Args:
-            minutes_due: `minutes_due` of rank 0.
+            on_demand: Somebody has asked for a checkpoint, or `minutes_due` of rank 0.
             ending: The loop ends here: the last checkpoint.
 
         Returns:
@@ -82,18 +82,19 @@ class Saver:
         steps = self.live.state.steps
         by_steps = self._passed(self.saving.checkpoint_every_timesteps)
         milestone = self._passed(self.saving.milestone_interval)
-        if not (by_steps or milestone or minutes_due or ending):
+        if not (by_steps or milestone or on_demand or ending):
             return False
         # What is written on demand changes the rest of the run (its arenas are restored), so that is not the same any
-        # more as without it; what is due by steps happens in every run with these settings.
-        self._inexact |= not (by_steps or milestone)
+        # more as without it; what is due by steps happens in every run with these settings. With --overlap a longer run
+        # would have collected its next rollout by now.
+        self._inexact |= not (by_steps or milestone) or (ending and self.live.args.overlap)
         state = self.live.save(ending)
         self._last = time.monotonic()
         if state is None:
             return True
         state["exact"] = not self._inexact
         try:
-            if by_steps or minutes_due or ending:
+            if by_steps or on_demand or ending:
                 path = self.run.checkpoints / checkpoint.file_name(steps)
                 checkpoint.write(path, state)
                 checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)

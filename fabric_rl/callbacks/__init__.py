@@ -1,0 +1,20 @@
+"""Callbacks: hooks into the training loop, and ready-made ones."""
+
+from fabric_rl.callbacks.base import Callback, TrainState
+from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
+from fabric_rl.callbacks.history import History
+from fabric_rl.callbacks.keyboard import KeyPress
+from fabric_rl.callbacks.notify import Notify
+from fabric_rl.callbacks.profiler import Profiler
+from fabric_rl.callbacks.video import VideoLogger
+
+__all__ = [
+    "AdaptiveBatchSize",
+    "Callback",
+    "History",
+    "KeyPress",
+    "Notify",
+    "Profiler",
+    "TrainState",
+    "VideoLogger",
+]

@@ -1,0 +1,214 @@
+"""AdaptiveBatchSize: minibatches as large as memory allows, with the same optimizer steps."""
+
+import logging
+import os
+import re
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from fabric_rl.callbacks.base import Callback, TrainState
+
+logger = logging.getLogger("fabric_rl")
+
+
+def allowed_sizes(batch_size: int, sequence_length: int = 1, smallest: int = 1) -> list[int]:
+    """The minibatch sizes that make up an optimizer's batch exactly.
+
+    Args:
+        batch_size: Steps per optimizer step and rank.
+        sequence_length: Steps that an agent with memory needs in one piece.
+        smallest: None smaller than this.
+
+    Returns:
+        Divisors of the batch size in rising order, at least the batch itself.
+    """
+    small = [size for size in range(1, int(batch_size**0.5) + 1) if batch_size % size == 0]
+    sizes = sorted({*small, *(batch_size // size for size in small)})
+    return [size for size in sizes if size % sequence_length == 0 and size >= smallest] or [batch_size]
+
+
+def choose_size(free_bytes: float, bytes_per_step: float, sizes: Sequence[int]) -> int:
+    """The largest minibatch that fits.
+
+    Args:
+        free_bytes: Memory that a training step may take.
+        bytes_per_step: Memory that it takes for each step of the minibatch.
+        sizes: Minibatch sizes to choose from.
+
+    Returns:
+        The largest size with `size * bytes_per_step <= free_bytes`; the smallest one if none fits.
+
+    Raises:
+        ValueError: There is nothing to choose from.
+    """
+    if not sizes:
+        raise ValueError("there is no minibatch size to choose from")
+    return max((size for size in sizes if size * bytes_per_step <= free_bytes), default=min(sizes))
+
+
+class AdaptiveBatchSize(Callback):
+    """Doubles the minibatch while free memory allows, and makes it smaller where memory runs short.
+
+    It changes what goes through the networks at once (`--minibatch_size`), never the optimizer's batch
+    (`--batch_size`, which is the upper limit): gradients of several minibatches are added up. Results differ by
+    rounding only. The memory of every iteration's learning is measured; all ranks take the smallest size that one of
+    them can. The size goes into checkpoints, but free memory does not repeat: a resumed run is equivalent, not
+    bit-identical, unless both stay at the same size.
+
+    On a GPU free memory is the device's, elsewhere the machine's RAM as psutil sees it.
+    """
+
+    def __init__(self, share: float = 0.8, smallest: int = 64, start: int | None = None) -> None:
+        """Sets the limits.
+
+        Args:
+            share: How much of the free memory a training step may take, above 0 and at most 1.
+            smallest: No minibatch has fewer steps, unless the batch itself has.
+            start: Begin with at most so many steps and double from there. Default: with `--minibatch_size`.
+
+        Raises:
+            ValueError: A limit makes no sense.
+        """
+        if not 0 < share <= 1:
+            raise ValueError(f"AdaptiveBatchSize: share must be above 0 and at most 1, got {share}")
+        for name, size in (("smallest", smallest), ("start", start)):
+            if size is not None and size < 1:
+                raise ValueError(f"AdaptiveBatchSize: {name} must be at least 1, got {size}")
+        self.share, self.smallest, self.start = share, smallest, start
+        self._memory: GPUMemory | RAM | None = None
+        self._sizes: list[int] = []
+        self._size, self._growing, self._measuring = 0, True, False
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Works out which sizes there are, and begins with that of the checkpoint or of `start`."""
+        length = state.agent.sequence_length if state.agent.memory_size else 1
+        batch = state.args.batch_size or state.minibatch_size
+        self._sizes = allowed_sizes(batch, length, self.smallest)
+        self._memory = _memory_of(state.fabric.device)
+        if self._memory is None and state.fabric.is_global_zero:
+            message = "AdaptiveBatchSize changes nothing: without a GPU it needs psutil (pip install psutil)"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        if self._size in self._sizes:
+            state.minibatch_size = self._size
+        elif self.start is not None and self._memory is not None:
+            state.minibatch_size = choose_size(self.start, 1, self._sizes)
+        self._size = state.minibatch_size
+
+    def on_learn_start(self, state: TrainState) -> None:
+        """Begins to measure."""
+        self._measuring = True
+        if self._memory is not None:
+            self._memory.begin()
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Chooses the size of the next iteration's minibatches."""
+        if not self._measuring:
+            return
+        self._measuring = False
+        size = wanted = state.minibatch_size
+        needed = free = 0.0
+        if self._memory is not None:
+            needed, free = self._memory.needed(), self._memory.free()
+            within = [other for other in self._sizes if other <= (2 if self._growing else 1) * size]
+            wanted = choose_size(self.share * free, needed / size, within or self._sizes[:1])
+        if state.fabric.world_size > 1:
+            proposal = torch.tensor(wanted, dtype=torch.float64, device=state.fabric.device)
+            wanted = int(cast(torch.Tensor, state.fabric.all_reduce(proposal, reduce_op="min")))
+        self._growing = self._growing and size < wanted < self._sizes[-1]  # once it does not fit it is not tried again
+        if wanted != size and state.fabric.is_global_zero:
+            sizes = f"minibatch size {size:,} -> {wanted:,}"
+            logger.info("%s: a step took %.1f MiB, %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
+        self._size = state.minibatch_size = wanted
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """The size as `ppo/minibatch_size`."""
+        return {"ppo/minibatch_size": (float(self._size), 1.0)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The size, and whether larger ones are still to be tried."""
+        return {"size": self._size, "growing": self._growing}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        self._size, self._growing = int(state["size"]), bool(state["growing"])
+
+
+class GPUMemory:
+    """Memory of one CUDA device, in bytes."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Takes the device."""
+        self._device, self._before = device, 0
+
+    def begin(self) -> None:
+        """What is allocated from now on counts."""
+        torch.cuda.reset_peak_memory_stats(self._device)
+        self._before = torch.cuda.memory_allocated(self._device)
+
+    def needed(self) -> float:
+        """The most that was allocated at once since `begin`, beyond what was then."""
+        return float(torch.cuda.max_memory_allocated(self._device) - self._before)
+
+    def free(self) -> float:
+        """What the driver has left, and what torch keeps for itself without using it."""
+        cached = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
+        return float(torch.cuda.mem_get_info(self._device)[0] + cached)
+
+
+class RAM:
+    """Memory of this process and machine, in bytes.
+
+    What malloc keeps from earlier steps is not counted as needed again. Only Linux tells the highest point since a
+    moment; elsewhere it is that of the whole process, so that `needed` may be too high, never too low.
+    """
+
+    _peak = re.compile(r"VmHWM:\s+(\d+) kB")
+
+    def __init__(self) -> None:
+        """Imports psutil.
+
+        Raises:
+            ImportError: There is none.
+        """
+        import psutil
+
+        self._available, self._process, self._before = psutil.virtual_memory, psutil.Process(), 0
+
+    def begin(self) -> None:
+        """What is allocated from now on counts."""
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+        self._before = self._process.memory_info().rss
+
+    def needed(self) -> float:
+        """The most that was allocated at once since `begin`, beyond what was then."""
+        used = self._process.memory_info()
+        highest = max(used.rss, getattr(used, "peak_wset", 0))
+        with suppress(OSError):
+            found = self._peak.search(Path("/proc/self/status").read_text())
+            highest = max(highest, 1024 * int(found[1]) if found else 0)
+        return float(max(0, highest - self._before))
+
+    def free(self) -> float:
+        """What the machine has left, or the container that this process runs in."""
+        left = float(self._available().available)
+        with suppress(OSError, ValueError):
+            group = Path("/sys/fs/cgroup")
+            limit = int((group / "memory.max").read_text())  # "max" without one
+            left = min(left, float(limit - int((group / "memory.current").read_text())))
+        return left / max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+def _memory_of(device: torch.device) -> GPUMemory | RAM | None:
+    """The memory that training on a device takes; None where nothing tells how much there is."""
+    if device.type == "cuda":
+        return GPUMemory(device)
+    try:
+        return RAM()
+    except ImportError:
+        return None

@@ -1,0 +1,185 @@
+"""KeyPress: pause, save and stop with a key."""
+
+import atexit
+import os
+import re
+import sys
+import time
+
+from fabric_rl.callbacks.base import Callback, TrainState
+from fabric_rl.log import reduce_sums, say
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import select
+    import termios
+
+PAUSE_SECONDS = 0.2
+"""How often all ranks look at each other during a pause, so that no collective runs into its time limit."""
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
+
+
+class KeyPress(Callback):
+    """Keys on the terminal of rank 0, read between two iterations: p pauses or goes on, s saves, q stops.
+
+    A pause holds all ranks; stop signals (Ctrl+C...) end it. Where standard input is no terminal, or this process is
+    not in its foreground, nothing is read. A terminal gets its settings back at the end, also when training fails;
+    after `kill -9` the shell gives them back, or `stty sane` does.
+    """
+
+    def __init__(self) -> None:
+        """Opens nothing yet."""
+        self._keys: Terminal | None = None
+        self._listening = False  # whether rank 0 has a terminal; the same on all ranks
+        self._paused = False
+        self._saved = -1  # agent-steps when a checkpoint was asked for
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Looks for a terminal."""
+        self._paused, self._saved = False, -1
+        if state.fabric.is_global_zero:
+            self._keys = open_terminal()
+            if self._keys is not None:
+                atexit.register(self._close)
+                self._read(state, 0.0)  # keys count from now on
+                say("keys, between two iterations: p pauses or goes on, s saves a checkpoint, q stops")
+        self._listening = state.fabric.broadcast(self._keys is not None)
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        """Goes on with a pause that a checkpoint has interrupted."""
+        if self._listening:
+            self._wait(state)
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Does what the keys say."""
+        if self._listening:
+            self._read(state, 0.0)
+            self._wait(state)
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Gives the terminal back."""
+        self._close()
+
+    def on_exception(self, state: TrainState, error: BaseException) -> None:
+        """Gives the terminal back."""
+        self._close()
+
+    def _wait(self, state: TrainState) -> None:
+        """Waits as long as rank 0 is paused and no rank has anything else to do."""
+        while True:
+            leaving = state.stop or state.save
+            sums = reduce_sums(state.fabric, {"paused": (float(self._paused), 1), "leaving": (float(leaving), 1)})
+            if sums["paused"][0] == 0 or sums["leaving"][0] > 0:
+                return
+            self._read(state, PAUSE_SECONDS)
+
+    def _read(self, state: TrainState, seconds: float) -> None:
+        """Reads keys for up to so many seconds; only rank 0 has any, the others wait for it in the reduction."""
+        if self._keys is None:
+            return
+        try:
+            typed = self._keys.read(seconds)
+        except OSError:  # the terminal was closed: nobody could end a pause any more
+            self._paused = False
+            self._close()
+            return
+        for key in _ESCAPES.sub("", typed).lower():
+            if key == "p":
+                self._paused = not self._paused
+                say(f"paused after {state.steps:,} steps: p goes on, s saves, q stops" if self._paused else "going on")
+            elif key == "s" and self._saved == state.steps:
+                say("the checkpoint of this moment is asked for already")
+            elif key == "s" and state.run_id is None:
+                say("nothing can be saved: training has no run folder")
+            elif key == "s":
+                state.save, self._saved = True, state.steps
+                say(f"saving after {state.steps:,} steps")
+            elif key == "q":
+                state.stop = True
+                say("stopping after this iteration")
+
+    def _close(self) -> None:
+        if self._keys is not None:
+            atexit.unregister(self._close)
+            self._keys.close()
+            self._keys = None
+
+
+class Terminal:
+    """Keys of standard input, without Enter and without showing them."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Takes the file descriptor of a terminal."""
+        self._descriptor = descriptor
+
+    if sys.platform == "win32":
+
+        def read(self, seconds: float) -> str:
+            """What is typed, after so many seconds at most."""
+            end, typed = time.monotonic() + seconds, ""
+            while not msvcrt.kbhit() and time.monotonic() < end:
+                time.sleep(0.02)
+            while msvcrt.kbhit():
+                key = msvcrt.getwch()
+                if key in ("\x00", "\xe0"):  # a function key: the next one says which
+                    msvcrt.getwch()
+                else:
+                    typed += key
+            return typed
+
+        def close(self) -> None:
+            """Nothing was changed."""
+    else:
+        _before: list[int | list[bytes | int]] | None = None
+
+        def read(self, seconds: float) -> str:
+            """What is typed, after so many seconds at most.
+
+            Raises:
+                OSError: The terminal is gone.
+            """
+            if not self._in_foreground():  # to read or set a terminal from the background suspends the process
+                time.sleep(seconds)
+                return ""
+            self._listen()
+            if not select.select([self._descriptor], [], [], seconds)[0]:
+                return ""
+            typed = os.read(self._descriptor, 1024)
+            if not typed:
+                raise OSError("end of input")
+            return typed.decode(errors="ignore")
+
+        def close(self) -> None:
+            """Gives the terminal its settings back, if this process is in its foreground."""
+            try:
+                if self._before is not None and self._in_foreground():
+                    termios.tcsetattr(self._descriptor, termios.TCSANOW, self._before)
+            except (OSError, termios.error):
+                pass  # it is gone
+
+        def _listen(self) -> None:
+            """Keys come one by one and unseen; Ctrl+C and Ctrl+Z still are signals. Again after every Ctrl+Z and fg."""
+            try:
+                settings = termios.tcgetattr(self._descriptor)
+                if settings[3] & termios.ICANON:
+                    self._before = termios.tcgetattr(self._descriptor)
+                    settings[3] &= ~(termios.ICANON | termios.ECHO)
+                    termios.tcsetattr(self._descriptor, termios.TCSANOW, settings)
+            except termios.error as error:
+                raise OSError(*error.args) from error
+
+        def _in_foreground(self) -> bool:
+            try:
+                return os.tcgetpgrp(self._descriptor) == os.getpgrp()
+            except OSError:  # not the terminal that controls this process
+                return True
+
+
+def open_terminal() -> Terminal | None:
+    """Standard input, if it is a terminal."""
+    try:
+        descriptor = sys.stdin.fileno()
+        return Terminal(descriptor) if os.isatty(descriptor) else None
+    except (AttributeError, OSError, ValueError):  # there is none, or something that stands in for it
+        return None

@@ -1,0 +1,129 @@
+"""Notify: tells somebody how a run is doing, by a command or a webhook."""
+
+import http.client
+import json
+import math
+import os
+import subprocess
+import urllib.request
+import warnings
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from fabric_rl.callbacks.base import Callback, TrainState
+
+
+class Notify(Callback):
+    """Says that a run has ended, was stopped or has failed, or that a metric has reached a value. Rank 0 only.
+
+    What goes wrong with a message is a warning; training goes on.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str] | None = None,
+        url: str | None = None,
+        at_least: dict[str, float] | None = None,
+        at_most: dict[str, float] | None = None,
+        timeout_seconds: float = 10.0,
+    ) -> None:
+        """Sets who is told about what.
+
+        Args:
+            command: A program and its arguments, run without a shell; {run_id}, {steps} and {message} are filled in.
+            url: Gets a POST of JSON: `text` and `content` (the message, as chats name it), `event` (ended, stopped,
+                failed or reached), `run_id`, `steps`, `metrics`. Environment variables ($NAME) in it are filled in, so
+                that secrets need not be in the configuration.
+            at_least: Metrics to report once, when they are this high, such as {"reward/episode_return": 195}.
+            at_most: Metrics to report once, when they are this low.
+            timeout_seconds: Command and webhook may take this long; training waits for them.
+
+        Raises:
+            ValueError: Nobody is to be told, or the settings cannot work.
+        """
+        if not command and not url:
+            raise ValueError("Notify: nobody is told; give it a command, a url or both")
+        if isinstance(command, str):
+            raise ValueError(f'Notify: command must be a list such as ["notify-send", "{{message}}"], got {command!r}')
+        self._url = os.path.expandvars(url) if url else None
+        if self._url and (urlsplit(self._url).scheme not in ("http", "https") or not urlsplit(self._url).hostname):
+            raise ValueError(f"Notify: url must begin with http:// or https:// and name a host, got {url}")
+        if not timeout_seconds > 0:
+            raise ValueError(f"Notify: timeout_seconds must be positive, got {timeout_seconds}")
+        self.command, self.timeout_seconds = list(command or ()), timeout_seconds
+        self.at_least, self.at_most = dict(at_least or {}), dict(at_most or {})
+        self._reached: list[str] = []
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Says which metrics are there now."""
+        for limits, word in ((self.at_least, "at least"), (self.at_most, "at most")):
+            for name, limit in limits.items():
+                aim, number = f"{name} {word} {limit:g}", state.metrics.get(name, math.nan)
+                there = number >= limit if word == "at least" else number <= limit
+                if there and aim not in self._reached:
+                    self._reached.append(aim)
+                    self._tell(state, "reached", f"reached {name} {number:.4g} ({word} {limit:g})")
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Says whether the run has done its steps."""
+        stopped = state.stop and state.steps < state.args.total_timesteps
+        self._tell(state, "stopped" if stopped else "ended", "was stopped" if stopped else "has ended")
+
+    def on_exception(self, state: TrainState, error: BaseException) -> None:
+        """Says why training has failed; a second Ctrl+C ends it without a word."""
+        if not isinstance(error, KeyboardInterrupt):
+            self._tell(state, "failed", f"has failed with {type(error).__name__}: {error}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was reported, so that a resumed run does not do it again."""
+        return {"reached": list(self._reached)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        self._reached = list(state["reached"])
+
+    def _tell(self, state: TrainState, event: str, what: str) -> None:
+        if not state.fabric.is_global_zero:
+            return
+        run_id = state.run_id or ""
+        message = f"run {run_id}".rstrip() + f" {what}, after {state.steps:,} steps"
+        if self.command:
+            words = {"{run_id}": run_id, "{steps}": str(state.steps), "{message}": message}
+            self._run([_filled(part, words) for part in self.command])
+        if self._url:
+            metrics = {name: number if math.isfinite(number) else None for name, number in state.metrics.items()}
+            facts = {"event": event, "run_id": run_id, "steps": state.steps, "metrics": metrics}
+            self._post(self._url, {"text": message, "content": message} | facts)
+
+    def _run(self, command: list[str]) -> None:
+        # Without pipes: a grandchild that keeps one open would outlast the time limit.
+        silent: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        try:
+            status = subprocess.run(command, timeout=self.timeout_seconds, check=False, **silent).returncode
+        except subprocess.TimeoutExpired:
+            _warn(f"command {command[0]} took longer than {self.timeout_seconds:g} s and was ended")
+        except (OSError, ValueError) as error:
+            _warn(f"command {command[0]}: {error}")
+        else:
+            if status != 0:
+                _warn(f"command {command[0]} ended with status {status}")
+
+    def _post(self, url: str, content: dict[str, Any]) -> None:
+        headers = {"Content-Type": "application/json", "User-Agent": "fabric-rl"}
+        try:
+            request = urllib.request.Request(url, json.dumps(content).encode(), headers, method="POST")
+            with urllib.request.urlopen(request, timeout=self.timeout_seconds):
+                pass
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            _warn(f"webhook at {urlsplit(url).hostname}: {error}")  # the rest of the address may be a secret
+
+
+def _filled(part: str, words: dict[str, str]) -> str:
+    """Puts words in their places, in one pass: what was put in is not looked at again."""
+    name = next((name for name in words if name in part), None)
+    return part if name is None else words[name].join(_filled(piece, words) for piece in part.split(name))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(f"Notify: {message}", RuntimeWarning, stacklevel=3)

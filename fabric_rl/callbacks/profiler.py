@@ -1,0 +1,35 @@
+"""Profiler: a trace of torch's profiler."""
+
+from pathlib import Path
+
+import torch
+
+from fabric_rl.callbacks.base import Callback, TrainState
+
+
+class Profiler(Callback):
+    """Writes a trace of torch's profiler on rank 0: the third and fourth iteration, after two to warm up."""
+
+    def __init__(self, folder: Path) -> None:
+        """Writes into `folder`."""
+        self.folder = folder
+        self._profiler: torch.profiler.profile | None = None
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Starts the profiler."""
+        if state.fabric.is_global_zero:
+            self._profiler = torch.profiler.profile(
+                schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
+                on_trace_ready=torch.profiler.tensorboard_trace_handler(str(self.folder)),
+            )
+            self._profiler.start()
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Tells the profiler that an iteration is over."""
+        if self._profiler is not None:
+            self._profiler.step()
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Stops the profiler, which writes what it has."""
+        if self._profiler is not None:
+            self._profiler.stop()
