@@ -1,0 +1,236 @@
+"""Parameters, gradients and optimizer state divided between the ranks: FSDP2 as a Fabric strategy.
+
+Zhao et al. 2023, "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel"; torch's `fully_shard`.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import torch
+import torch.distributed as dist
+from lightning.fabric.strategies.model_parallel import ModelParallelStrategy
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.optim import Optimizer
+
+UNIT_NUMBERS = 1_000_000
+"""Parameters from which on an `nn.Sequential` is a unit, in an agent that names none."""
+WORKS_ON_CPU = hasattr(FSDPModule, "set_force_sum_reduction_for_comms")
+"""Older versions of torch want a GPU, or get the mean of gradients on the CPU wrong."""
+
+
+class ShardedStrategy(ModelParallelStrategy):
+    """`--strategy fsdp`: every rank keeps an equal share of the parameters, their gradients and Adam's moments.
+
+    Weights are gathered unit by unit while a minibatch is learned from, and once for a whole rollout. The units are
+    the submodules that the agent names in an attribute `fsdp_units` (`("encoder", "blocks")`; a ModuleList stands for
+    each of its elements), else every outermost `nn.Sequential` of at least `UNIT_NUMBERS` parameters; what is left
+    belongs to one more unit, the agent itself. A unit has to be called (`self.encoder(x)`) whenever `training_step`
+    needs its weights.
+
+    Results are those of DDP but for rounding, on GPUs (NCCL) and, with `WORKS_ON_CPU`, on CPUs (gloo), with any number
+    of ranks. Mixed precision is autocast, as with DDP: weights and what is exchanged stay float32.
+    """
+
+    def __init__(self) -> None:
+        """Shards over all ranks."""
+        super().__init__(parallelize_fn=_shard, save_distributed_checkpoint=False)
+
+    def setup_module_and_optimizers(
+        self,
+        module: nn.Module,
+        optimizers: list[Optimizer],
+        scheduler: Any = None,  # noqa: ANN401 - Lightning's
+    ) -> tuple[nn.Module, list[Optimizer], Any]:
+        """Shards the module and gives the optimizers its new parameters in the place of the old ones.
+
+        Raises:
+            ValueError: The agent cannot be sharded.
+        """
+        names = {parameter: name for name, parameter in module.named_parameters()}
+        module = self.setup_module(module)
+        sharded = dict(module.named_parameters())
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["params"] = [sharded[names[p]] if p in names else p for p in group["params"]]
+        return module, optimizers, scheduler
+
+    def clip_gradients_norm(self, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401 - Lightning's
+        """As Lightning's; returns the norm over all ranks' shards, 0-dim."""
+        return whole(super().clip_gradients_norm(*args, **kwargs))
+
+
+def is_sharded(module: nn.Module) -> bool:
+    """Whether `ShardedStrategy` has set the module up."""
+    return isinstance(module, FSDPModule)
+
+
+def class_of(module: nn.Module) -> type[nn.Module]:
+    """The class that a module was built from; sharding gives it a subclass of that."""
+    kind = type(module)
+    return kind.__bases__[-1] if is_sharded(module) else kind
+
+
+@contextmanager
+def gathered(module: nn.Module) -> Iterator[None]:
+    """Holds all weights on every rank, so that `act` and `value` need no other rank; does nothing to other modules.
+
+    Entering it is a collective. The weights must not change inside, and `module.state_dict()` ends it early.
+    """
+    units = [part for part in module.modules() if isinstance(part, FSDPModule)]
+    for unit in units:
+        unit.unshard()
+        if unit is not module:
+            _reshard_after_forward(unit, False)
+    try:
+        yield
+    finally:
+        for unit in units:
+            unit.reshard()
+            if unit is not module:
+                _reshard_after_forward(unit, True)
+
+
+@contextmanager
+def explaining(module: nn.Module) -> Iterator[None]:
+    """Says what may be wrong with the units of a sharded agent whose training step fails.
+
+    Raises:
+        ValueError: Instead of the RuntimeError that torch raises for weights that are not gathered.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_sharded(module):
+            raise
+        first = str(error).partition("\n")[0]
+        raise ValueError(
+            f"--strategy fsdp: {class_of(module).__name__}.training_step() fails with sharded weights ({first}); name "
+            "submodules that are only used by calling them in its fsdp_units, () for none, or use --strategy ddp"
+        ) from error
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """A sharded tensor in one piece, which is a collective; any other one as it is."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def shard_of(tensor: Tensor) -> Tensor:
+    """This rank's part of a sharded tensor; any other one as it is."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def whole_state(state: Any, keep: bool) -> Any:  # noqa: ANN401 - the structure of its argument
+    """A `state_dict()` without sharded tensors, as it would be without sharding; every rank calls it.
+
+    Args:
+        state: Of a module or an optimizer.
+        keep: Whether this rank wants what was sharded, on the CPU; else there is None in its place.
+    """
+    if isinstance(state, DTensor):
+        tensor = whole(state.detach())  # one at a time: all of them would not fit
+        return tensor.cpu() if keep else None
+    if isinstance(state, dict):
+        same = copy.copy(state)  # torch's state dicts keep the versions of modules in an attribute
+        same.update((name, whole_state(item, keep)) for name, item in state.items())
+        return same
+    return [whole_state(item, keep) for item in state] if isinstance(state, list) else state
+
+
+def load_weights(module: nn.Module, state: dict[str, Tensor]) -> None:
+    """`module.load_state_dict` of whole tensors; every rank calls it with the same."""
+    if is_sharded(module):
+        own = module.state_dict()
+        state = {name: _like(tensor, own[name]) for name, tensor in state.items()}
+    module.load_state_dict(state)
+
+
+def load_optimizer(optimizer: Any, state: dict[str, Any]) -> None:  # noqa: ANN401 - Fabric's wrapper
+    """`optimizer.load_state_dict` of whole tensors; every rank calls it with the same.
+
+    Raises:
+        ValueError: They are of another optimizer.
+    """
+    numbers = [number for group in state["param_groups"] for number in group["params"]]
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if any(isinstance(parameter, DTensor) for parameter in parameters):
+        owners = dict(zip(numbers, parameters, strict=False))  # torch says which lengths differ
+        entries = {
+            number: {name: _like(x, owners[number]) if number in owners else x for name, x in entry.items()}
+            for number, entry in state["state"].items()
+        }
+        state = state | {"state": entries}
+    optimizer.load_state_dict(state)
+
+
+def _like(value: Any, own: Tensor) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
+    """`value` sharded as `own` is, where it has a number for each of its numbers."""
+    if not isinstance(own, DTensor) or not isinstance(value, Tensor) or value.shape != own.shape:
+        return value
+    return distribute_tensor(value.to(own.device, own.dtype), own.device_mesh, own.placements)
+
+
+def _shard(agent: nn.Module, mesh: DeviceMesh) -> nn.Module:
+    """Shards an agent, in place; see `ShardedStrategy`."""
+    name, device = type(agent).__name__, mesh.device_type
+    scalars = [key for key, parameter in agent.named_parameters() if not parameter.dim()]
+    if scalars:
+        raise ValueError(
+            f"--strategy fsdp cannot divide the 0-dimensional parameter {scalars[0]} of {name}; give it the shape [1], "
+            "or use --strategy ddp"
+        )
+    if device == "cpu" and not WORKS_ON_CPU:
+        raise ValueError(
+            f"--strategy fsdp needs a GPU with torch {torch.__version__}; use a newer torch, --accelerator gpu or "
+            "--strategy ddp"
+        )
+    units = _units(agent)
+    agent.to(torch.device(device, torch.cuda.current_device()) if device == "cuda" else device)
+    with torch.no_grad():
+        for tensor in (*agent.parameters(), *agent.buffers()):  # what rank 0 has counts, as with DDP
+            dist.broadcast(tensor, src=0)
+    ranks = init_device_mesh(device, (dist.get_world_size(),))
+    toggles = hasattr(FSDPModule, "set_reshard_after_forward")
+    for part in reversed(list(agent.modules())):  # inner units before outer ones, the agent itself last
+        if part in units or part is agent:
+            fully_shard(part, mesh=ranks, reshard_after_forward=part is not agent and toggles)
+            if device == "cpu":  # several versions of gloo add up where they are asked for the mean
+                cast(Any, part).set_force_sum_reduction_for_comms(True)
+    register_fsdp_forward_method(agent, "training_step")
+    return agent
+
+
+def _units(agent: nn.Module) -> set[nn.Module]:
+    """The submodules to shard on their own."""
+    named = getattr(agent, "fsdp_units", None)
+    if named is None:
+        return set(_large_sequentials(agent))
+    inner = dict(agent.named_modules())
+    units: set[nn.Module] = set()
+    for name in (named,) if isinstance(named, str) else named:
+        if not isinstance(name, str) or not name or name not in inner:
+            raise ValueError(
+                f"--strategy fsdp: fsdp_units of {type(agent).__name__} names {name!r}, which is none of its "
+                f"submodules ({', '.join(key for key, _ in agent.named_children())})"
+            )
+        unit = inner[name]
+        units.update(unit if isinstance(unit, nn.ModuleList) else [unit])
+    return units
+
+
+def _large_sequentials(module: nn.Module) -> Iterator[nn.Module]:
+    for child in module.children():
+        if isinstance(child, nn.Sequential) and sum(p.numel() for p in child.parameters()) >= UNIT_NUMBERS:
+            yield child
+        elif not isinstance(child, nn.Sequential):
+            yield from _large_sequentials(child)
+
+
+def _reshard_after_forward(unit: Any, wanted: bool) -> None:  # noqa: ANN401 - a method that older versions lack
+    """Whether a unit's weights are dropped between forward and backward; in versions that cannot switch, they stay."""
+    if hasattr(unit, "set_reshard_after_forward"):
+        unit.set_reshard_after_forward(wanted, recurse=False)
