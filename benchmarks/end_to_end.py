@@ -41,10 +41,10 @@ def has_fast_bf16() -> bool:
 
 def default_settings() -> list[Setting]:
     """The settings that fit this machine."""
-    words = ["threads", "processes", "threads compile"]
+    words = ["threads", "processes", "processes groups=2", "processes groups=2 compile"]
     words += ["threads devices=2"] if cores() > 1 else []
     if has_fast_bf16():
-        words += ["threads precision=bf16-mixed", "processes precision=bf16-mixed compile"]
+        words += ["threads precision=bf16-mixed", "processes groups=2 precision=bf16-mixed compile"]
     return [Setting.parse(text) for text in words]
 
 

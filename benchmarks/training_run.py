@@ -42,9 +42,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Setting:
-    """How this project does it; on the command line for example `processes arenas=128 precision=bf16-mixed compile`."""
+    """How this project does it; on the command line for example `processes groups=2 arenas=128 compile`."""
 
     pool: str = "threads"
+    groups: int = 1
     arenas: int = 100
     devices: int = 1
     precision: str = "32-true"
@@ -68,6 +69,8 @@ class Setting:
                 setting = replace(setting, pool=word)
             elif word == "compile":
                 setting = replace(setting, compile=True)
+            elif name == "groups" and value.isdigit() and int(value) > 0:
+                setting = replace(setting, groups=int(value))
             elif name == "arenas" and value.isdigit() and int(value) > 0:
                 setting = replace(setting, arenas=int(value))
             elif name == "devices" and value.isdigit() and int(value) > 0:
@@ -76,8 +79,8 @@ class Setting:
                 setting = replace(setting, precision=value)
             else:
                 raise ValueError(
-                    f"unknown word '{word}' in the setting '{text}'; use threads, processes, compile, arenas=N, "
-                    "devices=N, precision=P or --flag=value of train_fabric.py"
+                    f"unknown word '{word}' in the setting '{text}'; use threads, processes, groups=N, compile, "
+                    "arenas=N, devices=N, precision=P or --flag=value of train_fabric.py"
                 )
         if setting.arenas % setting.devices:
             raise ValueError(
@@ -87,7 +90,7 @@ class Setting:
 
     def __str__(self) -> str:
         """The words that `parse` reads."""
-        words = [self.pool, f"arenas={self.arenas}"]
+        words = [self.pool, *([f"groups={self.groups}"] if self.groups > 1 else []), f"arenas={self.arenas}"]
         words += [f"devices={self.devices}"] if self.devices > 1 else []
         words += [f"precision={self.precision}"] if self.precision != "32-true" else []
         return " ".join([*words, *(["compile"] if self.compile else []), *self.flags])
@@ -99,7 +102,7 @@ class Setting:
         rollout = 2 * arenas * steps  # of one rank
         count = max(1, work.minibatches // self.devices)
         pool = {"class_path": "envs.RocketSimPool", "init_args": {"num_arenas": arenas, "team_size": 1}}
-        shards = {"class_path": "envs.ProcessPool", "init_args": {"factory": pool}}
+        shards = {"class_path": "envs.ProcessPool", "init_args": {"factory": pool, "groups": self.groups}}
         agent = {
             "actor_hidden_sizes": list(work.hidden_sizes),
             "critic_hidden_sizes": list(work.hidden_sizes),

@@ -14,7 +14,7 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.rollout import find_non_finite
+from fabric_rl.finite import find_non_finite
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch
 
 Array = NDArray[Any]

@@ -1,66 +1,20 @@
-"""Rollout buffers `[T, N]` and collect(), which fills them."""
+"""Rollout buffers `[T, N]`."""
 
-from collections import deque
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.timers import Timers
-from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch, NonFiniteError
+from fabric_rl.finite import require_finite
+from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch
 
-VALUE_NUMBERS = 2**22
-"""Numbers of observations that the value function gets at once."""
-
-
-class EpisodeStats:
-    """Returns and lengths of the episodes of this rank, undiscounted.
-
-    Attributes:
-        recent: Returns of the last episodes that ended, oldest first.
-    """
-
-    def __init__(self, num_envs: int, window: int = 100) -> None:
-        """Starts counting; `recent` keeps the last `window` episodes."""
-        self._return = np.zeros(num_envs)
-        self._length = np.zeros(num_envs)
-        self.recent: deque[float] = deque(maxlen=window)
-        self._ended = np.zeros(3)
-
-    def update(self, rewards: NDArray[Any], done: NDArray[np.bool_]) -> None:
-        """Adds one step of all sub-environments; `rewards [N]`, `done [N]`."""
-        self._return += rewards
-        self._length += 1
-        if done.any():
-            self.recent.extend(self._return[done].tolist())
-            self._ended += (self._return[done].sum(), self._length[done].sum(), done.sum())
-            self._return[done] = 0
-            self._length[done] = 0
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Episodes that ended since the last call: name -> (sum, count)."""
-        total_return, total_length, count = self._ended.tolist()
-        self._ended[:] = 0
-        return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
-
-    def begin(self) -> None:
-        """Forgets the episodes that are running: all sub-environments begin new ones."""
-        self._return[:] = 0
-        self._length[:] = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Running and recent episodes."""
-        return {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave."""
-        self._return[:], self._length[:] = state["return"], state["length"]
-        self.recent.clear()
-        self.recent.extend(state["recent"])
+_TENSORS = (
+    *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
+    *("value", "next_value", "reward", "terminated", "done"),
+)
 
 
 class Rollout:
@@ -120,6 +74,7 @@ class Rollout:
         self._episode_start = torch.ones(steps + 1, env.num_envs, dtype=torch.bool, device=device)
         self.obs, self.episode_start = self._obs[self._burn_in :], self._episode_start[self._burn_in :]
         self.state: Tensor | None = None
+        self._states = torch.zeros(0, device=device)
         if memory:  # the memory before every L-th step, counted from the first burn-in step
             self.state = torch.zeros(env.num_envs, memory, device=device)
             rows = -(-steps // self._length)
@@ -143,27 +98,35 @@ class Rollout:
         self.terminated = torch.zeros(size, dtype=torch.bool, device=device)
         self.done = torch.zeros(size, dtype=torch.bool, device=device)
 
-    def begin(self, obs: NDArray[Any], infos: dict[str, Any] | None = None) -> None:
+    def begin(self, obs: NDArray[Any], infos: dict[str, Any] | None = None, keep: bool = False) -> None:
         """Takes the first observations `[N, ...]` of all, and what else `env.reset()` returned.
+
+        With `keep` the steps that the rollout holds stay, to be learned from.
 
         Raises:
             NonFiniteError: They hold NaN or infinity.
         """
         obs = np.asarray(obs, self.obs_dtype)
-        _require_finite("an observation", obs, "at reset")
+        require_finite("an observation", obs, "at reset")
         self.obs[-1] = torch.from_numpy(obs)
-        self._episode_start[:] = True
+        self._episode_start[-1 if keep else slice(None)] = True
         if self.state is not None:
             self.state.zero_()
-            self._states.zero_()
+            if not keep:
+                self._states.zero_()
         mask = (infos or {}).get("action_mask")
-        if mask is not None:
+        if mask is not None and keep and self.action_mask is not None:
+            self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
+        elif mask is not None:
             shape = (self.num_steps + 1, *np.shape(mask))
             self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
             self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
 
-    def state_dict(self) -> dict[str, Any]:
-        """What the next rollout begins with: last observations, memory, masks."""
+    def state_dict(self, whole: bool = False) -> dict[str, Any]:
+        """What the next rollout begins with: last observations, memory, masks. Or the `whole` rollout."""
+        if whole:
+            tensors = {name: getattr(self, name) for name in _TENSORS}
+            return {name: None if x is None else x.detach().clone() for name, x in tensors.items()}
         kept = self._burn_in + 1
         mask = None if self.action_mask is None else self.action_mask[-1]
         state = {"obs": self._obs[-kept:], "episode_start": self._episode_start[-kept:], "action_mask": mask}
@@ -173,6 +136,13 @@ class Rollout:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from what `state_dict` gave; the sizes must be the same."""
+        if "_obs" in state:
+            if state["action_mask"] is not None:
+                self.action_mask = torch.ones_like(state["action_mask"], device=self.obs.device)
+            for name in _TENSORS:
+                if state[name] is not None:
+                    getattr(self, name).copy_(state[name])
+            return
         kept = self._burn_in + 1
         self._obs[-kept:], self._episode_start[-kept:] = state["obs"], state["episode_start"]
         if state["action_mask"] is not None:
@@ -194,15 +164,18 @@ class Rollout:
             kept = len(self._states) - self.num_steps // self._length
             self._states[:kept] = self._states[self.num_steps // self._length :].clone()
 
-    def inputs(self, step: int) -> dict[str, Any]:
-        """What `agent.act` gets for `step` besides the observations; remembers the memory where a sequence begins."""
+    def inputs(self, step: int, rows: slice = slice(None)) -> dict[str, Any]:
+        """What `agent.act` gets for the sub-environments `rows` besides the observations.
+
+        It also remembers the memory where a sequence begins.
+        """
         inputs: dict[str, Any] = {}
         if self.state is not None:
-            inputs["state"] = self.state
+            inputs["state"] = self.state[rows]
             if (self._burn_in + step) % self._length == 0:
-                self._states[(self._burn_in + step) // self._length] = self.state
+                self._states[(self._burn_in + step) // self._length, rows] = self.state[rows]
         if self.action_mask is not None:
-            inputs["action_mask"] = self.action_mask[step]
+            inputs["action_mask"] = self.action_mask[step, rows]
         return inputs
 
     def flat(self, advantage: Tensor) -> Minibatch:
@@ -236,113 +209,10 @@ class Rollout:
         )
 
 
-def collect(
-    env: VectorEnv,
-    agent: ActorCritic,
-    rollout: Rollout,
-    episodes: EpisodeStats | None = None,
-    timers: Timers | None = None,
-) -> None:
-    """Fills `rollout` with the next `T` steps; call it under `torch.no_grad()`.
-
-    Goes on where the last call ended (after `rollout.begin(obs, infos)` the first time). Truncated steps are
-    bootstrapped from the value of their episode's own last observation. Actions outside of a Box are clipped for the
-    environment; the rollout keeps them as they were sampled.
-
-    Args:
-        env: Vector environment with SAME_STEP autoreset.
-        agent: The bare module, not Fabric's wrapper.
-        rollout: Buffers, overwritten.
-        episodes: Tracks episode returns if given.
-        timers: Measures policy and environment if given.
-
-    Raises:
-        NonFiniteError: The environment returned NaN or infinity; the rollout holds what came before.
-        ValueError: The environment truncated an episode and did not say what its last observation was, or left out
-            the action mask or the reward signals that it has.
-    """
-    device, name = rollout.obs.device, type(env).__name__
-    rewards = np.zeros(tuple(rollout.reward.shape), np.float32)
-    terminated = np.zeros((rollout.num_steps, rollout.num_envs), np.bool_)
-    truncated = np.zeros_like(terminated)
-    last_obs: list[tuple[int, NDArray[np.intp], NDArray[Any]]] = []  # of truncated episodes: step, sub-envs, rows
-    last_states: list[Tensor] = []
-
-    timers = timers or Timers(enabled=False)
-    rollout.roll_over()
-    for t in range(rollout.num_steps):
-        with timers("policy"):
-            chosen = agent.act(rollout.obs[t], **rollout.inputs(t))
-            rollout.action[t], rollout.log_prob[t] = chosen.action, chosen.log_prob
-            if chosen.value is not None:
-                rollout.value[t] = chosen.value
-            actions = _within(env.single_action_space, chosen.action.cpu().numpy())
-        with timers("environment"):
-            obs, reward, terminated[t], truncated[t], infos = env.step(actions)
-        obs = np.asarray(obs, rollout.obs_dtype)
-        rewards[t] = reward if rewards.ndim == 2 else _info(name, infos, "reward_signals")
-        _require_finite("an observation", obs, f"rollout step {t}")
-        _require_finite("a reward", rewards[t], f"rollout step {t}")
-        rollout.obs[t + 1] = torch.from_numpy(obs).to(device, non_blocking=True)
-        if rollout.action_mask is not None:
-            rollout.action_mask[t + 1] = torch.from_numpy(np.asarray(_info(name, infos, "action_mask"), np.bool_))
-        done = terminated[t] | truncated[t]
-        cut = np.flatnonzero(truncated[t] & ~terminated[t])
-        if len(cut):
-            final_obs = np.asarray(_info(name, infos, "final_obs"), rollout.obs_dtype)[cut]
-            _require_finite("a final observation", final_obs, f"rollout step {t}", cut)
-            last_obs.append((t, cut, final_obs))
-        rollout.episode_start[t + 1] = torch.from_numpy(done)
-        if chosen.state is not None and rollout.state is not None:
-            if len(cut):
-                last_states.append(chosen.state[torch.from_numpy(cut).to(device)])
-            rollout.state = chosen.state.masked_fill(rollout.episode_start[t + 1][:, None], 0)
-        if episodes is not None:
-            episodes.update(rewards[t] if rewards.ndim == 2 else rewards[t].sum(axis=-1), done)
-
-    if chosen.value is None:
-        with timers("values"):
-            _fill_values(agent, rollout)
-    rollout.reward.copy_(torch.from_numpy(rewards))
-    rollout.terminated.copy_(torch.from_numpy(terminated))
-    rollout.done.copy_(torch.from_numpy(terminated | truncated))
-    rollout.next_value[:-1] = rollout.value[1:]
-    memory = {} if rollout.state is None else {"state": rollout.state}
-    rollout.next_value[-1] = agent.value(rollout.obs[-1], **memory)
-    if last_obs:
-        steps = torch.from_numpy(np.concatenate([np.full(len(cut), t) for t, cut, _ in last_obs])).to(device)
-        envs = torch.from_numpy(np.concatenate([cut for _, cut, _ in last_obs])).to(device)
-        rows = torch.from_numpy(np.concatenate([rows for _, _, rows in last_obs])).to(device)
-        memory = {"state": torch.cat(last_states)} if last_states else {}
-        rollout.next_value[steps, envs] = agent.value(rows, **memory)
-
-
-def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
-    """Values of the whole rollout, in pieces that need little memory."""
-    rows = max(1, VALUE_NUMBERS // max(1, rollout.obs[0].numel()))
-    for first in range(0, rollout.num_steps, rows):
-        obs = rollout.obs[:-1][first : first + rows]
-        values = agent.value(obs.flatten(0, 1))
-        rollout.value[first : first + rows] = values.view(len(obs), rollout.num_envs, *values.shape[1:])
-
-
 def reward_signals(env: VectorEnv) -> tuple[str, ...]:
     """The names of the environment's reward signals; empty if it has one reward only."""
     names = env.reward_signals if isinstance(env, HasRewardSignals) else ()
     return names if len(names) > 1 else ()
-
-
-def find_non_finite(array: NDArray[Any], sub_envs: NDArray[np.intp] | None = None) -> str | None:
-    """Describes the first NaN or infinity of `array [N, ...]`, for example `nan: sub-environment 1, column 3`.
-
-    Row `i` belongs to sub-environment `sub_envs[i]`, by default to `i`.
-    """
-    if np.isfinite(array).all():
-        return None
-    where = np.argwhere(~np.isfinite(array))[0].tolist()
-    sub_env = where[0] if sub_envs is None else sub_envs[where[0]]
-    column = f", column {where[1:] if len(where) > 2 else where[1]}" if len(where) > 1 else ""
-    return f"{array[tuple(where)]}: sub-environment {sub_env}{column}"
 
 
 def _memory_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, int, int]:
@@ -358,26 +228,3 @@ def _memory_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, in
     if burn_in > num_steps:
         raise ValueError(f"{name}'s --agent.burn_in {burn_in} must not exceed --num_steps {num_steps}")
     return burn_in, length, agent.memory_size
-
-
-def _within(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[Any]:
-    return np.clip(actions, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else actions
-
-
-def _info(env: str, infos: dict[str, Any], key: str) -> Any:  # noqa: ANN401 - what the environment put there
-    if key not in infos:
-        why = {
-            "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
-            "action_mask": "reset() gave an action mask, but the infos of a step lack 'action_mask'",
-            "reward_signals": "it names reward signals, but infos lacks 'reward_signals'",
-        }[key]
-        raise ValueError(f"{env}.step(): {why}")
-    return infos[key]
-
-
-def _require_finite(what: str, array: NDArray[Any], when: str, sub_envs: NDArray[np.intp] | None = None) -> None:
-    if array.dtype == np.uint8:
-        return
-    found = find_non_finite(array, sub_envs)
-    if found:
-        raise NonFiniteError(f"the environment returned {what} that is {found}, {when}")

@@ -199,3 +199,57 @@ def test_no_process_outlives_the_pool(end):
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.parametrize("team_size", [1, [(1, 0), (2, 1)]], ids=["1v1", "mixed"])
+def test_groups_step_on_their_own_and_play_the_same(team_size):
+    """Whatever the number of workers: the arenas of a group depend on the number of groups alone."""
+    factory = partial(short_games, 5, team_size=team_size)
+    alone = factory(seed=3)
+    first, _ = alone.reset(seed=9)
+    choices, rows = alone.single_action_space.n, None
+    actions = np.random.default_rng(0).integers(choices, size=(120, alone.num_envs))
+    expected = [alone.step(each) for each in actions]
+    for workers in (2, 3, 5):
+        pool = ProcessPool(factory, workers, seed=3, groups=2)
+        assert rows in (None, pool.group_rows)
+        rows = pool.group_rows
+        np.testing.assert_array_equal(pool.reset(seed=9)[0], first)
+        pool.step_group(0, actions[0][rows[0]])
+        for t, (obs, rewards, terminated, truncated, infos) in enumerate(expected):
+            pool.step_group(1, actions[t][rows[1]])  # now both are on their way
+            for group in (0, 1):
+                results = pool.wait_group(group)
+                if group == 0 and t + 1 < len(actions):
+                    pool.step_group(0, actions[t + 1][rows[0]])
+                for ours, theirs in zip(results, (obs, rewards, terminated, truncated), strict=False):
+                    np.testing.assert_array_equal(ours, theirs[rows[group]])
+                ended = (terminated | truncated)[rows[group]]
+                if ended.any():
+                    np.testing.assert_array_equal(results[4]["_final_obs"], ended)
+                    theirs = infos["final_obs"][rows[group]][ended]
+                    np.testing.assert_array_equal(results[4]["final_obs"][ended], theirs)
+        pool.close()
+
+
+def test_groups_need_a_worker_each():
+    with pytest.raises(ValueError, match=r"groups \(--env.groups\) is 3, but there are only 2 workers"):
+        ProcessPool(partial(short_games, 5), 2, groups=3)
+    with pytest.raises(ValueError, match=r"groups \(--env.groups\) must be"):
+        ProcessPool(partial(short_games, 5), 2, groups=0)
+
+
+def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():
+    pool = ProcessPool(partial(Trouble, 5), 3, groups=2, restart=True)
+    pool.reset(seed=0)
+    assert pool.group_rows == (slice(0, 2), slice(2, 5))
+    pool.step_group(0, np.zeros(2, int))
+    pool.step_group(1, np.array([0, 2, 0]))
+    assert not pool.wait_group(0)[3].any()
+    with pytest.warns(RuntimeWarning, match="started worker 2 again"):
+        obs, rewards, _, truncated, infos = pool.wait_group(1)
+    assert truncated.tolist() == [False, True, True] and rewards.tolist() == [1, 0, 0]
+    assert infos["_final_obs"].tolist() == [False, True, True]
+    assert obs.shape == infos["final_obs"].shape == (3, 2)
+    pool.step(np.zeros(5, int))  # all together, as before
+    pool.close()

@@ -6,7 +6,8 @@ import pytest
 import torch
 from gymnasium.vector.utils import batch_space
 
-from fabric_rl import ActOutput, Rollout, collect
+from fabric_rl import ActOutput, EpisodeStats, Rollout, collect
+from fabric_rl.types import NonFiniteError
 
 
 class MemoryAgent:
@@ -201,7 +202,7 @@ def test_an_environment_that_forgets_what_it_promised(key):
 @torch.no_grad()
 def test_values_of_the_whole_rollout_at_once(setup_counter, monkeypatch):
     """An agent that gives no values step by step gets the same rollout, in pieces of any size."""
-    import fabric_rl.rollout as module
+    import fabric_rl.collecting as module
 
     env, agent, rollout = setup_counter()
     collect(env, agent, rollout)
@@ -224,3 +225,66 @@ def setup_counter(counter_env, known_agent):
         return env, known_agent(env.single_observation_space, env.single_action_space), rollout
 
     return build
+
+
+class Grouped:
+    """CounterEnv in two groups; each is stepped only between `step_group` and `wait_group`, in any order."""
+
+    group_rows = (slice(0, 2), slice(2, 3))
+
+    def __init__(self, counter_env):
+        self.whole, self.parts = counter_env(), [counter_env(), counter_env()]
+        self.num_envs, self.metadata = self.whole.num_envs, self.whole.metadata
+        self.single_observation_space = self.whole.single_observation_space
+        self.single_action_space = self.whole.single_action_space
+        self.log, self.waiting = [], {}
+
+    def reset(self):
+        return [part.reset() for part in (*self.parts, self.whole)][-1]
+
+    def step_group(self, group, actions):
+        assert group not in self.waiting
+        self.log.append(("step", group))
+        self.waiting[group] = np.zeros(self.num_envs, int)
+        self.waiting[group][self.group_rows[group]] = actions
+
+    def wait_group(self, group):
+        self.log.append(("wait", group))
+        *arrays, infos = self.parts[group].step(self.waiting.pop(group))
+        rows = self.group_rows[group]
+        return (*(array[rows] for array in arrays), {name: array[rows] for name, array in infos.items()})
+
+
+@pytest.mark.parametrize("with_memory", [False, True])
+@torch.no_grad()
+def test_groups_fill_the_same_rollout(counter_env, known_agent, with_memory):
+    """What the groups bring, in turns, is what all sub-environments would have brought at once."""
+    rollouts, stats = [], []
+    for env in (counter_env(), Grouped(counter_env)):
+        spaces = env.single_observation_space, env.single_action_space
+        agent = MemoryAgent(4, 2) if with_memory else known_agent(*spaces)
+        rollout, episodes = Rollout(8, env, agent=agent), EpisodeStats(3)
+        rollout.begin(*env.reset())
+        for _ in range(3):
+            collect(env, agent, rollout, episodes)
+        rollouts.append(vars(rollout))
+        stats.append(episodes)
+    for name, expected in rollouts[0].items():
+        if isinstance(expected, torch.Tensor):
+            assert torch.equal(rollouts[1][name], expected), name
+    assert sorted(stats[0].recent) == sorted(stats[1].recent)
+    assert stats[0].drain_metrics() == stats[1].drain_metrics()
+    # One group is being stepped whenever the policy decides for the other.
+    assert env.log[:6] == [("step", 0), ("step", 1), ("wait", 0), ("step", 0), ("wait", 1), ("step", 1)]
+    assert env.waiting == {}
+
+
+@torch.no_grad()
+def test_non_finite_numbers_are_named_by_their_sub_environment_in_a_group(counter_env, known_agent):
+    env = Grouped(counter_env)
+    env.parts[1].broken = ("obs", 1, 2, np.nan)
+    agent = known_agent(env.single_observation_space, env.single_action_space)
+    rollout = Rollout(8, env)
+    rollout.begin(*env.reset())
+    with pytest.raises(NonFiniteError, match="an observation that is nan: sub-environment 2, column 1, rollout step 1"):
+        collect(env, agent, rollout)

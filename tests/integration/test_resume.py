@@ -27,6 +27,12 @@ MEMORY = ["--env_id", "CartPole-v1", "--num_envs", 4, "--num_steps", 16, "--agen
 MEMORY += ["--agent.sequence_length", 8, "--agent.burn_in", 4, "--agent.memory_size", 8, "--minibatch_size", 32]
 MEMORY += ["--total_timesteps", 2048, "--update_epochs", 1, "--exp_buffer_size", 128, "--lr_schedule", "kl_adaptive"]
 
+OVERLAP = [*MEMORY, "--overlap"]
+# Worker processes in two groups that begin in the middle of nowhere, collected ahead.
+GROUPS = ["--env", "envs.ProcessPool", "--env.factory", "envs.RocketSimPool", "--env.factory.num_arenas", 4]
+GROUPS += ["--env.factory.state_setter", "envs.RandomState", "--env.num_workers", 2, "--env.groups", 2]
+GROUPS += [*ROCKET[4:], "--overlap"]
+
 
 def start_run(start_python, runs, settings, devices, *more):
     flags = [*settings, "--checkpoint_every_timesteps", 256, "--devices", devices, "--accelerator", "cpu", "--plain"]
@@ -67,8 +73,23 @@ def assert_same(a, b, where="state"):
         assert a == b or (a != a and b != b), where
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(("settings", "devices", "kills"), [(ROCKET, 1, 3), (ROCKET, 2, 2), (MEMORY, 1, 2)])
+def longer(settings, total):
+    return [*settings, "--total_timesteps", total]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("settings", "devices", "kills"),
+    [
+        (ROCKET, 1, 3),
+        (ROCKET, 2, 2),
+        (MEMORY, 1, 2),
+        (OVERLAP, 2, 2),
+        (GROUPS, 1, 2),
+        pytest.param(longer(ROCKET, 16384), 1, 20, marks=pytest.mark.slow),
+        pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.slow),
+    ],
+)
 def test_killed_runs_end_bit_identical(start_python, tmp_path, settings, devices, kills):
     finish(start_run(start_python, tmp_path / "whole", settings, devices))
     dice = random.Random(devices)
@@ -91,7 +112,9 @@ def test_killed_runs_end_bit_identical(start_python, tmp_path, settings, devices
     whole, killed = outcome(tmp_path / "whole"), outcome(tmp_path / "killed")
     assert_same(killed[0], whole[0])
     assert killed[1] == whole[1]
-    assert len(whole[1]) == 2048 // (16 * (8 if settings is ROCKET else 4) * devices)
+    total = settings[len(settings) - settings[::-1].index("--total_timesteps")]
+    assert len(whole[1]) == total // (16 * (4 if "--env_id" in settings else 8) * devices)
+    assert done > 0
     summaries = [json.loads((tmp_path / name / "r/summary.json").read_text()) for name in ("whole", "killed")]
     for name in ("total_steps", "iterations", "mean_return"):
         assert summaries[0][name] == summaries[1][name]
