@@ -120,9 +120,9 @@ def resume_choice(
     """
     if isinstance(resume, str):
         path = locate("--resume", runs_dir, resume)
-        return _newest_of(Run(path)) if (path / "checkpoints").is_dir() else _going_back(path)
+        return newest_of(Run(path)) if (path / "checkpoints").is_dir() else _going_back(path)
     if run_id is not None:
-        return _newest_of(Run.find(runs_dir, run_id))
+        return newest_of(Run.find(runs_dir, run_id))
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
     if sys.stdin.isatty() and sys.stdout.isatty():
         milestone = ask_for_milestone(records)
@@ -147,7 +147,12 @@ def resume_choice(
     return None
 
 
-def _newest_of(run: Run) -> Choice:
+def newest_of(run: Run) -> Choice:
+    """Goes on from the run's newest good checkpoint, or from its beginning if it was killed before the first.
+
+    Raises:
+        CheckpointError: It has checkpoints, but none can be read.
+    """
     if not checkpoint.checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
         return Choice(run, None, None)
     return Choice(run, *load(run.dir))

@@ -1,7 +1,8 @@
 """Imports once and forks a process for every command line: importing takes longer than a small run.
 
 Reads one job per line from standard input as JSON: `[arguments, folder]` starts the command line with its output in
-`folder/out` and `folder/err` and answers with the process id; `[pid]` waits and answers with the exit status.
+`folder/out` and `folder/err` and answers with the process id; `[pid]` waits and answers with the exit status. A third
+entry of the first kind holds environment variables.
 """
 
 import json
@@ -12,7 +13,8 @@ import traceback
 import train_fabric
 
 
-def child(arguments, folder):
+def child(arguments, folder, variables=()):
+    os.environ.update(variables)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(os.path.join(folder, name), os.O_CREAT | os.O_WRONLY), number)

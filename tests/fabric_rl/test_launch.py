@@ -1,0 +1,147 @@
+"""What launchers have decided, read from what they set; torchrun's memory on a real store."""
+
+import os
+
+import pytest
+import torch
+from torch.distributed import TCPStore
+
+from fabric_rl import launch
+from fabric_rl.orphans import lost_rank
+
+TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
+TORCHRUN |= {"GROUP_WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "1", "TORCHELASTIC_MAX_RESTARTS": "3"}
+TORCHRUN |= {"TORCHELASTIC_USE_AGENT_STORE": "True"}
+FABRIC_RUN = TORCHRUN | {"LT_CLI_USED": "1", "LT_ACCELERATOR": "cpu", "LT_DEVICES": "2", "LT_NUM_NODES": "2"}
+FABRIC_RUN |= {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29400", "TORCHELASTIC_MAX_RESTARTS": "0"}
+SLURM = {"SLURM_NTASKS": "6", "SLURM_NNODES": "2", "SLURM_PROCID": "4", "SLURM_LOCALID": "1", "SLURM_JOB_NAME": "x"}
+SLURM |= {"RANK": "0", "LOCAL_RANK": "0"}  # not srun's
+NODE = {"NODE_RANK": "1"}
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Sets the variables of a launcher."""
+
+    def launched(variables):
+        for name in list(os.environ):
+            if name.startswith(("LT_", "TORCHELASTIC_", "SLURM_", "MASTER_", "GROUP_")) or name.endswith("RANK"):
+                monkeypatch.delenv(name)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    yield launched
+    launch._agents.cache_clear()
+    launch._own_server.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("variables", "rank_0", "local_rank_0", "machines", "decided"),
+    [
+        ({}, True, True, 1, (1, 1)),
+        ({"LOCAL_RANK": "1"}, False, False, 1, (1, 1)),
+        (NODE, False, True, 1, (1, 1)),
+        (TORCHRUN, False, False, 2, (2, 2)),
+        (TORCHRUN | {"RANK": "0", "LOCAL_RANK": "0"}, True, True, 2, (2, 2)),
+        (SLURM, False, False, 2, (3, 2)),
+        (SLURM | {"SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, True, True, 2, (3, 2)),
+        (SLURM | {"SLURM_JOB_NAME": "bash"}, True, True, 1, (1, 1)),  # a shell on a node: nobody has started ranks
+    ],
+)
+def test_what_the_launcher_has_decided(launched, variables, rank_0, local_rank_0, machines, decided):
+    launched(variables)
+    assert launch.is_rank_0() is rank_0
+    assert launch.is_local_rank_0() is local_rank_0
+    assert launch.machines() == machines
+    assert tuple(launch.devices_and_nodes(1, 1).values()) == decided
+
+
+def test_what_the_user_says_is_left_to_fabric_which_compares(launched):
+    launched(TORCHRUN)
+    assert launch.devices_and_nodes("0,3", 4) == {"devices": "0,3", "num_nodes": 4}
+
+
+def test_machines_of_different_size_are_refused(launched):
+    launched(TORCHRUN | {"WORLD_SIZE": "5"})
+    with pytest.raises(ValueError, match="5 ranks on 2 machines"):
+        launch.devices_and_nodes(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({}, "python"),
+        (SLURM, "srun python"),
+        (
+            TORCHRUN,
+            "torchrun --nproc-per-node=2 --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29400 --max-restarts=3",
+        ),
+        (TORCHRUN | {"GROUP_WORLD_SIZE": "1"}, "torchrun --nproc-per-node=4 --max-restarts=3"),
+        (
+            FABRIC_RUN,
+            "fabric run --accelerator=cpu --devices=2 --num-nodes=2 --node-rank=0 --main-address=10.0.0.1 "
+            "--main-port=29400",
+        ),
+        (FABRIC_RUN | {"GROUP_WORLD_SIZE": "1"}, "fabric run --accelerator=cpu --devices=2"),
+    ],
+)
+def test_the_command_that_does_it_again(launched, variables, words):
+    launched(variables)
+    assert " ".join(launch.command()) == words
+
+
+def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
+    """A folder of that name from long ago is nothing that a restart may go on with."""
+    (tmp_path / "r/checkpoints").mkdir(parents=True)
+    agents = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    launched(TORCHRUN | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agents.port)})
+    assert launch.remembered_run() is None
+    launch.remember_run(tmp_path / "r")
+    assert launch.remembered_run() == tmp_path / "r"
+    launch.forget_run()
+    assert launch.remembered_run() is None
+    launch.remember_run(tmp_path / "of_another_machine")
+    with pytest.raises(FileNotFoundError, match=r"does not see .*of_another_machine; use a shared folder"):
+        launch.remembered_run()
+
+
+def test_without_restarts_nothing_is_remembered(launched, tmp_path):
+    launched(FABRIC_RUN)  # at an address that does not answer
+    assert not launch.restarts_left()
+    launch.remember_run(tmp_path)
+    assert launch.remembered_run() is None
+
+
+def test_ranks_meet_at_a_new_place_after_each_restart(launched):
+    agents = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    before = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agents.port)}
+    launched(TORCHRUN | before | {"RANK": "0"})
+    launch.connect_freshly()
+    port = os.environ["MASTER_PORT"]
+    assert port != before["MASTER_PORT"] and os.environ["TORCHELASTIC_USE_AGENT_STORE"] == "False"
+    server = launch._own_server("127.0.0.1")
+    assert server.port == int(port)
+    launch._agents.cache_clear()
+    launched(TORCHRUN | before)
+    launch.connect_freshly()
+    assert os.environ["MASTER_PORT"] == port
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            RuntimeError("[x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:10411. This is"),
+            "another rank (on 10.0.0.2) has died or cannot be reached",
+        ),
+        (
+            RuntimeError("[x/gloo/transport/tcp/unbound_buffer.cc:84] Timed out waiting 90000ms for recv operation"),
+            "no answer from another rank for 1.5 minutes (--timeout_minutes)",
+        ),
+        (torch.distributed.DistNetworkError("failed to recv"), "another rank has died or cannot be reached"),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),
+        (ValueError("gloo is no sound"), None),
+    ],
+)
+def test_which_errors_mean_that_a_rank_is_lost(error, words):
+    assert lost_rank(error) == words

@@ -1,0 +1,211 @@
+"""Runs that somebody else launches: torchrun, `fabric run`, SLURM; on this machine or in network namespaces."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+
+from fabric_rl import Callback
+from fabric_rl.checkpoint import checkpoints, read
+
+ROOT = Path(__file__).resolve().parents[2]
+FABRIC = Path(sysconfig.get_path("scripts"), "fabric")
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 32, "--update_epochs", 2]
+TASK += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]", "--agent.normalize_obs", "true"]
+TASK += ["--seed", 10, "--checkpoint_every_timesteps", 1280]
+CPU = ["--accelerator", "cpu"]
+STEPS = 5120
+"""Of 128 each for two ranks: 40 iterations, with a checkpoint after every tenth."""
+PAUSING = ["--callbacks+=tests.integration.launching.Pause"]
+
+
+def environment(**more):
+    """That of a user's shell, without what launchers set."""
+    launchers = ("LT_", "TORCHELASTIC_", "SLURM_", "MASTER_", "GROUP_")
+    ranks = {"RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(launchers) and name not in ranks}
+    return clean | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"} | more
+
+
+class Pause(Callback):
+    """Stops a rank for good where a test has asked for it: `pause` made a file in the folder `PAUSES`."""
+
+    def on_iteration_end(self, state):
+        path = Path(os.environ.get("PAUSES", "."), f"rank{state.fabric.global_rank}-{state.iteration}")
+        if path.exists():
+            path.with_name("reached").write_text(str(os.getpid()))
+            path.unlink()
+            while True:
+                time.sleep(1)
+
+
+def pause(folder, rank, iteration):
+    """Asks for it; `reached` knows who has."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"rank{rank}-{iteration}").touch()
+
+
+def reached(folder, *launched):
+    """Waits for the rank that stops; its process id."""
+    path = folder / "reached"
+    until(lambda: path.exists() and path.read_text(), *launched)
+    pid = int(path.read_text())
+    path.unlink()
+    return pid
+
+
+class Launched:
+    """A command line whose output goes to files; it and all that it has started end with the `with` block."""
+
+    def __init__(self, folder, *command, **more):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.out_file, self.err_file = folder / "out", folder / "err"
+        with open(self.out_file, "w") as out, open(self.err_file, "w") as err:
+            self.process = subprocess.Popen(
+                list(map(str, command)),
+                cwd=ROOT,
+                env=environment(**more),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    @property
+    def out(self):
+        return self.out_file.read_text()
+
+    @property
+    def err(self):
+        return self.err_file.read_text()
+
+    @property
+    def errors(self):
+        """The lines of train_fabric.py, without the report of the launcher."""
+        return [line for line in self.err.splitlines() if line.startswith("train_fabric.py: ")]
+
+    def wait(self, seconds=100):
+        return self.process.wait(timeout=seconds)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pid in self.workers():
+            kill(pid)
+        kill(self.process.pid)
+        self.process.wait()
+
+    def workers(self):
+        """Process ids of the ranks that are alive, in the order in which they were started."""
+        return [pid for pid in descendants(self.process.pid) if b"train_fabric.py" in command_of(pid)]
+
+
+class Forks:
+    """Command lines of a process that has imported everything, see forks.py; each with variables of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.started = folder, []
+        command = [sys.executable, ROOT / "tests/integration/forks.py"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.server = subprocess.Popen(command, cwd=ROOT, env=environment(), **pipes)
+
+    def ask(self, *job):
+        self.server.stdin.write(json.dumps(job, default=str) + "\n")
+        self.server.stdin.flush()
+        return int(self.server.stdout.readline())
+
+    def start(self, *flags, **variables):
+        """Its process id and the folder with its output."""
+        folder = self.folder / f"output{len(self.started)}"
+        folder.mkdir()
+        for name in ("out", "err"):
+            (folder / name).touch()
+        pid = self.ask(list(map(str, flags)), folder, {name: str(value) for name, value in variables.items()})
+        self.started.append((pid, folder))
+        return self.started[-1]
+
+    def srun(self, *flags, nodes=1, tasks=2, cores=None):
+        """As `srun train_fabric.py` starts tasks on that many nodes, bound to the cores where they are given."""
+        own = os.sched_getaffinity(self.server.pid)
+        common = {"SLURM_JOB_ID": 70000 + os.getpid() % 10000, "SLURM_JOB_NAME": "train", "SLURM_NODELIST": "localhost"}
+        common |= {"SLURM_NTASKS": tasks, "SLURM_NNODES": nodes, "SLURM_NTASKS_PER_NODE": tasks // nodes}
+        started = []
+        for task in range(tasks):
+            node, local = divmod(task, tasks // nodes)
+            if cores is not None:
+                os.sched_setaffinity(self.server.pid, cores[task])
+            ids = {"SLURM_PROCID": task, "SLURM_NODEID": node, "SLURM_LOCALID": local}
+            started.append(self.start(*flags, *CPU, **common, **ids))
+        os.sched_setaffinity(self.server.pid, own)
+        return started
+
+    def wait(self, started):
+        """The exit status of each, and what the first one has printed."""
+        statuses = []
+        for pid, _ in started:
+            statuses.append(self.ask(pid))
+            self.started = [(other, folder) if other != pid else (None, folder) for other, folder in self.started]
+        return statuses, (started[0][1] / "out").read_text(), "".join((at / "err").read_text() for _, at in started)
+
+    def close(self):
+        for pid, _ in self.started:
+            if pid is not None:
+                kill(pid)
+        self.server.stdin.close()
+        self.server.wait()
+
+
+def kill(pid, number=signal.SIGKILL):
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def command_of(pid):
+    """The words of a command line; empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def descendants(pid):
+    """Process ids of all that it has started, oldest first."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for child in sorted(parents):  # process ids grow; a child that comes before its parent is found by the next call
+        if parents[child] in found:
+            found.append(child)
+    return found[1:]
+
+
+def until(condition, *launched, seconds=100):
+    """Waits; a run that ends in the meantime is a failure with its output."""
+    began = time.monotonic()
+    while not condition():
+        for run in launched:
+            assert run.process.poll() is None, run.out + run.err
+        assert time.monotonic() - began < seconds, "".join(run.out + run.err for run in launched)
+        time.sleep(0.05)
+
+
+def saved(run):
+    """The newest checkpoint of a run folder."""
+    return read(checkpoints(run / "checkpoints")[-1])
+
+
+def assert_same_weights(one, other):
+    assert (one["steps"], one["iteration"], one["exact"]) == (other["steps"], other["iteration"], other["exact"])
+    assert one["agent"].keys() == other["agent"].keys()
+    assert [name for name in one["agent"] if not torch.equal(one["agent"][name], other["agent"][name])] == []
