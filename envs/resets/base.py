@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from rlgym.rocket_league.common_values import (
 )
 
 from envs.checks import described, is_number
+from envs.dones import DoneCondition
 from envs.game_state import Bool, GameState
+from envs.state_loggers import StateLogger
 
 Double = NDArray[np.float64]
 
@@ -55,6 +58,14 @@ class StateSetter(ABC):
         The pool calls this for one arena at a time with that arena's own generator, so an arena's episodes do not
         depend on how many others there are.
         """
+
+    def conditions(self) -> Sequence[DoneCondition]:
+        """Done conditions that belong to its states, added to the pool's; none by default. Called once."""
+        return ()
+
+    def loggers(self) -> Sequence[StateLogger]:
+        """State loggers that belong to its states, added to the pool's; none by default. Called once."""
+        return ()
 
     def author(self) -> str:
         """Who wrote the last state, for messages: the class; combinators add that of the setter inside."""

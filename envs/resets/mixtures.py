@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.checks import described, finite_numbers
+from envs.dones import DoneCondition
 from envs.game_state import BLUE, MIRROR, ORANGE, Bool, GameState
 from envs.resets.base import StateSetter, check_setter, check_share, only
+from envs.state_loggers import StateLogger
 
 MIRROR_X = np.array([-1, 1, 1], np.float32)
 """Factor on a vector that mirrors it at the plane x = 0."""
@@ -59,6 +61,14 @@ class MixedStates(StateSetter):
         """The setter that was drawn last, in this one."""
         return "MixedStates" if self._drawn is None else f"{self._drawn.author()} (in MixedStates)"
 
+    def conditions(self) -> Sequence[DoneCondition]:
+        """Those of all setters."""
+        return [condition for setter in self.setters for condition in setter.conditions()]
+
+    def loggers(self) -> Sequence[StateLogger]:
+        """Those of all setters."""
+        return [logger for setter in self.setters for logger in setter.loggers()]
+
     def state_dict(self) -> dict[str, Any]:
         """What each setter remembers."""
         return {"setters": [setter.state_dict() for setter in self.setters]}
@@ -74,6 +84,11 @@ class _Changed(StateSetter):
 
     def __init__(self, inner: StateSetter) -> None:
         self.inner = check_setter(type(self).__name__, inner)
+        if inner.loggers():
+            raise ValueError(
+                f"{type(self).__name__}: {type(inner).__name__} watches cars that it has placed itself; put this into "
+                f"it instead of around it"
+            )
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         """See `StateSetter.apply`."""

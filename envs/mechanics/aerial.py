@@ -1,0 +1,196 @@
+"""Lanes in the air: off the wall to the ball, air dribble, flip reset."""
+
+import numpy as np
+from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
+
+from envs.game_state import Bool
+from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
+from envs.resets.base import CAR_REST_HEIGHT, Double
+
+JUMP_OFF_SPEED = 480.0
+"""uu/s, about, at which a car leaves a surface when it holds jump."""
+BALL_ON_GROUND = BALL_RADIUS + 15.0
+"""uu, the centre of a ball that has come down."""
+
+
+class WallToAerialLane(Lane):
+    """The car drives up the side wall; the ball hangs off it, where a jump from the wall leads.
+
+    Success: off the wall, with its wheels on nothing, the car touches the ball above `min_height`.
+
+    Begins: on a side wall at 350..600 uu, y -2000..1500, driving up and forward (60..85 degrees) with 1100..1500 uu/s;
+    the ball is where a jump after about 0.2 s leads it, give or take 60 uu, 0.9..1.2 s later, all but standing.
+    """
+
+    name = "wall_to_aerial"
+    num_notes = 2  # has had its wheels on the wall, has left it and has not landed since
+
+    def __init__(self, min_height: float = 500.0, time_limit_seconds: float = 4.0) -> None:
+        """Sets the lane.
+
+        Args:
+            min_height: uu, of the ball's centre when it is touched, 100..1900.
+            time_limit_seconds: When the episode ends.
+
+        Raises:
+            ValueError: A setting that cannot work.
+        """
+        super().__init__(time_limit_seconds)
+        if not 100 <= min_height <= 1900:
+            raise ValueError(f"WallToAerialLane: min_height must be between 100 and 1900, got {min_height!r}")
+        self.min_height = min_height
+
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        """See `Lane.set_up`."""
+        climb = np.radians(rng.uniform(60, 85))
+        forward = (0.0, float(np.cos(climb)), float(np.sin(climb)))
+        car = np.array((SIDE_WALL_X - CAR_REST_HEIGHT, rng.uniform(-2000, 1500), rng.uniform(350, 600)))
+        velocity = np.array(forward) * rng.uniform(1100, 1500)
+        seconds, flight = (total := rng.uniform(0.9, 1.2)), total - 0.2
+        fall = np.array((0, 0, -GRAVITY * seconds**2 / 2))
+        meets = car + velocity * seconds + fall - np.array((JUMP_OFF_SPEED * flight, 0, 0))
+        meets += rng.uniform(-60, 60, 3)
+        meets[2] = min(meets[2], 1700)
+        drift = np.array((rng.uniform(-50, 50), velocity[1] / 2, rng.uniform(-100, 100)))
+        ball_pos, ball_vel = before(meets, drift, seconds, GRAVITY)
+        return SetUp(
+            vector(car), ball_pos, vector(velocity), forward, (-1.0, 0.0, 0.0), ball_vel, boost=rng.uniform(60, 100)
+        )
+
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        """See `Lane.judge`."""
+        car, on_ground = seen.car_pos, seen.on_ground
+        on_wall = on_ground & (np.abs(car[:, 0]) > SIDE_WALL_X - 100) & (car[:, 2] > 200)
+        landed = on_ground & ~seen.touched  # wheels on the ball are not a landing
+        in_flight = notes[:, 1] > 0
+        high: Bool = seen.touched & in_flight & (seen.ball_pos[:, 2] > self.min_height)
+        notes[:, 0] = np.maximum(notes[:, 0], on_wall)
+        notes[:, 1] = (notes[:, 0] > 0) & ~landed
+        return high
+
+
+class AirDribbleLane(Lane):
+    """The car flies nose up behind the ball, both at the same speed, and carries it on.
+
+    Success: `hold_seconds` after the start the ball is still above `min_height` and has not come down, the car has not
+    landed, and it has touched the ball at least twice (0.15 s apart), last at most 0.7 s ago. A ball that is left to
+    itself is below `min_height` by then.
+
+    Begins: |x| <= 1500, y -3000..0, height 500..700, nose 35..50 degrees up toward the goal, velocity 600..900 forward
+    and 250..350 up for both; the ball touches the nose but for 5..15 uu, 5..20 degrees above it.
+    """
+
+    name = "air_dribble"
+    num_notes = 3  # touches that count, second of the last touch, 1 once it is over
+
+    APART_SECONDS, LAST_SECONDS = 0.15, 0.7
+    NOSE = 166.0
+    """uu from the car's centre to that of a ball that touches its nose, with 2 to spare."""
+
+    def __init__(self, hold_seconds: float = 2.0, min_height: float = 350.0, time_limit_seconds: float = 4.0) -> None:
+        """Sets the lane.
+
+        Args:
+            hold_seconds: How long the ball has to be carried.
+            min_height: uu, of the ball's centre then, at least 106.
+            time_limit_seconds: When the episode ends.
+
+        Raises:
+            ValueError: A setting that cannot work.
+        """
+        super().__init__(time_limit_seconds)
+        if not 0 < hold_seconds < time_limit_seconds:
+            raise ValueError(
+                f"AirDribbleLane: hold_seconds must be between 0 and time_limit_seconds={time_limit_seconds:g}, got "
+                f"{hold_seconds!r}"
+            )
+        if not min_height >= BALL_ON_GROUND:
+            raise ValueError(f"AirDribbleLane: min_height must be at least {BALL_ON_GROUND:g}, got {min_height!r}")
+        self.hold_seconds, self.min_height = hold_seconds, min_height
+
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        """See `Lane.set_up`."""
+        x, y, z = rng.uniform(0, 1500), rng.uniform(-3000, 0), rng.uniform(500, 700)
+        yaw = float(np.arctan2(-x, 5120 - y))
+        pitch = np.radians(rng.uniform(35, 50))
+        forward, up = heading(yaw, pitch)
+        toward, _ = heading(yaw, pitch + np.radians(rng.uniform(5, 20)))
+        ball = np.array((x, y, z)) + np.array(toward) * (self.NOSE + rng.uniform(5, 15))
+        level, _ = heading(yaw)
+        velocity = np.array(level) * rng.uniform(600, 900) + np.array((0, 0, rng.uniform(250, 350)))
+        fly = vector(velocity)
+        return SetUp((x, y, z), vector(ball), fly, forward, up, fly, boost=rng.uniform(70, 100), on_wheels=False)
+
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        """See `Lane.judge`."""
+        height, touched = seen.ball_pos[:, 2], seen.touched
+        landed = seen.on_ground & ~touched
+        notes[:, 2] = np.maximum(notes[:, 2], landed | (height < BALL_ON_GROUND))
+        apart = (notes[:, 0] == 0) | (seen.seconds - notes[:, 1] >= self.APART_SECONDS)
+        counts = touched & apart
+        notes[:, 0] += counts
+        notes[:, 1] = np.where(counts, seen.seconds, notes[:, 1])
+        carried = (notes[:, 0] >= 2) & (seen.seconds - notes[:, 1] <= self.LAST_SECONDS) & (notes[:, 2] == 0)
+        held: Bool = carried & (seen.seconds >= self.hold_seconds) & (height > self.min_height)
+        return held
+
+
+class FlipResetLane(Lane):
+    """The car has spent its flip and flies up to the ball, its wheels nearly toward it: four of them win the flip back.
+
+    Success: in the air above `MIN_HEIGHT` the car has a flip again that it had not, with the ball under its wheels
+    (within 45 degrees and 200 uu).
+
+    Begins: |x| <= 2000, |y| <= 3000, the ball at 900..1200 uu and rising, the car 260..340 uu below it, lying on its
+    back but rolled 60..110 degrees away from the ball, closing in with 250..350 uu/s.
+    """
+
+    name = "flip_reset"
+    num_notes = 1  # had its flip after the last step
+
+    MIN_HEIGHT, BELOW, NEAR = 300.0, float(np.cos(np.pi / 4)), 200.0
+
+    def __init__(self, time_limit_seconds: float = 2.5) -> None:
+        """Sets the time limit.
+
+        Raises:
+            ValueError: Not positive.
+        """
+        super().__init__(time_limit_seconds)
+
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        """See `Lane.set_up`."""
+        x, y, z = rng.uniform(0, 2000), rng.uniform(-3000, 3000), rng.uniform(900, 1200)
+        forward, _ = heading(rng.uniform(-0.5, 0.5))
+        right = np.array((forward[1], -forward[0], 0.0))
+        roll = np.radians(rng.uniform(60, 110)) * rng.choice((-1, 1))
+        up = np.array((0, 0, -np.cos(roll))) + right * np.sin(roll)
+        speed, lift, closing = rng.uniform(200, 600), rng.uniform(250, 400), rng.uniform(250, 350)
+        ball_vel = np.array(forward) * speed + np.array((0, 0, lift))
+        car = np.array((x, y, z - rng.uniform(260, 340)))
+        return SetUp(
+            vector(car),
+            (x, y, z),
+            vector(ball_vel + np.array((0, 0, closing))),
+            forward,
+            vector(up),
+            vector(ball_vel),
+            boost=rng.uniform(20, 100),
+            on_wheels=False,
+            flip_spent=True,
+        )
+
+    def begin(self, seen: Seen, notes: Double) -> None:
+        """Notes whether the car has its flip (it has not)."""
+        notes[:, 0] = seen.has_flip
+
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        """See `Lane.judge`."""
+        car, has_flip = seen.car_pos, seen.has_flip
+        to_ball = seen.ball_pos - car
+        distance = np.linalg.norm(to_ball, axis=1)
+        under = -(to_ball * seen.car_up).sum(axis=1) > self.BELOW * distance
+        won = has_flip & (notes[:, 0] == 0)
+        notes[:, 0] = has_flip
+        reset: Bool = won & under & (distance < self.NEAR) & (car[:, 2] > self.MIN_HEIGHT)
+        return reset

@@ -1,0 +1,271 @@
+"""What a mechanics lane is: a true set-up of one car and the ball, its own measure of success, and a time limit."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.checks import is_number
+from envs.game_state import MIRROR, ORANGE, Bool, Float, GameState
+from envs.physics import TICKS_PER_SECOND
+from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
+from envs.resets.mixtures import MIRROR_X
+
+Vector = tuple[float, float, float]
+
+SPENT_FLIP_SECONDS = 1.5
+"""More than the 1.25 s after a jump in which a car still has its flip, and than the 0.65 s that a flip lasts."""
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """How one car and the ball begin, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
+
+    car_pos: Vector
+    ball_pos: Vector
+    car_vel: Vector = (0.0, 0.0, 0.0)
+    car_forward: Vector = (0.0, 1.0, 0.0)
+    """Unit vector out of the car's nose."""
+    car_up: Vector = (0.0, 0.0, 1.0)
+    """Unit vector out of the car's roof, at right angles to `car_forward`."""
+    ball_vel: Vector = LET_GO
+    boost: float = 50.0
+    """0..100."""
+    on_wheels: bool = True
+    """All four wheels touch a surface."""
+    flip_spent: bool = False
+    """The car has jumped and flipped a while ago, and has no flip until it lands or wins one back."""
+
+    def mirrored(self) -> "SetUp":
+        """The same with left and right exchanged."""
+        names = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel")
+        return replace(self, **{name: vector(np.multiply(getattr(self, name), MIRROR_X)) for name in names})  # type: ignore[arg-type]
+
+
+class Seen:
+    """What a lane judges by: `n` arenas after a step, each from the side of the car whose lane it is (attacking +y).
+
+    Positions `[n, 3]` in uu, velocities `[n, 3]` in uu/s; every array is taken from the state when it is asked for.
+
+    Attributes:
+        seconds: `[n]` float64, since the episode began.
+    """
+
+    def __init__(self, state: GameState, arenas: NDArray[np.int64], actors: NDArray[np.int64]) -> None:
+        """Looks at some arenas of `state` (`[n]` rows) from the slots `actors [n]`."""
+        self._state, self._arenas, self._actors, self._at = state, arenas, actors, (arenas, actors)
+        self.seconds: Double = state.episode_ticks[arenas] / TICKS_PER_SECOND
+
+    @property
+    def ball_pos(self) -> Float:
+        """`[n, 3]`."""
+        return self._state.own.ball_pos[self._at]
+
+    @property
+    def ball_vel(self) -> Float:
+        """`[n, 3]`."""
+        return self._state.own.ball_vel[self._at]
+
+    @property
+    def car_pos(self) -> Float:
+        """`[n, 3]`."""
+        return self._state.own.car_pos[self._at]
+
+    @property
+    def car_vel(self) -> Float:
+        """`[n, 3]`."""
+        return self._state.own.car_vel[self._at]
+
+    @property
+    def car_forward(self) -> Float:
+        """`[n, 3]` unit vectors out of the nose."""
+        return self._state.own.car_forward[self._at]
+
+    @property
+    def car_up(self) -> Float:
+        """`[n, 3]` unit vectors out of the roof."""
+        return self._state.own.car_up[self._at]
+
+    @property
+    def on_ground(self) -> Bool:
+        """`[n]` at least three wheels have contact, whatever it is."""
+        return self._state.on_ground[self._at]
+
+    @property
+    def has_flip(self) -> Bool:
+        """`[n]` see `GameState.has_flip`."""
+        return self._state.has_flip[self._at]
+
+    @property
+    def has_jumped(self) -> Bool:
+        """`[n]` after a jump until the car lands."""
+        return self._state.has_jumped[self._at]
+
+    @property
+    def touched(self) -> Bool:
+        """`[n]` the car hit the ball in this step."""
+        return self._state.touched[self._at]
+
+    @property
+    def own_team_touched(self) -> Bool:
+        """`[n]` the car or a team-mate hit the ball in this step."""
+        return self._touches(own=True)
+
+    @property
+    def opponents_touched(self) -> Bool:
+        """`[n]` an opponent did."""
+        return self._touches(own=False)
+
+    @property
+    def scored(self) -> Bool:
+        """`[n]` the ball is in the opponents' goal."""
+        return self._state.goal_scored[self._arenas] & (self.ball_pos[:, 1] > 0)
+
+    def _touches(self, own: bool) -> Bool:
+        state = self._state
+        counted = (state.team[self._actors][:, None] == state.team) == own
+        hit: Bool = (state.touched[self._arenas] & state.present[self._arenas] & counted).any(axis=1)
+        return hit
+
+
+class Lane(ABC):
+    """One mechanic to practise, alone with the ball; the other cars stand far off in their own halves.
+
+    Settings are only those of the constructor: what a lane remembers of an episode is in its row of `notes`, which
+    `MechanicsLanes` keeps, so one object serves all arenas.
+
+    Attributes:
+        name: What the metrics `lane/<name>_success` and `lane/<name>_episodes` call it.
+        num_notes: Numbers that it remembers of an episode.
+        time_limit_seconds: Game seconds after which an episode in this lane is cut off.
+    """
+
+    name: ClassVar[str]
+    num_notes: ClassVar[int] = 0
+
+    CLEARANCE: ClassVar[float] = 1200.0
+    """uu, at least, from the other cars to the ball and to the lane's car."""
+    BETWEEN: ClassVar[float] = 300.0
+    """uu, at least, between two of the other cars."""
+    MAX_X: ClassVar[float] = 3500.0
+    MIN_Y: ClassVar[float] = 1000.0
+    MAX_Y: ClassVar[float] = 4500.0
+    """uu; where the other cars stand, in their own half."""
+
+    def __init__(self, time_limit_seconds: float) -> None:
+        """Keeps the limit.
+
+        Raises:
+            ValueError: Not positive.
+        """
+        if not is_number(time_limit_seconds) or not time_limit_seconds > 0:
+            raise ValueError(f"{type(self).__name__}: time_limit_seconds must be positive, got {time_limit_seconds!r}")
+        self.time_limit_seconds = float(time_limit_seconds)
+
+    @abstractmethod
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        """Draws a beginning, on the right-hand side (x >= 0) where the sides differ; `place` draws the side."""
+
+    @abstractmethod
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        """Called after every step.
+
+        Args:
+            seen: The `n` arenas that are in this lane.
+            notes: `[n, num_notes]` what the lane remembers of each, zero when the episode begins; write it in place.
+
+        Returns:
+            `[n]` whether the mechanic has succeeded. Once is enough for an episode.
+        """
+
+    def begin(self, seen: Seen, notes: Double) -> None:  # noqa: B027 - most lanes have nothing to note
+        """Called with the first state of an episode; arguments as in `judge`."""
+
+    def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
+        """Writes the first state of an episode into row `arena` of `state`, for the car in slot `actor`."""
+        setup = self.set_up(rng)
+        if rng.random() < 0.5:
+            setup = setup.mirrored()
+        write(state, arena, actor, setup)
+        self._place_others(state, arena, actor, rng)
+
+    def _place_others(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
+        world = state.world
+        far: list[Float] = [world.ball_pos[arena], world.car_pos[arena, actor]]
+        near: list[Float] = []
+        for slot in np.flatnonzero(state.present[arena]).tolist():
+            if slot == actor:
+                continue
+            side = 1 if state.team[slot] == ORANGE else -1
+            spot = self._free_place(far, near, side, rng)
+            near.append(spot)
+            world.car_pos[arena, slot] = spot
+            to_ball = world.ball_pos[arena] - spot
+            _turn(state, arena, slot, _level(float(to_ball[0]), float(to_ball[1])), (0.0, 0.0, 1.0))
+            state.boost[arena, slot] = rng.uniform(0, 100)
+
+    def _free_place(self, far: list[Float], near: list[Float], side: int, rng: np.random.Generator) -> Float:
+        while True:
+            x, y = rng.uniform(-self.MAX_X, self.MAX_X), rng.uniform(self.MIN_Y, self.MAX_Y)
+            spot = np.array((side * x, side * y, CAR_REST_HEIGHT), np.float32)
+            clear = all(np.linalg.norm((spot - other)[:2]) > self.CLEARANCE for other in far)
+            if clear and all(np.linalg.norm(spot - other) > self.BETWEEN for other in near):
+                return spot
+
+
+def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
+    """Writes a set-up into row `arena` of `state` for the car in slot `actor`, rotated if that car is orange."""
+    turned = MIRROR if state.team[actor] == ORANGE else np.ones(3, np.float32)
+    world = state.world
+    world.ball_pos[arena], world.ball_vel[arena] = (
+        np.multiply(setup.ball_pos, turned),
+        np.multiply(setup.ball_vel, turned),
+    )
+    world.car_pos[arena, actor] = np.multiply(setup.car_pos, turned)
+    world.car_vel[arena, actor] = np.multiply(setup.car_vel, turned)
+    _turn(
+        state, arena, actor, vector(np.multiply(setup.car_forward, turned)), vector(np.multiply(setup.car_up, turned))
+    )
+    state.boost[arena, actor] = setup.boost
+    grounded = np.ones(state.num_cars, np.bool_)
+    grounded[actor] = setup.on_wheels
+    state.set_on_ground(arena, grounded)
+    if setup.flip_spent:
+        state.has_jumped[arena, actor] = state.has_flipped[arena, actor] = True
+        state.flip_time[arena, actor] = state.air_time_since_jump[arena, actor] = SPENT_FLIP_SECONDS
+
+
+def vector(numbers: object) -> Vector:
+    """Three floats."""
+    x, y, z = np.asarray(numbers, np.float64).tolist()
+    return x, y, z
+
+
+def heading(yaw: float, pitch: float = 0.0) -> tuple[Vector, Vector]:
+    """Forward and up of a car without roll.
+
+    Args:
+        yaw: Radians from +y toward +x.
+        pitch: Radians, positive lifts the nose.
+    """
+    sy, cy, sp, cp = float(np.sin(yaw)), float(np.cos(yaw)), float(np.sin(pitch)), float(np.cos(pitch))
+    return (cp * sy, cp * cy, sp), (-sp * sy, -sp * cy, cp)
+
+
+def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Vector, Vector]:
+    """Where a body that flies freely was, and how fast, `seconds` before it is at `pos` with `vel` (no drag)."""
+    down = np.array((0.0, 0.0, -gravity))
+    return vector(pos - vel * seconds + down * (seconds**2 / 2)), vector(vel - down * seconds)
+
+
+def _level(x: float, y: float) -> Vector:
+    size = float(np.hypot(x, y)) or 1.0
+    return x / size, y / size, 0.0
+
+
+def _turn(state: GameState, arena: int, slot: int, forward: Vector, up: Vector) -> None:
+    world = state.world
+    world.car_forward[arena, slot], world.car_up[arena, slot] = forward, up
+    world.car_right[arena, slot] = np.cross(up, forward)

@@ -1,0 +1,168 @@
+"""Lanes that begin on the ground: jump shot, dribble, half-flip."""
+
+import numpy as np
+from rlgym.rocket_league.common_values import GRAVITY
+
+from envs.game_state import Bool
+from envs.mechanics.base import Lane, Seen, SetUp, before, heading
+from envs.resets.base import CAR_REST_HEIGHT, Double
+from envs.rewards.ballistics import flies_into_goal
+
+ROOF_BALL_HEIGHT = 147.0
+"""uu, the centre of a ball that lies on the roof of a car on its wheels, and a little more."""
+
+
+class JumpShotLane(Lane):
+    """The car drives toward the goal, the ball comes down before it, too high for a car on the ground.
+
+    Success: a touch after a jump, with the wheels off the ground, that leaves the ball flying into the opponents' goal
+    (under gravity, drag and bounces, within 3 s); or a goal right after such a touch.
+
+    Begins: in the middle of the opponents' half (|x| <= 1200, y 0..1500), speed 900..1300 along the nose, which points
+    at the goal within 0.1 rad; the ball crosses the car's path after 0.7..1.0 s at 230..300 uu, falling.
+    """
+
+    name = "jump_shot"
+    num_notes = 1  # whether the last touch was one after a jump
+
+    HORIZON_SECONDS = 3.0
+
+    def __init__(self, time_limit_seconds: float = 3.0) -> None:
+        """Sets the time limit.
+
+        Raises:
+            ValueError: Not positive.
+        """
+        super().__init__(time_limit_seconds)
+
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        """See `Lane.set_up`."""
+        x, y = rng.uniform(0, 1200), rng.uniform(0, 1500)
+        to_goal = float(np.arctan2(-x, 5120 - y))
+        forward, up = heading(to_goal + rng.uniform(-0.1, 0.1))
+        speed, seconds = rng.uniform(900, 1300), rng.uniform(0.7, 1.0)
+        meets = np.array((x, y, 0)) + np.array(forward) * (speed * seconds + 80)
+        meets[2] = rng.uniform(230, 300)
+        velocity = np.array((rng.uniform(-50, 50), rng.uniform(-50, 100), rng.uniform(-250, -150)))
+        ball_pos, ball_vel = before(meets, velocity, seconds, GRAVITY)
+        car_vel = (forward[0] * speed, forward[1] * speed, 0.0)
+        return SetUp((x, y, CAR_REST_HEIGHT), ball_pos, car_vel, forward, up, ball_vel, boost=rng.uniform(30, 100))
+
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        """See `Lane.judge`."""
+        jumped = seen.touched & seen.has_jumped & ~seen.on_ground
+        anybody = seen.own_team_touched | seen.opponents_touched
+        notes[:, 0] = np.where(anybody, jumped, notes[:, 0])
+        success: Bool = seen.scored & (notes[:, 0] > 0)
+        if jumped.any():
+            success |= jumped & flies_into_goal(seen.ball_pos, seen.ball_vel, self.HORIZON_SECONDS)
+        return success
+
+
+class DribbleLane(Lane):
+    """The car drives with the ball on its roof.
+
+    Success: the ball stays on the roof for `hold_seconds` on end: above the car (60..140 uu above its centre, within
+    110 uu across) while the wheels are on the ground.
+
+    Begins: |x| <= 2500, y -3500..1000, heading toward the opponents' side within 0.5 rad, speed 600..1300; the ball at
+    the same speed on the roof, up to 15 uu off its middle.
+    """
+
+    name = "dribble"
+    num_notes = 1  # second at which the ball came onto the roof, plus 1; 0 off the roof
+
+    LOWEST, HIGHEST, ACROSS = 60.0, 140.0, 110.0
+    """uu, from the car's centre to that of a ball on the roof (it lies 130 above)."""
+
+    def __init__(self, hold_seconds: float = 2.0, time_limit_seconds: float = 5.0) -> None:
+        """Sets the lane.
+
+        Args:
+            hold_seconds: How long the ball has to stay on the roof.
+            time_limit_seconds: When the episode ends.
+
+        Raises:
+            ValueError: Not positive, or the limit ends the episode before the ball can have stayed.
+        """
+        super().__init__(time_limit_seconds)
+        if not 0 < hold_seconds < time_limit_seconds:
+            raise ValueError(
+                f"DribbleLane: hold_seconds must be between 0 and time_limit_seconds={time_limit_seconds:g}, got "
+                f"{hold_seconds!r}"
+            )
+        self.hold_seconds = hold_seconds
+
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        """See `Lane.set_up`."""
+        x, y = rng.uniform(0, 2500), rng.uniform(-3500, 1000)
+        forward, up = heading(rng.uniform(-0.5, 0.5))
+        speed = rng.uniform(600, 1300)
+        velocity = (forward[0] * speed, forward[1] * speed, 0.0)
+        ball = (x + rng.uniform(-15, 15), y + rng.uniform(-15, 15), ROOF_BALL_HEIGHT + rng.uniform(0, 5))
+        return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, velocity, boost=rng.uniform(20, 100))
+
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        """See `Lane.judge`."""
+        offset = seen.ball_pos - seen.car_pos
+        above = (offset[:, 2] > self.LOWEST) & (offset[:, 2] < self.HIGHEST)
+        on_roof = above & (np.hypot(offset[:, 0], offset[:, 1]) < self.ACROSS) & seen.on_ground
+        since = np.where(notes[:, 0] > 0, notes[:, 0], seen.seconds + 1)
+        notes[:, 0] = np.where(on_roof, since, 0)
+        kept: Bool = on_roof & (seen.seconds + 1 - since >= self.hold_seconds)
+        return kept
+
+
+class HalfFlipLane(Lane):
+    """The car rolls backward and has to turn round fast: backflip, cancel, roll.
+
+    Success within `seconds`: on the wheels and upright, the nose within 26 degrees of where the tail pointed, and at
+    least `min_speed` along the new heading. A car that just turns round is too slow for it.
+
+    Begins: anywhere on the ground (|x| <= 2500, |y| <= 3500) in any direction, rolling backward with 500..900 uu/s and
+    little boost (0..12); the ball rests 1500..2500 uu behind the tail, or as far as the field goes.
+    """
+
+    name = "half_flip"
+    num_notes = 2  # where the nose pointed at first, x and y
+
+    REVERSED = -0.9
+    """Cosine of the angle between the first and the new heading."""
+    UPRIGHT = 0.9
+    """z of the vector out of the roof."""
+
+    def __init__(self, seconds: float = 2.0, min_speed: float = 1000.0) -> None:
+        """Sets the lane.
+
+        Args:
+            seconds: How long the turn may take, and when the episode ends.
+            min_speed: uu/s, 0..2300.
+
+        Raises:
+            ValueError: Not positive, or faster than a car can be.
+        """
+        super().__init__(seconds)
+        if not 0 < min_speed <= 2300:
+            raise ValueError(f"HalfFlipLane: min_speed must be above 0 and at most 2300, got {min_speed!r}")
+        self.min_speed = min_speed
+
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        """See `Lane.set_up`."""
+        x, y = rng.uniform(0, 2500), rng.uniform(-3500, 3500)
+        forward, up = heading(rng.uniform(-np.pi, np.pi))
+        speed, away = -rng.uniform(500, 900), -rng.uniform(1500, 2500)
+        ball = (np.clip(x + away * forward[0], -3600, 3600), np.clip(y + away * forward[1], -4500, 4500), 93.15)
+        velocity = (forward[0] * speed, forward[1] * speed, 0.0)
+        return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, boost=rng.uniform(0, 12))
+
+    def begin(self, seen: Seen, notes: Double) -> None:
+        """Notes where the nose points."""
+        notes[:] = seen.car_forward[:, :2]
+
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        """See `Lane.judge`."""
+        forward = seen.car_forward
+        turned = (forward[:, :2] * notes).sum(axis=1) < self.REVERSED
+        along = (seen.car_vel * forward).sum(axis=1) >= self.min_speed
+        done: Bool = turned & along & seen.on_ground & (seen.car_up[:, 2] > self.UPRIGHT)
+        return done

@@ -1,0 +1,203 @@
+"""Rewards and first states that change with the phase of training."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from envs.checks import described
+from envs.dones import DoneCondition
+from envs.game_state import Bool, Float, GameState
+from envs.resets.base import StateSetter
+from envs.rewards.base import Reward, paid_by
+from envs.rewards.signals import RewardSignals
+from envs.state_loggers import StateLogger
+
+
+class Phased(ABC):
+    """A component that is told which phase of training it is.
+
+    Attributes:
+        phases: Names of the phases that it knows; empty for one that takes any.
+    """
+
+    phases: tuple[str, ...] = ()
+
+    @abstractmethod
+    def begin_phase(self, name: str, mechanics_weight: float | None, state: GameState) -> None:
+        """Goes on in the phase `name`.
+
+        Args:
+            name: The phase.
+            mechanics_weight: Share of the episodes that begin in mechanics lanes; None leaves it to the lanes.
+            state: The present state, in the middle of the episodes.
+
+        Raises:
+            ValueError: It knows phases, but not this one.
+        """
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.phases:
+            raise ValueError(f"{type(self).__name__}: there is no phase {name}; it has {', '.join(self.phases)}")
+
+
+class PhasedReward(Reward, Phased):
+    """One reward for each phase; the present phase's is paid.
+
+    A reward that compares steps begins with the state in which its phase begins, in the middle of an episode. Range and
+    unit: those of the inner rewards. Observations and actions stay the same in all phases, so the agent goes on.
+
+    Attributes:
+        rewards: Phase name -> reward.
+        phase: The present phase, at first the first one.
+    """
+
+    unit = "as the inner reward"
+
+    def __init__(self, rewards: dict[str, Reward]) -> None:
+        """Takes phase name -> reward.
+
+        Raises:
+            ValueError: No phases.
+            TypeError: One is no reward, or a `RewardSignals`, whose signals cannot change.
+        """
+        if not rewards:
+            raise ValueError("PhasedReward: rewards must name at least one phase and its reward")
+        for name, reward in rewards.items():
+            if not isinstance(reward, Reward):
+                raise TypeError(f"PhasedReward: the reward of {name} must be an envs Reward, got {described(reward)}")
+            if isinstance(reward, RewardSignals):
+                raise TypeError(
+                    f"PhasedReward: {name} has a RewardSignals; put a PhasedReward into each signal instead"
+                )
+        self.rewards, self.phases = dict(rewards), tuple(rewards)
+        self.phase = self.phases[0]
+        self._begun = {self.phase}
+
+    def begin_phase(self, name: str, mechanics_weight: float | None, state: GameState) -> None:
+        """See `Phased.begin_phase`; in the present phase nothing happens."""
+        self._check_known(name)
+        if name == self.phase:
+            return
+        self.phase = name
+        self._begun.add(name)
+        self.rewards[name].reset(np.ones(state.num_arenas, np.bool_), state)
+
+    def compute(self, state: GameState) -> Float:
+        """What the present phase's reward pays."""
+        return paid_by(self.rewards[self.phase], state, f"{type(self.rewards[self.phase]).__name__} ({self.phase})")
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Resets the present phase's reward."""
+        self.rewards[self.phase].reset(mask, state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """What the rewards report, added up over the phases; so the names stay the same."""
+        metrics: dict[str, tuple[float, float]] = {}
+        for reward in self.rewards.values():
+            for name, (total, count) in reward.drain_metrics().items():
+                before = metrics.get(name, (0.0, 0.0))
+                metrics[name] = (before[0] + total, before[1] + count)
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """The present phase, and the states of the rewards whose phases have begun."""
+        states = {name: self.rewards[name].state_dict() for name in self.phases if name in self._begun}
+        return {"phase": self.phase, "rewards": states}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        for name, inner in state["rewards"].items():
+            self.rewards[name].load_state_dict(inner)
+        self.phase, self._begun = state["phase"], set(state["rewards"])
+
+    def remembers(self) -> bool:
+        """Whether the reward of any phase does."""
+        return any(reward.remembers() for reward in self.rewards.values())
+
+    def only_charges(self) -> bool:
+        """Whether the reward of any phase never pays."""
+        return any(reward.only_charges() for reward in self.rewards.values())
+
+
+class PhasedStates(StateSetter, Phased):
+    """One state setter for each phase; running episodes are played to their end.
+
+    Attributes:
+        setters: Phase name -> setter.
+        phase: The present phase, at first the first one.
+    """
+
+    def __init__(self, setters: dict[str, StateSetter]) -> None:
+        """Takes phase name -> setter.
+
+        Raises:
+            ValueError: No phases.
+            TypeError: One is no state setter.
+        """
+        if not setters:
+            raise ValueError("PhasedStates: setters must name at least one phase and its state setter")
+        for name, setter in setters.items():
+            if not isinstance(setter, StateSetter):
+                raise TypeError(
+                    f"PhasedStates: the setter of {name} must be an envs StateSetter, got {described(setter)}"
+                )
+        self.setters, self.phases = dict(setters), tuple(setters)
+        self.phase = self.phases[0]
+
+    def begin_phase(self, name: str, mechanics_weight: float | None, state: GameState) -> None:
+        """See `Phased.begin_phase`."""
+        self._check_known(name)
+        self.phase = name
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """See `StateSetter.apply`."""
+        self.setters[self.phase].apply(state, mask, rng)
+
+    def author(self) -> str:
+        """The present phase's setter, in this one."""
+        return f"{self.setters[self.phase].author()} (in PhasedStates, phase {self.phase})"
+
+    def conditions(self) -> Sequence[DoneCondition]:
+        """Those of all setters."""
+        return [condition for setter in self.setters.values() for condition in setter.conditions()]
+
+    def loggers(self) -> Sequence[StateLogger]:
+        """Those of all setters."""
+        return [logger for setter in self.setters.values() for logger in setter.loggers()]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The present phase, and what each setter remembers."""
+        return {"phase": self.phase, "setters": {name: setter.state_dict() for name, setter in self.setters.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave."""
+        for name, inner in state["setters"].items():
+            self.setters[name].load_state_dict(inner)
+        self.phase = state["phase"]
+
+
+def phased_in(part: object) -> Iterator[Phased]:
+    """The phased components in a component: itself, and those that it is made of."""
+    if isinstance(part, Phased):
+        yield part
+    for value in vars(part).values():
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
+        for each in inner:
+            if isinstance(each, StateSetter | Reward):
+                yield from phased_in(each)
+
+
+def check_phases(parts: Sequence[Phased], names: Sequence[str]) -> None:
+    """Checks that every component knows the phases of a training.
+
+    Raises:
+        ValueError: A component lacks one of `names`, or has one more.
+    """
+    for part in parts:
+        if part.phases and set(part.phases) != set(names):
+            raise ValueError(
+                f"{type(part).__name__}: it has the phases {', '.join(part.phases)}, but training has "
+                f"{', '.join(names)}; give both the same names"
+            )
