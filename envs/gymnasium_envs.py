@@ -1,7 +1,7 @@
 """GymnasiumEnvs: any registered Gymnasium environment as a vector environment with SAME_STEP autoreset."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from envs.checks import check_seed, whole_number
+from envs.checks import check_seed, finite_numbers, is_number, is_whole, whole_number
 
 
 class GymnasiumEnvs(VectorWrapper):
@@ -51,7 +51,8 @@ class GymnasiumEnvs(VectorWrapper):
         except gymnasium.error.Error as error:
             raise ValueError(f"GymnasiumEnvs: --env_id {env_id}: {error}") from error
         super().__init__(envs)
-        self._envs = envs
+        self._envs, self._env_id = envs, env_id
+        self._own_values: dict[str, Any] = {}
         self._first_seed: int | None = seed
 
     @property
@@ -80,6 +81,39 @@ class GymnasiumEnvs(VectorWrapper):
                 final[i] = infos["final_obs"][i]
             dense = {"final_obs": final, "_final_obs": ended}
         return obs, rewards, terminated, truncated, dense
+
+    def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """Checks what `set_parameters` would be given.
+
+        Raises:
+            ValueError: The environment has no number of that name, or it cannot be set to this.
+        """
+        numbers = {name: value for name, value in vars(self._envs.envs[0].unwrapped).items() if is_number(value)}
+        known = ", ".join(sorted(name for name in numbers if not name.startswith("_"))) or "none"
+        for name, value in values.items():
+            if name not in numbers or name.startswith("_"):
+                raise ValueError(f"GymnasiumEnvs: {self._env_id} has no parameter {name}; known: {known}")
+            if hasattr(value, "__iter__"):
+                raise ValueError(f"GymnasiumEnvs: {name} takes one number, not an interval, got {value!r}")
+            number = finite_numbers("GymnasiumEnvs", name, value)[0]
+            if is_whole(numbers[name]) and not number.is_integer():
+                raise ValueError(f"GymnasiumEnvs: {name} of {self._env_id} is a whole number, got {value!r}")
+
+    def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """Sets numbers that the environments themselves have as attributes, for example CartPole's `gravity`.
+
+        They take effect at once, also in the middle of episodes. Numbers that an environment has computed from others
+        stay as they are. Those left out, but set by an earlier call, get back what they were.
+
+        Raises:
+            ValueError: See `check_parameters`.
+        """
+        self.check_parameters(values)
+        for name in values:
+            self._own_values.setdefault(name, getattr(self._envs.envs[0].unwrapped, name))
+        for name, own in self._own_values.items():
+            for env in self._envs.envs:
+                setattr(env.unwrapped, name, type(own)(values.get(name, own)))
 
 
 class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):

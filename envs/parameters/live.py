@@ -1,0 +1,195 @@
+"""LiveParameters: the parameters of a pool's arenas while it runs."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.checks import is_number
+from envs.parameters.arenas import TunableArenas
+from envs.parameters.catalogue import (
+    DELAY,
+    PARAMETERS,
+    check_known,
+    default_values,
+    known_parameters,
+    mutators,
+)
+from envs.parameters.randomizer import ParameterRandomizer
+from envs.parameters.samplers import Sampler, as_sampler
+
+OWNER = "RocketSimPool"
+
+
+class LiveParameters:
+    """Draws the parameters of every arena and puts them into its physics.
+
+    Arena `i` has a generator of its own, apart from that of its episodes: with or without parameters it begins them in
+    the same states. What lessons set (`override`) takes the place of what a sampler would draw.
+
+    Attributes:
+        steps: Steps of the pool since it was seeded; the pool counts them.
+    """
+
+    def __init__(self, arenas: TunableArenas, randomizer: ParameterRandomizer | None, seed: int) -> None:
+        """Takes the arenas that it tunes.
+
+        Args:
+            arenas: All of the pool.
+            randomizer: What is drawn and how often; None: nothing, there are only lessons.
+            seed: As in `seed`.
+
+        Raises:
+            ValueError: A sampler that goes beyond its parameter's limits.
+        """
+        self._arenas, self._num_arenas = arenas, len(arenas.delays)
+        self._known = known_parameters(arenas.tick_skip)
+        self._defaults = default_values(arenas.action_delay_ticks)
+        self._interval = randomizer.resampling_interval if randomizer is not None else None
+        self._base = {} if randomizer is None else randomizer.samplers
+        self._check("ParameterRandomizer", self._base)
+        self._overrides: dict[str, Any] = {}
+        self._samplers: dict[str, Sampler] = {}
+        self._values: dict[str, NDArray[np.float64]] = {}
+        self._collect()
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Arena `i` draws from a stream of `seed + i` from now on, and does so for its next episode."""
+        self._rngs = [
+            np.random.default_rng(np.random.SeedSequence(seed + i, spawn_key=(1,))) for i in range(self._num_arenas)
+        ]
+        self.steps = 0
+        self._drawn_at = np.zeros(self._num_arenas, np.int64)
+        self._due = np.ones(self._num_arenas, np.bool_)
+
+    @property
+    def values(self) -> dict[str, NDArray[np.float64]]:
+        """Parameter -> `[A]` float64: what the running episodes are played with."""
+        return {name: values.copy() for name, values in self._values.items()}
+
+    @property
+    def delayed(self) -> bool:
+        """Whether the action delay is among the parameters."""
+        return DELAY in self._samplers
+
+    def check(self, values: Mapping[str, Any]) -> dict[str, Sampler]:
+        """Samplers for what a lesson sets.
+
+        Raises:
+            ValueError: An unknown parameter, neither a number nor [min, max], or beyond the parameter's limits.
+        """
+        check_known(OWNER, values)
+        samplers = {name: as_sampler(OWNER, name, value) for name, value in values.items()}
+        self._check(OWNER, samplers)
+        return samplers
+
+    def override(self, values: Mapping[str, Any], begun: bool = True) -> None:
+        """Sets parameters for all episodes that have not taken a step yet, and all that follow.
+
+        The same values again change nothing. Parameters that are not in `values` go back to their samplers.
+
+        Args:
+            values: See `as_sampler`.
+            begun: Whether there are episodes yet.
+
+        Raises:
+            ValueError: See `check`.
+        """
+        self.check(values)
+        plain = {name: _plain(value) for name, value in values.items()}
+        if plain == self._overrides:
+            return
+        self._overrides = plain
+        self._collect()
+        self._due[:] = True
+        for index in np.flatnonzero(self._arenas.state.episode_ticks == 0).tolist() if begun else ():
+            self._draw(index)
+            self._arenas.retune(index, *self._setting(index))
+
+    def begin(self, index: int) -> None:
+        """Draws, where it is time, and tunes arena `index` for the episode that it is about to begin."""
+        if self._due[index] or self._interval is None or self.steps - self._drawn_at[index] >= self._interval:
+            self._draw(index)
+        self._arenas.tune(index, *self._setting(index))
+
+    def metrics(self) -> dict[str, tuple[float, float]]:
+        """`parameters/<name>` -> (sum over the arenas, arenas)."""
+        return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self._values.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Values, generators and what lessons have set."""
+        return {
+            "sampled": list(self._base),
+            "overrides": dict(self._overrides),
+            "values": self.values,
+            "rngs": [rng.bit_generator.state for rng in self._rngs],
+            "steps": self.steps,
+            "drawn_at": self._drawn_at.copy(),
+            "due": self._due.copy(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
+        """Takes what `state_dict` gave and tunes all arenas; they have to be restored afterwards.
+
+        `None` is the state of a pool that has no parameters.
+
+        Raises:
+            ValueError: The state is of a pool with samplers for other parameters.
+        """
+        saved = [] if state is None else list(state["sampled"])
+        if set(saved) != set(self._base):
+            raise ValueError(
+                f"{OWNER}: the snapshot's pool draws the parameters {', '.join(saved) or 'none'}, this one "
+                f"{', '.join(self._base) or 'none'} (--env.parameters); give both the same"
+            )
+        self._overrides = {} if state is None else {name: _plain(value) for name, value in state["overrides"].items()}
+        self._collect()
+        if state is not None:
+            for name, values in state["values"].items():
+                self._values[name][:] = values
+            for rng, saved_rng in zip(self._rngs, state["rngs"], strict=True):
+                rng.bit_generator.state = saved_rng
+            self.steps = state["steps"]
+            self._drawn_at[:], self._due[:] = state["drawn_at"], state["due"]
+        for index in range(self._num_arenas):
+            self._arenas.tune(index, *self._setting(index))
+
+    def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
+        for name, sampler in samplers.items():
+            known = self._known[name]
+            for end in sampler.ends():
+                if not known.low <= (math.floor(end) if known.kind == "whole" else end) <= known.high:
+                    raise ValueError(
+                        f"{owner}: {name} must be between {known.low:g} and {known.high:g} ({known.meaning}), got "
+                        f"{end:g}"
+                    )
+
+    def _collect(self) -> None:
+        """The samplers in force, in an order that does not depend on that of the settings."""
+        given = self._base | {name: as_sampler(OWNER, name, value) for name, value in self._overrides.items()}
+        self._samplers = {name: given[name] for name in PARAMETERS if name in given}
+        shape = self._num_arenas
+        self._values = {
+            name: self._values.get(name, np.full(shape, self._defaults[name], np.float64)) for name in self._samplers
+        }
+
+    def _draw(self, index: int) -> None:
+        for name, sampler in self._samplers.items():
+            value = sampler.sample(self._rngs[index])
+            if not is_number(value) or not math.isfinite(value):
+                raise ValueError(
+                    f"{type(sampler).__name__}: sample() must return one finite number, got {value!r} for {name}"
+                )
+            self._values[name][index] = self._known[name].rounded(float(value))
+        self._drawn_at[index], self._due[index] = self.steps, False
+
+    def _setting(self, index: int) -> tuple[Any, int]:
+        values = {name: float(at[index]) for name, at in self._values.items()}
+        return mutators(values), int(values.get(DELAY, self._defaults[DELAY]))
+
+
+def _plain(value: Any) -> float | list[float]:  # noqa: ANN401 - checked before
+    return [float(end) for end in value] if hasattr(value, "__iter__") else float(value)

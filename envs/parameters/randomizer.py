@@ -1,0 +1,36 @@
+"""ParameterRandomizer: which parameters of a pool are drawn anew, from what and how often."""
+
+from collections.abc import Mapping
+
+from envs.checks import described, whole_number
+from envs.parameters.catalogue import check_known
+from envs.parameters.samplers import Sampler
+
+
+class ParameterRandomizer:
+    """Environment parameter randomisation as in Unity's ML-Agents, for every arena on its own.
+
+    These are settings only; every pool draws for itself. New values begin with an episode. ML-Agents resets its
+    environment when `resampling_interval` has passed; here the running episode is played to its end first.
+    """
+
+    def __init__(self, samplers: Mapping[str, Sampler], resampling_interval: int | None = None) -> None:
+        """Takes the samplers.
+
+        Args:
+            samplers: Parameter -> sampler; the parameters are those of `envs.parameters.PARAMETERS`.
+            resampling_interval: Steps of an arena after which its next episode gets new values. Default: every episode.
+
+        Raises:
+            ValueError: An unknown parameter, or an interval that cannot work.
+            TypeError: A sampler is none.
+        """
+        check_known("ParameterRandomizer", samplers)
+        for name, sampler in samplers.items():
+            if not isinstance(sampler, Sampler):
+                raise TypeError(
+                    f"ParameterRandomizer: the sampler of {name} must be an envs Sampler, got {described(sampler)}"
+                )
+        if resampling_interval is not None:
+            whole_number("ParameterRandomizer", "resampling_interval", resampling_interval)
+        self.samplers, self.resampling_interval = dict(samplers), resampling_interval
