@@ -17,6 +17,7 @@ BIN := $(VENV)/bin
 endif
 PY := $(BIN)/python
 STAMP := $(VENV)/.installed
+PARALLEL := -n 2 --dist loadfile
 QUICKSTART := configs/rocket_1v1_quickstart.yaml
 # The user's --config stands alone, everything else is added to the quickstart's.
 TRAIN_ARGS = $(if $(findstring --config,$(ARGS)),$(ARGS),--config $(QUICKSTART) $(ARGS))
@@ -44,11 +45,11 @@ $(STAMP): pyproject.toml constraints.txt
 train: install  ## train; ARGS="--config configs/X.yaml --total_timesteps N" (without --config: the quickstart)
 	"$(PY)" train_fabric.py $(TRAIN_ARGS)
 
-test: install  ## the fast tests
-	"$(PY)" -m pytest $(ARGS)
+test: install  ## the fast tests, in two processes
+	"$(PY)" -m pytest $(PARALLEL) $(ARGS)
 
 test-all: install  ## all tests, learning included (minutes)
-	"$(PY)" -m pytest -m "slow or not slow" $(ARGS)
+	"$(PY)" -m pytest $(PARALLEL) -m "slow or not slow" $(ARGS)
 
 lint: install  ## ruff and mypy --strict
 	"$(PY)" -m ruff check .

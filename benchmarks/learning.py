@@ -2,13 +2,16 @@
 
     python benchmarks/learning.py                                    # all tasks, 5 seeds each: an hour on two cores
     python benchmarks/learning.py --tasks cartpole --seeds 0 1 2 3 4
+    python benchmarks/learning.py --keep runs.jsonl --out benchmarks/results/learning.md    # goes on where it stopped
 
-The figure of a run is the mean return of its last 20 episodes while it still explores; a table goes to
-`benchmarks/results/learning.md`.
+The figure of a run is the mean return of its last 20 episodes while it still explores. `--out` writes the table, and
+the curves with their bands into a PNG of the same name.
 """
 
 import argparse
+import csv
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -17,7 +20,9 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from machine import describe_machine
 
 ROOT = Path(__file__).parent.parent
@@ -31,10 +36,18 @@ TASKS: dict[str, tuple[str, Sequence[str], float, str]] = {
     "cartpole_memory": ("cartpole_memory", (), 400, "at least"),
     "cartpole_memory_mlp": ("cartpole_memory", MLP, 150, "at most"),
 }
+PUBLISHED = {
+    "cartpole": ("490 +- 6 at 500k (exploring)", "500 at 100k"),
+    "acrobot": ("-86.4 +- 1.3 at 500k (exploring)", "-73.5 at 1M"),
+    "lunarlander": ("", "242 at 1M (LunarLander-v2)"),
+    "pendulum": ("", "-172 at 100k"),
+}
+"""By CleanRL's documentation (training episodes, 3 seeds) and RL Baselines3 Zoo's table of trained agents."""
+CURVE_POINTS = 60
 
 
-def run_seed(task: str, seed: int, extra: Sequence[str]) -> dict[str, float]:
-    """Trains one task with one seed on one core and returns the figures of its summary."""
+def run_seed(task: str, seed: int, extra: Sequence[str]) -> dict[str, Any]:
+    """Trains one task with one seed on one core and returns the figures of its summary, and its curve."""
     preset, flags, _, _ = TASKS[task]
     with tempfile.TemporaryDirectory() as runs:
         command = [sys.executable, "train_fabric.py", "--config", f"configs/{preset}.yaml", *flags, *extra]
@@ -42,17 +55,61 @@ def run_seed(task: str, seed: int, extra: Sequence[str]) -> dict[str, float]:
         environment = os.environ | {"OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": str(os.cpu_count())}
         subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
         summary = json.loads((Path(runs) / "r" / "summary.json").read_text(encoding="utf-8"))
+        curve = read_curve(Path(runs) / "r" / "metrics.csv", summary["total_steps"])
     found = {
+        "task": task,
         "seed": seed,
         "steps": summary["total_steps"],
         "seconds": summary["wall_seconds"],
         "return": summary["mean_return_last_20"],
     }
-    print(json.dumps({"task": task} | found), flush=True)
-    return found
+    print(json.dumps(found), flush=True)
+    return found | {"curve": curve}
 
 
-def report(rows: dict[str, list[dict[str, float]]]) -> str:
+def read_curve(metrics: Path, total_steps: int) -> list[float]:
+    """The mean return of the episodes that ended in each of `CURVE_POINTS` equal parts of a run; NaN where none did."""
+    sums = np.zeros((2, CURVE_POINTS))
+    with open(metrics, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["reward/episode_return"] not in ("", "nan"):
+                part = min(CURVE_POINTS - 1, int(row["step"]) * CURVE_POINTS // total_steps)
+                sums[:, part] += float(row["reward/episode_return"]), 1
+    return [float(total / count) if count else math.nan for total, count in sums.T]
+
+
+def plot(rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Curves of all tasks: the mean over the seeds with its 95 % interval (bootstrap), each seed as a thin line."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    columns = min(3, len(rows))
+    figure, axes = pyplot.subplots(
+        -(-len(rows) // columns), columns, squeeze=False, figsize=(4 * columns, 3 * -(-len(rows) // columns))
+    )
+    for ax in axes.flat[len(rows) :]:
+        ax.axis("off")
+    for ax, (task, runs) in zip(axes.flat, rows.items(), strict=False):
+        curves = np.array([run["curve"] for run in runs])
+        steps = (np.arange(CURVE_POINTS) + 0.5) / CURVE_POINTS * runs[0]["steps"]
+        mean = np.nanmean(curves, axis=0)
+        ax.plot(steps, curves.T, color="C0", linewidth=0.5, alpha=0.5)
+        ax.plot(steps, mean, color="C0", linewidth=2)
+        if len(runs) > 1:
+            chosen = np.random.default_rng(0).integers(len(runs), size=(2000, len(runs)))
+            low, high = np.nanpercentile(np.nanmean(curves[chosen], axis=1), [2.5, 97.5], axis=0)
+            ax.fill_between(steps, low, high, color="C0", alpha=0.2, linewidth=0)
+        ax.axhline(TASKS[task][2], color="0.4", linestyle=":", linewidth=1)
+        ax.set_title(f"{task} ({len(runs)} seeds)", fontsize=10)
+        ax.set_xlabel("steps")
+        ax.set_ylabel("episode return")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def report(rows: dict[str, list[dict[str, Any]]]) -> str:
     """The results as Markdown."""
     lines = [
         "# Learning",
@@ -60,7 +117,7 @@ def report(rows: dict[str, list[dict[str, float]]]) -> str:
         "`python benchmarks/learning.py`: mean return of the last 20 episodes of each run, exploring, one core a run.",
         describe_machine(),
         "",
-        "| task | steps | target | mean | worst | best | seeds that reach it | returns by seed | seconds |",
+        "| task | steps | target | mean | returns by seed | reached by | CleanRL | RL Baselines3 Zoo | seconds |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for task, runs in rows.items():
@@ -70,9 +127,15 @@ def report(rows: dict[str, list[dict[str, float]]]) -> str:
         steps, seconds = runs[0]["steps"], statistics.median(run["seconds"] for run in runs)
         each = ", ".join(f"{r:.1f}" for r in returns)
         lines.append(
-            f"| {task} | {steps:,} | {kind} {target:g} | {statistics.mean(returns):.1f} | {min(returns):.1f} | "
-            f"{max(returns):.1f} | {reached} of {len(runs)} | {each} | {seconds:.0f} |"
+            f"| {task} | {steps:,} | {kind} {target:g} | {statistics.mean(returns):.1f} | {each} | "
+            f"{reached} of {len(runs)} | {' | '.join(PUBLISHED.get(task, ('', '')))} | {seconds:.0f} |"
         )
+    lines += [
+        "",
+        "CleanRL's figures are those of its documentation, of training episodes, over 3 seeds;",
+    ]
+    lines += ["RL Baselines3 Zoo's are of its table of trained agents: one agent each, evaluated without exploring."]
+    lines += ["`cartpole_memory` is CartPole without velocities, `cartpole_memory_mlp` the same without memory."]
     return "\n".join(lines) + "\n"
 
 
@@ -82,14 +145,32 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--parallel", type=int, default=os.cpu_count(), help="runs at a time; default: one per core")
-    parser.add_argument("--out", type=Path, help="write the table there")
+    parser.add_argument("--out", type=Path, help="write the table there, and the curves beside it")
+    parser.add_argument("--keep", type=Path, help="add every run to this file; runs that it holds are not made again")
     options, extra = parser.parse_known_args()  # further flags go to train_fabric.py
+    known: dict[tuple[str, int], dict[str, Any]] = {}
+    if options.keep and options.keep.exists():
+        for line in options.keep.read_text(encoding="utf-8").splitlines():
+            run = json.loads(line)
+            known[run["task"], run["seed"]] = run
+
+    def find(task: str, seed: int) -> dict[str, Any]:
+        if (task, seed) in known:
+            return known[task, seed]
+        run = run_seed(task, seed, extra)
+        if options.keep:
+            with open(options.keep, "a", encoding="utf-8") as file:
+                file.write(json.dumps(run) + "\n")
+        return run
+
     with ThreadPoolExecutor(options.parallel) as pool:
-        started = {task: [pool.submit(run_seed, task, s, extra) for s in options.seeds] for task in options.tasks}
+        started = {task: [pool.submit(find, task, s) for s in options.seeds] for task in options.tasks}
         rows = {task: [future.result() for future in futures] for task, futures in started.items()}
     print(report(rows))
     if options.out:
         options.out.write_text(report(rows), encoding="utf-8")
+        plot(rows, options.out.with_suffix(".png"))
+    rows = {task: [{k: v for k, v in run.items() if k != "curve"} for run in runs] for task, runs in rows.items()}
     print(json.dumps({"learning": rows}))
 
 

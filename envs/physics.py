@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 import RocketSim
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BOOST_CONSUMPTION_RATE, GRAVITY, TICKS_PER_SECOND
+from rlgym.rocket_league.common_values import (
+    BALL_RADIUS,
+    BALL_RESTING_HEIGHT,
+    BOOST_CONSUMPTION_RATE,
+    GRAVITY,
+    TICKS_PER_SECOND,
+)
 
 from envs.game_state import (
     BALL_COLUMNS,
@@ -33,7 +39,16 @@ from envs.game_state import (
     GameState,
 )
 
-__all__ = ["BALL_RESTING_HEIGHT", "TICKS_PER_SECOND", "SimArena", "StateReader", "init_rocketsim", "make_controls"]
+__all__ = [
+    "BALL_RESTING_HEIGHT",
+    "LARGEST_COMMON_BALL",
+    "TICKS_PER_SECOND",
+    "SimArena",
+    "StateReader",
+    "default_mutators",
+    "init_rocketsim",
+    "make_controls",
+]
 
 CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 
@@ -44,6 +59,10 @@ LAST_OF_PAIR = 1 if sys.platform == "win32" else 0
 """Which of two cars comes last in that set: GNU's library puts new elements first, Microsoft's puts them last."""
 BIG_PADS = (3, 4, 29, 30)
 """Pads in the corners of the field, further from each other than a car is long."""
+LARGEST_COMMON_BALL = 100.0
+"""uu, radius; one of 103 is larger than the cells in which RocketSim looks for contacts, which ends the process."""
+ROOMY_CELLS = 1200.0
+"""uu, diagonal of what fits into a roomy arena's cells: a ball with a radius of 300. Steps take a quarter longer."""
 
 _started_with: Path | None = None
 
@@ -91,23 +110,37 @@ def make_controls(row: NDArray[Any]) -> RocketSim.CarControls:
     return controls
 
 
+def default_mutators() -> RocketSim.MutatorConfig:
+    """The settings of every arena that nobody changes."""
+    mutators = RocketSim.MutatorConfig()
+    mutators.gravity = RocketSim.Vec(0, 0, -GRAVITY)
+    mutators.boost_used_per_second = BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
+    return mutators
+
+
 class SimArena:
-    """One live RocketSim arena, its cars (blue first, then orange) and its boost pads."""
+    """One live RocketSim arena, its cars (blue first, then orange) and its boost pads.
 
-    __slots__ = ("arena", "car_states", "cars", "idle", "pads", "slot_of_id", "slots", "teams")
+    Attributes:
+        roomy: Whether balls larger than `LARGEST_COMMON_BALL` fit in.
+    """
 
-    def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None) -> None:
+    __slots__ = ("arena", "ball_radius", "car_states", "cars", "idle", "pads", "roomy", "slot_of_id", "slots", "teams")
+
+    def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None, roomy: bool = False) -> None:
         """Makes an empty arena, most of it with the GIL released; `set_state` adds the cars.
 
         Args:
             teams: Team of every car, 0 blue or 1 orange, blue first.
             slots: The column of each car in a `GameState`; default 0, 1, 2, ...
+            roomy: For large balls.
         """
-        self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR)
-        mutators = RocketSim.MutatorConfig()
-        mutators.gravity = RocketSim.Vec(0, 0, -GRAVITY)
-        mutators.boost_used_per_second = BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
-        self.arena.set_mutator_config(mutators)
+        config = RocketSim.ArenaConfig()
+        if roomy:
+            config.max_aabb_len = ROOMY_CELLS
+        self.roomy = roomy
+        self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR, config=config)
+        self.set_mutators(default_mutators())
         self.pads = self.arena.get_boost_pads()
         self.arena.step(1)  # an arena's first tick takes 20 ms; not in the first episode, please
         # RocketSim's set of cars grows with these and does not shrink: in a large set cars rarely collide (_in_order).
@@ -121,11 +154,17 @@ class SimArena:
         self.car_states: list[Callable[[], Any]] = []
         """Bound `get_state` of every car."""
 
+    def set_mutators(self, mutators: RocketSim.MutatorConfig) -> None:
+        """Sets the game's settings; `set_state` or `restore` has to follow, since only new bodies get all of them."""
+        self.ball_radius = mutators.ball_radius
+        self.arena.set_mutator_config(mutators)
+
     def set_state(self, state: GameState, index: int) -> None:
         """Puts the arena into the state that row `index` of `state` describes (world view).
 
         Ball and cars are made anew: old ones would keep suspension and contact caches, and the next episode would
-        depend on the last one. So an episode is a function of its first state, to the bit.
+        depend on the last one. So an episode is a function of its first state, to the bit. A ball of another size than
+        the game's that would lie on the ground, or in it, is laid on the ground.
         """
         arena = self.arena
         self._renew()
@@ -133,6 +172,10 @@ class SimArena:
         world = state.world
         ball = RocketSim.BallState()
         ball.pos = _vec(world.ball_pos[index])
+        if self.ball_radius != BALL_RADIUS:
+            on_ground = self.ball_radius + BALL_RESTING_HEIGHT - BALL_RADIUS
+            if ball.pos.z < max(on_ground, BALL_RESTING_HEIGHT + 1):
+                ball.pos = RocketSim.Vec(ball.pos.x, ball.pos.y, on_ground)
         ball.vel = _vec(world.ball_vel[index])
         ball.ang_vel = _vec(world.ball_ang_vel[index])
         arena.ball.set_state(ball)

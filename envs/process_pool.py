@@ -6,7 +6,7 @@ import logging
 import pickle
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -62,6 +62,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         seed: int = 0,
         timeout_seconds: float = 60.0,
         restart: bool = False,
+        groups: int = 1,
     ) -> None:
         """Starts the workers and waits for them.
 
@@ -69,30 +70,45 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             factory: The whole environment, with `num_arenas` or `num_envs` of its own: for example
                 `functools.partial(RocketSimPool, num_arenas=64)`. It is sent to other processes, so it must be defined
                 at the top level of a module.
-            num_workers: Processes. Default: one for each core this process may use, at most one for each arena.
+            num_workers: Processes. Default: one for each core this process may use, at most one for each arena, and as
+                many for every group.
             seed: As in `reset`.
             timeout_seconds: How long a worker may take for one step.
             restart: Start a worker that crashed, hung or failed again with new episodes, with a warning, instead of
                 raising. One that fails more than 3 times without 1,000 good steps in between ends the pool.
+            groups: Equal shares of the arenas that can be stepped on their own (`step_group`), each by workers of its
+                own: `fabric_rl.collect` decides for one group while the others are being stepped.
 
         Raises:
-            ValueError: More workers than arenas, or what the factory raised.
+            ValueError: More workers than arenas, fewer than groups, or what the factory raised.
             TypeError: A factory that cannot be sent to another process or that has no size to divide.
             RuntimeError: A worker ended while it was built.
         """
         if num_workers is not None:
             whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
+        whole_number("ProcessPool", "groups (--env.groups)", groups)
         if not is_number(timeout_seconds) or not timeout_seconds > 0:
             raise ValueError(f"ProcessPool: timeout_seconds must be positive, got {timeout_seconds!r}")
         seed = check_seed("ProcessPool", seed)
         total, divide = _divisible(factory)
-        workers = min(available_threads(), total) if num_workers is None else num_workers
+        default = -(-available_threads() // groups) * groups
+        workers = max(groups, min(default, total)) if num_workers is None else num_workers
         if workers > total:
             raise ValueError(
                 f"ProcessPool: num_workers (--env.num_workers) is {workers}, but there are only {total} parts"
             )
+        if workers < groups:
+            raise ValueError(
+                f"ProcessPool: groups (--env.groups) is {groups}, but there are only {workers} workers; every group "
+                "needs one of its own (--env.num_workers)"
+            )
         self.timeout_seconds, self.restart = timeout_seconds, restart
-        self._starts = [total * k // workers for k in range(workers + 1)]
+        # The arenas of a group do not depend on the number of workers, so neither does what is played.
+        self._groups = [range(workers * g // groups, workers * (g + 1) // groups) for g in range(groups)]
+        self._starts = [0]
+        for g, members in enumerate(self._groups):
+            first, stop = total * g // groups, total * (g + 1) // groups
+            self._starts += [first + (stop - first) * (k + 1) // len(members) for k in range(len(members))]
         self._factories = [
             _pickled(divide(start, stop - start, seed + start))
             for start, stop in zip(self._starts, self._starts[1:], strict=False)
@@ -110,6 +126,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             raise
         self._specs: list[ShardSpec] = specs
         self._seed, self._restarts, self._new_restarts = seed, [0] * workers, 0
+        self._phase: tuple[str, float | None] | None = None
+        self._parameters: dict[str, Any] | None = None
         self._restarts_in_a_row = [0] * workers
         self._ends = np.cumsum([spec.num_envs for spec in specs])
         self.num_envs = int(self._ends[-1])
@@ -121,6 +139,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = None
         self._obs: Array | None = None
+
+    @property
+    def group_rows(self) -> tuple[slice, ...]:
+        """The sub-environments of each group."""
+        return tuple(slice(self._rows(g[0]).start, self._rows(g[-1]).stop) for g in self._groups)
 
     @property
     def num_seeds(self) -> int:
@@ -158,10 +181,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._settle()
         for k, worker in enumerate(self._workers):
             worker.post("reset", None if seed is None else seed + self._starts[k], options)
-        replies = [self._receive(k, START_SECONDS) for k in range(self.num_workers)]
+        replies = {k: self._receive(k, START_SECONDS) for k in range(self.num_workers)}
         self._raise_failures(replies)
-        self._obs = self._joined("obs")
-        return self._obs, self._infos(replies)
+        obs = self._joined("obs", replies)
+        self._obs = obs.copy()
+        return obs, self._infos(replies)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Steps all parts at the same time.
@@ -178,36 +202,25 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             FloatingPointError: NaN or infinity in a worker.
             RuntimeError: A worker failed otherwise (with its traceback), ended or did not answer in time.
         """
-        if self._obs is None:
-            raise RuntimeError("ProcessPool: call reset() before step()")
-        actions = as_actions("ProcessPool", actions)
-        expected = (self.num_envs, *(self.single_action_space.shape or ()))
-        if actions.shape != expected or not np.can_cast(actions.dtype, self.single_action_space.dtype, "same_kind"):
-            raise ValueError(
-                f"ProcessPool: actions must be {self.single_action_space.dtype} of shape {list(expected)}, got "
-                f"{actions.dtype} of shape {list(actions.shape)}"
-            )
-        check_actions("ProcessPool", actions, self.single_action_space)
-        self._settle()
-        for k, worker in enumerate(self._workers):
-            worker.post_step(actions[self._rows(k)])
-        replies = [self._receive(k, self.timeout_seconds) for k in range(self.num_workers)]
-        lost = {k: reply for k, reply in enumerate(replies) if isinstance(reply, Failure | WorkerLostError)}
-        if lost and not self.restart:
-            self._raise_failures(replies)
-        last = {k: self._obs[self._rows(k)] for k in lost}
-        for k, reply in lost.items():
-            self._start_again(k, reply)
-            replies[k] = None
-        self._obs = self._joined("obs")
-        infos = self._infos(replies, last)
-        dtypes = [worker.reward_dtype for k, worker in enumerate(self._workers) if k not in lost]
-        rewards = self._joined("rewards").astype(dtypes[0] if dtypes else np.float32)
-        terminated, truncated = self._joined("terminated"), self._joined("truncated")
-        for k in lost:
-            rows = self._rows(k)
-            rewards[rows], terminated[rows], truncated[rows] = 0, False, True
-        return self._obs, rewards, terminated, truncated, infos
+        everyone = range(self.num_workers)
+        self._post_steps(everyone, slice(0, self.num_envs), actions)
+        return self._step_results(everyone)
+
+    def step_group(self, group: int, actions: Array) -> None:
+        """Starts a step of one group and returns at once; `wait_group` waits for its end.
+
+        Args:
+            group: Its number.
+            actions: `[n, ...]` for the group's sub-environments, see `group_rows`.
+
+        Raises:
+            ValueError: As `step` does.
+        """
+        self._post_steps(self._groups[group], self.group_rows[group], actions)
+
+    def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """What `step` returns, for the sub-environments of a group that was started; errors are those of `step`."""
+        return self._step_results(self._groups[group])
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """The sums over the workers of what their environments have counted; nothing for one that counts nothing."""
@@ -229,6 +242,32 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 before = timers.get(name, (0.0, 0))
                 timers[name] = (before[0] + seconds, before[1] + count)
         return timers
+
+    def check_phases(self, names: Sequence[str]) -> None:
+        """See the environment's own; nothing for one that has no phases."""
+        self._ask_all("check_phases", list(names))
+
+    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+        """See the environment's own; nothing for one that has no phases."""
+        self._phase = (name, mechanics_weight)
+        self._ask_all("set_phase", *self._phase)
+
+    def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """See the environment's own.
+
+        Raises:
+            ValueError: As the environment's own, or it has no parameters that could be set.
+        """
+        self._ask_all("check_parameters", dict(values))
+
+    def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """See the environment's own; a part that is started again gets them, too.
+
+        Raises:
+            ValueError: See `check_parameters`.
+        """
+        self._ask_all("set_parameters", dict(values))
+        self._parameters = dict(values)
 
     def state_dict(self) -> dict[str, Any]:
         """The states of all parts; see the environment's own.
@@ -255,8 +294,9 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._settle()
         for worker, part in zip(self._workers, parts, strict=True):
             worker.post("load_state_dict", part)
-        self._raise_failures([self._receive(k, START_SECONDS) for k in range(self.num_workers)], stop=False)
-        self._obs, self._seed = state["obs"], state["seed"]
+        self._raise_failures({k: self._receive(k, START_SECONDS) for k in range(self.num_workers)}, stop=False)
+        self._obs = None if state["obs"] is None else np.array(state["obs"])
+        self._seed = state["seed"]
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Ends the workers."""
@@ -264,19 +304,56 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     # ------------------------------------------------------------------ workers
 
+    def _post_steps(self, workers: range, rows: slice, actions: Array) -> None:
+        if self._obs is None:
+            raise RuntimeError("ProcessPool: call reset() before step()")
+        actions = as_actions("ProcessPool", actions)
+        expected = (rows.stop - rows.start, *(self.single_action_space.shape or ()))
+        if actions.shape != expected or not np.can_cast(actions.dtype, self.single_action_space.dtype, "same_kind"):
+            raise ValueError(
+                f"ProcessPool: actions must be {self.single_action_space.dtype} of shape {list(expected)}, got "
+                f"{actions.dtype} of shape {list(actions.shape)}"
+            )
+        check_actions("ProcessPool", actions, self.single_action_space)
+        self._settle(workers)
+        for k in workers:
+            own = self._rows(k)
+            self._workers[k].post_step(actions[own.start - rows.start : own.stop - rows.start])
+
+    def _step_results(self, workers: range) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        assert self._obs is not None
+        replies = {k: self._receive(k, self.timeout_seconds) for k in workers}
+        lost = {k: reply for k, reply in replies.items() if isinstance(reply, Failure | WorkerLostError)}
+        if lost and not self.restart:
+            self._raise_failures(replies)
+        last = {k: self._obs[self._rows(k)].copy() for k in lost}
+        for k, reply in lost.items():
+            self._start_again(k, reply)
+            replies[k] = None
+        obs, infos = self._joined("obs", workers), self._infos(replies, last)
+        dtypes = [self._workers[k].reward_dtype for k in workers if k not in lost]
+        rewards = self._joined("rewards", workers).astype(dtypes[0] if dtypes else np.float32)
+        terminated, truncated = self._joined("terminated", workers), self._joined("truncated", workers)
+        first = self._rows(workers[0]).start
+        for k in lost:
+            own = slice(self._rows(k).start - first, self._rows(k).stop - first)
+            rewards[own], terminated[own], truncated[own] = 0, False, True
+        self._obs[first : first + len(obs)] = obs
+        return obs, rewards, terminated, truncated, infos
+
     def _rows(self, k: int) -> slice:
         return slice(int(self._ends[k]) - self._specs[k].num_envs, int(self._ends[k]))
 
-    def _joined(self, name: str) -> Array:
-        return np.concatenate([worker.arrays[name] for worker in self._workers])
+    def _joined(self, name: str, workers: Iterable[int]) -> Array:
+        return np.concatenate([self._workers[k].arrays[name] for k in workers])
 
-    def _settle(self) -> None:
+    def _settle(self, workers: Iterable[int] | None = None) -> None:
         """Waits for what an interrupted call has left behind."""
         if not self._workers:
             raise RuntimeError("ProcessPool: it is closed")
-        for k, worker in enumerate(self._workers):
+        for k in range(self.num_workers) if workers is None else workers:
             try:
-                worker.settle(self.timeout_seconds)
+                self._workers[k].settle(self.timeout_seconds)
             except WorkerLostError as error:
                 if not self.restart:
                     self._fail(k, error)
@@ -288,20 +365,20 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         except WorkerLostError as error:
             return error
 
-    def _ask_all(self, command: str) -> list[Any]:
+    def _ask_all(self, command: str, *arguments: Any) -> list[Any]:  # noqa: ANN401 - the command's
         self._settle()
         for worker in self._workers:
-            worker.post(command)
-        replies = [self._receive(k, START_SECONDS) for k in range(self.num_workers)]
+            worker.post(command, *arguments)
+        replies = {k: self._receive(k, START_SECONDS) for k in range(self.num_workers)}
         self._raise_failures(replies, stop=False)
-        return replies
+        return list(replies.values())
 
-    def _raise_failures(self, replies: Sequence[Any], stop: bool = True) -> None:
+    def _raise_failures(self, replies: dict[int, Any], stop: bool = True) -> None:
         """Raises the first failure; with `stop` false the pool goes on if the workers could answer."""
-        for k, reply in enumerate(replies):
+        for k, reply in replies.items():
             if isinstance(reply, WorkerLostError) or (isinstance(reply, Failure) and stop):
                 self._fail(k, reply)
-        for k, reply in enumerate(replies):
+        for k, reply in replies.items():
             if isinstance(reply, Failure):
                 raise reply.as_error(self._name_of(k))
 
@@ -334,6 +411,12 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         worker = self._workers[k] = ShardWorker(f"ProcessPool worker {k}", self._factories[k])
         try:
             worker.connect()
+            if self._phase is not None:
+                worker.post("set_phase", *self._phase)
+                worker.receive(START_SECONDS)
+            if self._parameters is not None:
+                worker.post("set_parameters", self._parameters)
+                worker.receive(START_SECONDS)
             worker.post("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
             reply = worker.receive(START_SECONDS)
         except WorkerLostError as error:
@@ -341,20 +424,18 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if isinstance(reply, Failure | WorkerLostError):
             self._fail(k, reply)
 
-    def _infos(self, replies: Sequence[Any], last: dict[int, Array] | None = None) -> dict[str, Any]:
-        """Joins what all parts know; `last` are the last observations of parts that were started again."""
+    def _infos(self, replies: dict[int, Any], last: dict[int, Array] | None = None) -> dict[str, Any]:
+        """Joins what these workers know; `last` are the last observations of those that were started again."""
         last = last or {}
-        infos = _merged([reply or {} for reply in replies], [spec.num_envs for spec in self._specs])
-        if last or any(worker.flags & HAS_FINAL for worker in self._workers):
-            final, ended = self._joined("final_obs"), self._joined("_final_obs")
-            for k, worker in enumerate(self._workers):
-                if k in last:
-                    final[self._rows(k)], ended[self._rows(k)] = last[k], True
-                elif not worker.flags & HAS_FINAL:
-                    ended[self._rows(k)] = False
-            infos |= {"final_obs": final, "_final_obs": ended}
-        if all(worker.flags & HAS_MASK for worker in self._workers):
-            infos["action_mask"] = self._joined("action_mask")
+        infos = _merged([reply or {} for reply in replies.values()], [self._specs[k].num_envs for k in replies])
+        flags = {k: self._workers[k].flags for k in replies}
+        if last or any(flag & HAS_FINAL for flag in flags.values()):
+            ended = {k: self._workers[k].arrays["_final_obs"] & bool(flag & HAS_FINAL) for k, flag in flags.items()}
+            ended |= {k: np.ones(len(rows), np.bool_) for k, rows in last.items()}
+            final = [last.get(k, self._workers[k].arrays["final_obs"]) for k in replies]
+            infos |= {"final_obs": np.concatenate(final), "_final_obs": np.concatenate(list(ended.values()))}
+        if all(flag & HAS_MASK for flag in flags.values()):
+            infos["action_mask"] = self._joined("action_mask", replies)
         return infos
 
 

@@ -3,7 +3,7 @@
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ from envs.dones import DoneCondition, default_dones, ended_by
 from envs.game_state import Bool, Float, GameState
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
-from envs.phase_timers import PhaseTimers, TimedArenas
+from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
+from envs.phase_timers import PhaseTimers
+from envs.phased import Phased, check_phases, phased_in
 from envs.physics import TICKS_PER_SECOND, init_rocketsim
 from envs.pool_settings import (
     action_table,
@@ -30,6 +32,7 @@ from envs.pool_settings import (
 )
 from envs.resets import Kickoff, StateSetter, check_start
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
+from envs.state_loggers import StateLogger
 
 _SNAPSHOT = ("state", "arenas", "rngs", "components", "counts", "started")
 
@@ -66,6 +69,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         seed: int = 0,
         collision_meshes: str | None = None,
         first_arena: int = 0,
+        loggers: Sequence[StateLogger] = (),
+        parameters: ParameterRandomizer | None = None,
     ) -> None:
         """Builds the arenas. Components left out are those of RLGym's training guide.
 
@@ -87,6 +92,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             collision_meshes: Folder with `soccar/*.cmf`. Default: the meshes of `rlgym[rl-sim]`.
             first_arena: Where the first arena stands in the turns of a list of team sizes (for pools in several
                 processes that are parts of one).
+            loggers: What watches the game and reports metrics, for example `TurtleRecoveryLogger()`.
+            parameters: What of the physics is drawn anew for episodes, see `envs.parameters`. Default: nothing.
 
         Raises:
             ValueError: A size that cannot work.
@@ -104,7 +111,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.state_setter = component("state_setter", Kickoff() if state_setter is None else state_setter, StateSetter)
         many = isinstance(done, Sequence) and not isinstance(done, str)
         conditions: Any = default_dones() if done is None else (done if many else (done,))
-        self.done_conditions = tuple(component("done", condition, DoneCondition) for condition in conditions)
+        given = tuple(component("done", condition, DoneCondition) for condition in conditions)
+        self.done_conditions = (*given, *self.state_setter.conditions())
+        watching = tuple(component("loggers", logger, StateLogger) for logger in loggers)
+        self.loggers = (*watching, *self.state_setter.loggers())
 
         init_rocketsim(collision_meshes)
         turns = [sizes[(first_arena + i) % len(sizes)] for i in range(num_arenas)]
@@ -123,9 +133,15 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = None
 
+        if parameters is not None:
+            component("parameters", parameters, ParameterRandomizer)
+        self._parameters: LiveParameters | None = None
         self._seed(seed)
-        self._arenas = TimedArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
+        self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
         self.num_threads = self._arenas.num_threads
+        if parameters is not None:
+            self._parameters = LiveParameters(self._arenas, parameters, seed)
+            self._look_ahead()
         self._counts = dict.fromkeys(("touches", "goals", "physics_errors", "episodes", "steps"), 0)
         self._timers = PhaseTimers()
         self._started = False
@@ -172,6 +188,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         touched_before = state.touched
         timers.stop("actions")
         self._arenas.step(controls.cars, self._rngs)
+        if self._parameters is not None:
+            self._parameters.steps += 1
         timers.stop("physics", at=self._arenas.gather_began)
         state.controls.reshape(controls.rows.shape)[:] = controls.rows
         if not state.all_present:
@@ -190,6 +208,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             (truncated if condition.truncates else terminated)[:] |= ended_by(condition, state)
         if broken.any():  # what is left of a broken arena is its state one step earlier, which was paid for then
             rewards[broken], terminated[broken] = 0, False
+        for logger in self.loggers:
+            logger.update(state, terminated | truncated)
         timers.stop("dones_and_resets")
         obs = self._observe(state)
         timers.stop("obs")
@@ -251,7 +271,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """Metrics since the last call as name -> (sum, count).
 
         Touches count once per contact that lasts over several steps. Minutes are game time, per car for touches and
-        per arena for the rest. The action parser and the reward add theirs.
+        per arena for the rest. The action parser, the reward and the loggers add theirs.
         """
         counts = self._counts
         minutes = counts["steps"] * self.tick_skip / TICKS_PER_SECOND / 60
@@ -262,9 +282,67 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             "game/episodes_per_minute": (float(counts["episodes"]), arena_minutes),
             "game/physics_errors_per_minute": (float(counts["physics_errors"]), arena_minutes),
         }
-        metrics |= self.action_parser.drain_metrics() | self.reward.drain_metrics()
+        for part in (self.action_parser, self.reward, *self.loggers):
+            metrics |= part.drain_metrics()
+        if self._parameters is not None:
+            metrics |= self._parameters.metrics()
         self._counts = dict.fromkeys(counts, 0)
         return metrics
+
+    # ------------------------------------------------------------------ parameters
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float64]]:
+        """Parameter -> `[A]` float64, what the running episodes are played with; those that samplers or lessons set."""
+        return {} if self._parameters is None else self._parameters.values
+
+    def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """Checks what `set_parameters` would be given.
+
+        Raises:
+            ValueError: An unknown parameter (`envs.parameters.PARAMETERS` has them all) or a value beyond its limits.
+        """
+        (self._parameters or LiveParameters(self._arenas, None, 0)).check(values)
+
+    def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """Sets parameters in the place of their samplers, for episodes without a step so far and all that follow.
+
+        Args:
+            values: Parameter -> number, or [min, max] to draw from that interval. Those left out, but set by an earlier
+                call, go back to their samplers or to the pool's own value.
+
+        Raises:
+            ValueError: See `check_parameters`.
+        """
+        if self._parameters is None:
+            if not values:
+                return
+            self._parameters = LiveParameters(self._arenas, None, self._first_seed)
+        self._parameters.override(values, self._started)
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """A parser that looks ahead has to know the longest delay."""
+        if self._parameters is not None and self._parameters.delayed:
+            self.action_parser.look_ahead(self.tick_skip, self.tick_skip)
+
+    # ------------------------------------------------------------------ phases
+
+    def check_phases(self, names: Sequence[str]) -> None:
+        """Checks that the phased components know the phases of a training.
+
+        Raises:
+            ValueError: One lacks some of `names`, or has others.
+        """
+        check_phases(self._phased(), names)
+
+    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+        """Tells the phased components, from the next step on, which phase it is; see `envs.phased.Phased`."""
+        for part in self._phased():
+            part.begin_phase(name, mechanics_weight, self.state)
+
+    def _phased(self) -> list[Phased]:
+        return [phased for part in (self.reward, self.state_setter) for phased in phased_in(part)]
 
     # ------------------------------------------------------------------ exact resume
 
@@ -288,6 +366,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             "component_names": [type(part).__name__ for part in self._components().values()],
             "counts": dict(self._counts),
             "started": self._started,
+            "parameters": None if self._parameters is None else self._parameters.state_dict(),
         }
         self.load_state_dict(snapshot)
         return snapshot
@@ -310,6 +389,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
                 f"({', '.join(type(part).__name__ for part in components.values())})"
             )
         self.state.load_state_dict(snapshot["state"])
+        if self._parameters is None and snapshot.get("parameters") is not None:
+            self._parameters = LiveParameters(self._arenas, None, self._first_seed)
+        if self._parameters is not None:
+            self._parameters.load_state_dict(snapshot.get("parameters"))
+            self._look_ahead()
         for sim, numbers in zip(self._arenas.sims, snapshot["arenas"], strict=True):
             sim.restore(numbers)
         for index in range(self.num_arenas):
@@ -332,10 +416,14 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """All of them, by the argument that they came as."""
         first = {"state_setter": self.state_setter, "action": self.action_parser, "obs": self.obs_builder}
         dones = {f"done {number}": condition for number, condition in enumerate(self.done_conditions)}
-        return first | {"reward": self.reward} | dones
+        loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
+        return first | {"reward": self.reward} | dones | loggers
 
     def _seed(self, seed: int) -> None:
+        self._first_seed = seed
         self._rngs = [np.random.default_rng(seed + i) for i in range(self.num_arenas)]
+        if self._parameters is not None:
+            self._parameters.seed(seed)
 
     def _begin_episodes(self, mask: Bool) -> None:
         state = self.state
@@ -358,9 +446,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             if not state.all_present:
                 state.clear_absent(index)
             check_start(state, index, self.state_setter.author())
+            if self._parameters is not None:
+                self._parameters.begin(index)
             self._arenas.begin(index)
         state.invalidate()
-        for part in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions):
+        for part in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers):
             part.reset(mask, state)
 
     def _count(self, done: Bool, new_touches: Bool) -> None:

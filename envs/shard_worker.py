@@ -252,6 +252,23 @@ class _Server:
         timers: dict[str, tuple[float, int]] = drain()
         return timers
 
+    def _check_phases(self, names: list[str]) -> None:
+        if hasattr(self.env, "check_phases"):
+            self.env.check_phases(names)
+
+    def _set_phase(self, name: str, mechanics_weight: float | None) -> None:
+        if hasattr(self.env, "set_phase"):
+            self.env.set_phase(name, mechanics_weight)
+
+    def _check_parameters(self, values: dict[str, Any]) -> None:
+        if not hasattr(self.env, "check_parameters"):
+            raise ValueError(f"{type(self.env).__name__}: it has no parameters that could be set")
+        self.env.check_parameters(values)
+
+    def _set_parameters(self, values: dict[str, Any]) -> None:
+        self._check_parameters(values)
+        self.env.set_parameters(values)  # type: ignore[attr-defined]  # it has both
+
     def _state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = self.env.state_dict()  # type: ignore[attr-defined]  # asked only if it has one
         return state

@@ -8,10 +8,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, History, TrainState
 from fabric_rl.choose import load as load_checkpoint
+from fabric_rl.collecting import EpisodeStats, collect
+from fabric_rl.curriculum import Curriculum, Lessons
 from fabric_rl.gae import gae
 from fabric_rl.learn import learn
+from fabric_rl.phases import Phase, Phases, Promotion
 from fabric_rl.ppo import ppo_loss
-from fabric_rl.rollout import EpisodeStats, Rollout, collect
+from fabric_rl.rollout import Rollout
 from fabric_rl.run import Run
 from fabric_rl.saving import Saving
 from fabric_rl.train import train
@@ -23,9 +26,14 @@ __all__ = [
     "ActOutput",
     "ActorCritic",
     "Callback",
+    "Curriculum",
     "EpisodeStats",
     "History",
+    "Lessons",
     "Minibatch",
+    "Phase",
+    "Phases",
+    "Promotion",
     "Rollout",
     "Run",
     "Saving",

@@ -42,6 +42,9 @@ class TrainArgs:
     target_kl: float | None = None
     """Leave out the remaining epochs of an iteration, on all ranks alike, after one with a larger mean KL divergence.
     Default: never."""
+    overlap: bool = False
+    """Collect the next rollout while learning from the last one: faster where they need different hardware, with data
+    that is one update old."""
     compile: bool = False
     """Compile the agent's act, value and training_step (torch.compile); needs a C++ compiler, and a minute at first."""
     seed: int = 0

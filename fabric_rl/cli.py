@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -31,9 +31,19 @@ Usage: fabric-rl COMMAND
   runs                 list the runs of a folder with their milestones
   runs show ID         one run
   runs compare A B     curves of several runs, as a picture and in the terminal
+  audit-rewards        what every part of a configuration's reward pays for; status 1 if for own goals or farming
+  trace-rewards        what one car is paid, step by step, through one episode
+  show-resets          where episodes begin, as a picture and a table
 
-Training: python train_fabric.py --help
+Each has its own --help. Training: python train_fabric.py --help
 """
+
+_TOOLS = {
+    "audit-rewards": "envs.rewards.audit_command",
+    "trace-rewards": "envs.rewards.trace",
+    "show-resets": "envs.resets.show",
+}
+"""Commands that come with the environments: modules with `main(argv, load_env) -> status`, loaded when asked for."""
 
 
 def lightning() -> None:
@@ -63,12 +73,16 @@ def lightning() -> None:
 
 
 def fabric_rl() -> None:
-    """Entry point of the ``fabric-rl`` command: ``fabric-rl runs`` lists, shows and compares runs.
+    """Entry point of the ``fabric-rl`` command: run folders, and tools that look into an environment.
 
     Raises:
-        SystemExit: Status 0 for success, 2 for wrong usage.
+        SystemExit: Status 0 for success, 1 for an audit that failed, 2 for wrong usage.
     """
     args = sys.argv[1:]
+    if args and args[0] in _TOOLS:
+        from fabric_rl.env_config import load_env
+
+        sys.exit(import_module(_TOOLS[args[0]]).main(args[1:], load_env))
     if args[:1] == ["runs"]:
         from fabric_rl.runs import runs_command
 
@@ -76,7 +90,7 @@ def fabric_rl() -> None:
     if not args or args[0] in ("-h", "--help"):
         print(_COMMANDS)
         sys.exit(0)
-    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs")
+    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs, {', '.join(_TOOLS)}")
 
 
 def _run_model(args: list[str]) -> NoReturn:

@@ -1,6 +1,7 @@
 """learn(): epochs of shuffled minibatches over the experience of one rank."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -32,7 +33,7 @@ def learn(
         optimizer: What `fabric.setup` returned for the optimizer.
         batch: The flat rollout of this rank, see `Rollout.flat`; every rank must bring the same size.
         args: Settings.
-        minibatch_size: Steps per minibatch on this rank.
+        minibatch_size: Steps per minibatch on this rank; a divisor of `args.batch_size` if that is given.
         generator: Shuffles; a CPU generator.
         kl_adaptive: Changes the learning rates after every epoch.
         timers: Measures forward, backward (with the ranks' exchange of gradients) and optimizer if given.
@@ -42,11 +43,15 @@ def learn(
 
     Raises:
         NonFiniteError: The loss or its gradient became NaN or infinite.
-        ValueError: The settings need the policy's change, but the agent does not report `approx_kl`.
+        ValueError: The settings need the policy's change, but the agent does not report `approx_kl`; or minibatches
+            of this size make no whole batch.
     """
     length = 1 if batch.state is None else len(batch.returns)
     size = len(batch.returns) if batch.state is None else len(batch.state)
-    accumulate = (args.batch_size or minibatch_size) // minibatch_size
+    batch_size = args.batch_size or minibatch_size
+    if batch_size % minibatch_size or minibatch_size % length:
+        raise ValueError(f"minibatches of {minibatch_size} steps make no whole batch of {batch_size} steps")
+    accumulate = batch_size // minibatch_size
     per_minibatch = minibatch_size // length
     count = size // (per_minibatch * accumulate) * accumulate
     scaled = getattr(fabric.strategy.precision, "scaler", None) is not None
@@ -65,7 +70,7 @@ def learn(
             minibatch = take(batch, indices)._replace(advantage=advantage)
             last = (number + 1) % accumulate == 0
             with fabric.no_backward_sync(model, enabled=not last):
-                with timers("forward"):
+                with timers("forward"), fabric.autocast():  # Fabric itself adds it with DDP only
                     loss, stats = model.training_step(minibatch)
                 with timers("backward"):
                     fabric.backward(loss / accumulate)
@@ -108,6 +113,26 @@ def learn(
         )
     means = {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
     return means | {"ppo/epochs": float(epochs)}
+
+
+class TooLittleMemoryError(RuntimeError):
+    """A training step needs more memory than there is; the message names the flag that helps."""
+
+
+@contextmanager
+def memory_named(device: torch.device, minibatch_size: int, batch_size: int) -> Iterator[None]:
+    """Raises TooLittleMemoryError, with what can be done, where the block runs out of memory."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # torch's OutOfMemoryError is one; a processor has none of its own
+        if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and "DefaultCPUAllocator" not in str(error):
+            raise
+        cause = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise TooLittleMemoryError(
+            f"--minibatch_size {minibatch_size} needs more memory than {device} has left; take a smaller one "
+            f"(with --batch_size {batch_size} optimizer steps stay as they are), or "
+            f"--callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits ({cause})"
+        ) from error
 
 
 def take(batch: Minibatch, indices: Tensor) -> Minibatch:

@@ -4,7 +4,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, cast
 
@@ -15,14 +15,17 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from fabric_rl.ahead import Collector
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.checkpoint import CheckpointError, pack_ranks
 from fabric_rl.checks import same_on_all_ranks, try_parts
+from fabric_rl.collecting import EpisodeStats
 from fabric_rl.log import Trace
 from fabric_rl.normalize import ObsNormalizer, ReturnScaler
-from fabric_rl.rollout import EpisodeStats, Rollout
+from fabric_rl.rollout import Rollout
 from fabric_rl.schedules import KLAdaptive
+from fabric_rl.sharding import class_of, explaining, is_sharded, load_optimizer, load_weights, whole_state
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, HasState, Minibatch
 
 RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
@@ -52,9 +55,9 @@ class Live:
     envs: VectorEnv
     first_seed: int
     rollout: Rollout
-    minibatch_size: int
     gamma: Tensor
     episodes: EpisodeStats
+    collector: Collector
     shuffle: torch.Generator
     normalizers: list[ObsNormalizer]
     scaler: ReturnScaler | None
@@ -89,17 +92,24 @@ class Live:
         first_seed = args.seed + fabric.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
         same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
         trial = try_parts(fabric, envs, module, first_seed, minibatch_size)
+        args = replace(args, batch_size=args.batch_size or minibatch_size)  # stays where a callback changes minibatches
         base_lrs = [group["lr"] for group in optimizer.param_groups]
+        episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
+        collector = Collector(fabric, envs, module, rollout, episodes, args.overlap)
         if args.compile:
             for name in ("act", "value", "training_step"):
                 setattr(module, name, torch.compile(getattr(module, name)))
+            if args.overlap:
+                collector.compile()
         model, optimizer = fabric.setup(module, optimizer)
         for part in model.modules():
             if isinstance(part, DistributedDataParallel):
                 part.broadcast_buffers = False  # the same on all ranks; broadcasting costs a collective per step
         module.progress = module.progress.to(fabric.device)
-        if fabric.world_size > 1:  # DDP orders its buckets after the first step: before the run, so that a resumed one
-            with isolate_rng():  # adds the ranks' gradients up in the same order
+        # DDP orders its buckets after the first step: before the run, so that a resumed one adds the ranks' gradients
+        # up in the same order. FSDP finds its root in that step.
+        if fabric.world_size > 1 or is_sharded(module):
+            with isolate_rng(), explaining(module):
                 fabric.backward(model.training_step(trial)[0])
             optimizer.zero_grad()
         torch.manual_seed(args.seed + fabric.global_rank)  # every rank explores noise of its own
@@ -107,7 +117,7 @@ class Live:
         return cls(
             fabric=fabric,
             args=args,
-            state=TrainState(fabric, module, envs, args),
+            state=TrainState(fabric, module, envs, args, minibatch_size=minibatch_size),
             module=module,
             model=model,
             optimizer=optimizer,
@@ -115,9 +125,9 @@ class Live:
             envs=envs,
             first_seed=first_seed,
             rollout=rollout,
-            minibatch_size=minibatch_size,
             gamma=gamma,
-            episodes=EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES)),
+            episodes=episodes,
+            collector=collector,
             shuffle=torch.Generator().manual_seed(args.seed + fabric.global_rank),
             normalizers=[part for part in module.modules() if isinstance(part, ObsNormalizer)],
             scaler=ReturnScaler(envs.num_envs) if args.standardize_returns else None,
@@ -148,6 +158,8 @@ class Live:
         Returns:
             The state on rank 0, None on the others.
         """
+        parts = (self.module, self.optimizer)
+        agent, optimizer = (whole_state(part.state_dict(), self.fabric.is_global_zero) for part in parts)
         ranks = pack_ranks(self.fabric, self._of_this_rank(ending))
         if ranks is None:
             return None
@@ -156,8 +168,8 @@ class Live:
             "world_size": self.fabric.world_size,
             "iteration": self.state.iteration,
             "steps": self.state.steps,
-            "agent": self.module.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "agent": agent,
+            "optimizer": optimizer,
             "precision": self.fabric.strategy.precision.state_dict(),
             "kl_adaptive": None if self.kl_adaptive is None else self.kl_adaptive.state_dict(),
             "callbacks": [callback.state_dict() for callback in self.callbacks],
@@ -187,7 +199,7 @@ class Live:
         self.load_weights(saved)
         settings = [{k: v for k, v in group.items() if k != "params"} for group in self.optimizer.param_groups]
         try:
-            self.optimizer.load_state_dict(saved["optimizer"])
+            load_optimizer(self.optimizer, saved["optimizer"])
         except ValueError as error:
             raise CheckpointError(f"the checkpoint's optimizer does not fit --agent: {error}") from error
         for group, own in zip(self.optimizer.param_groups, settings, strict=True):
@@ -207,7 +219,7 @@ class Live:
         self.trace.load_state_dict(saved["trace"])
         self.seconds.update(saved["seconds"])
         mine = saved["ranks"][min(self.fabric.global_rank, len(saved["ranks"]) - 1)]
-        same_size = mine["rollout"]["obs"].shape[1] == self.envs.num_envs
+        same_size = len(mine["episodes"]["return"]) == self.envs.num_envs
         exact: bool = saved["world_size"] == self.fabric.world_size and same_size
         if exact:
             self._restore_this_rank(mine)
@@ -230,10 +242,10 @@ class Live:
         if lines:
             more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
             raise CheckpointError(
-                f"the checkpoint is of another agent than {type(self.module).__name__} with these settings: "
+                f"the checkpoint is of another agent than {class_of(self.module).__name__} with these settings: "
                 f"{'; '.join(lines[:3])}{more}"
             )
-        self.module.load_state_dict(theirs)
+        load_weights(self.module, theirs)
 
     def _iterations_of(self, steps: int) -> int:
         return min(self.iterations, round(steps / self.steps_per_iteration))
@@ -244,7 +256,8 @@ class Live:
             self._begin_new_episodes()
         return {
             "env": env,
-            "rollout": self.rollout.state_dict(),
+            "ahead": self.collector.ready,
+            "rollout": self.rollout.state_dict(whole=self.collector.ready),
             "episodes": self.episodes.state_dict(),
             "scaler": None if self.scaler is None else self.scaler.state_dict(),
             "experience": [batch._asdict() for batch in self.experience] if self.experience.maxlen != 1 else [],
@@ -257,11 +270,15 @@ class Live:
         self.episodes.load_state_dict(saved["episodes"])
         if self.scaler is not None and saved["scaler"] is not None:
             self.scaler.load_state_dict(saved["scaler"])
+        self.collector.ready = saved["ahead"]
+        if saved["ahead"]:  # what it took is not saved, since it is never the same twice
+            self.collector.seconds = self.seconds["collect"] / max(1, self.state.iteration)
+        if saved["env"] is not None or saved["ahead"]:
+            self.rollout.load_state_dict(saved["rollout"])
         if saved["env"] is None:
             self._begin_new_episodes()
         else:
             cast(HasState, self.envs).load_state_dict(saved["env"])
-            self.rollout.load_state_dict(saved["rollout"])
         self.experience.clear()
         for fields in saved["experience"]:
             self.experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
@@ -278,7 +295,8 @@ class Live:
             return None
 
     def _begin_new_episodes(self) -> None:
-        self.rollout.begin(*self.envs.reset(seed=self.first_seed + _EPISODE_SEEDS_APART * self.state.iteration))
+        seed = self.first_seed + _EPISODE_SEEDS_APART * self.state.iteration
+        self.rollout.begin(*self.envs.reset(seed=seed), keep=self.collector.ready)
         self.episodes.begin()
         if self.scaler is not None:
             self.scaler.load_statistics(self.scaler.state_dict())
@@ -286,12 +304,12 @@ class Live:
 
 def fingerprint(envs: VectorEnv, module: ActorCritic) -> dict[str, str]:
     """What two runs must share for one to go on from the other's checkpoints: name -> text."""
-    weights = module.state_dict()
+    weights, kind = module.state_dict(), class_of(module)
     shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in weights.items())
     return {
         "observations": str(envs.single_observation_space),
         "actions": str(envs.single_action_space),
-        "agent": f"{type(module).__module__}.{type(module).__qualname__}",
+        "agent": f"{kind.__module__}.{kind.__qualname__}",
         "networks": f"{sum(t.numel() for t in weights.values()):,} numbers, {sha256(shapes.encode()).hexdigest()[:8]}",
     } | {name: str(text) for name, text in getattr(envs, "layout", {}).items()}
 

@@ -17,16 +17,18 @@ from torch import Tensor
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.callbacks.base import failures_told
 from fabric_rl.gae import gae
-from fabric_rl.learn import join, learn
+from fabric_rl.learn import join, learn, memory_named
 from fabric_rl.live import RECENT_EPISODES, Live
 from fabric_rl.log import Loggers, Sums, TrainConsole, means, reduce_sums
-from fabric_rl.rollout import collect
 from fabric_rl.run import Run
 from fabric_rl.saving import Saver, Saving
 from fabric_rl.schedules import Cosine, Linear, Schedule
+from fabric_rl.sharding import gathered, shard_of, whole
 from fabric_rl.timers import Timers
 from fabric_rl.types import AgentFactory, EnvFactory, HasMetrics, HasTimers, Minibatch, NonFiniteError
+from fabric_rl.weights_and_biases import keep_in_run_folder
 
 STOP_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP") if hasattr(signal, name)
@@ -73,64 +75,80 @@ def train(
         TypeError: The environment is no VectorEnv, the agent no ActorCritic, or its optimizer is none.
         CheckpointError: `resume` or `weights` is of another architecture.
         NonFiniteError: NaN or infinity in observations, rewards or the loss.
+        TooLittleMemoryError: A training step needs more memory than there is.
     """
     live = Live.build(fabric, env, agent, args, callbacks)
     state, iterations = live.state, live.iterations
+    state.run_id = run.name if run is not None else None
     if weights is not None:
         live.load_weights(weights)
     exact = resume is None or live.restore(resume)
     if not exact and fabric.is_global_zero:
         warnings.warn("another number of ranks or sub-environments: equivalent, not bit-identical", stacklevel=2)
     timers = Timers(enabled=fabric.is_global_zero)
+    if run is not None:
+        keep_in_run_folder(fabric.loggers, run.dir)
     loggers = Loggers(fabric)
     exact = exact and (resume is None or resume["exact"])
     saver = Saver(run, saving, live, exact) if run is not None and not inference else None
-    for callback in callbacks:
-        callback.on_train_start(state)
+    with failures_told(state, callbacks), gathered(live.module):
+        for callback in callbacks:
+            callback.on_train_start(state)
 
     sums: Sums = {}
     recent = dict.fromkeys(RECENT_EPISODES, (0.0, 0.0))
     total = iterations * live.steps_per_iteration
     console = TrainConsole(total, enabled=fabric.is_global_zero, plain=plain, done=state.steps)
     began, before_now = time.perf_counter(), live.seconds["wall"]
-    with console, stop_on_signals(state):
+    with console, stop_on_signals(state), failures_told(state, callbacks):
         while state.iteration < iterations:
+            for callback in callbacks:
+                callback.on_iteration_start(state)
             clock = time.perf_counter()
             _apply_schedules(live)
             before = [p.detach().clone() for p in live.module.parameters()]
             try:
                 with timers("collect"):
                     newest = _collect(live, timers)
-                collected = time.perf_counter()
-                with timers("learn"):
-                    losses = {} if inference else _learn(live, newest, before, timers)
+                    figures = _collected_metrics(live)
+                collected, took = time.perf_counter(), live.collector.seconds
+                for callback in callbacks if not inference else ():
+                    callback.on_learn_start(state)
+                ahead = args.overlap and not inference and state.iteration + 1 < iterations
+                newest = newest.map(torch.clone) if ahead else newest
+                with live.collector.meanwhile(ahead, timers):
+                    with timers("learn"):
+                        losses = {} if inference else _learn(live, newest, before, timers)
+                    learned = time.perf_counter()
             except (NonFiniteError, FloatingPointError) as error:  # the latter from a pool that checks for itself
                 raise _with_evidence(error, live, run, before) from error
-            learned = time.perf_counter()
 
             state.iteration += 1
             state.steps += live.steps_per_iteration
-            live.seconds["collect"] += collected - clock
+            live.seconds["collect"] += took
             live.seconds["learn"] += learned - collected
             live.seconds["wall"] = before_now + learned - began
             with timers("metrics"):
-                sums = reduce_sums(fabric, _metrics(live, newest, losses))
+                sums = reduce_sums(fabric, figures | _learned_metrics(live, newest, losses))
                 recent = {window: sums.pop(f"recent/{window}") for window in RECENT_EPISODES}
                 live.trace.add({name: pair for name, pair in sums.items() if name.startswith("game/")})
+                state.sums = sums
                 state.metrics = means(sums) | {
-                    "speed/collected_steps_per_second": live.steps_per_iteration / (collected - clock),
+                    "speed/collected_steps_per_second": live.steps_per_iteration / took,
                     "speed/overall_steps_per_second": live.steps_per_iteration / (time.perf_counter() - clock),
                 }
                 if not inference:
                     rate = live.steps_per_iteration / (learned - collected)
                     state.metrics["speed/consumed_steps_per_second"] = rate
-                for callback in callbacks:
-                    callback.on_iteration_end(state)
+                with gathered(live.module):  # a callback may play on rank 0 alone
+                    for callback in callbacks:
+                        callback.on_iteration_end(state)
                 loggers.log(state.metrics, state.steps)
                 console.show(state.steps, state.metrics)
             # Read once: a signal that comes later must not end the loop on this rank alone.
-            minutes_due = saver is not None and fabric.is_global_zero and saver.minutes_due
-            asked = reduce_sums(fabric, {"stop": (float(state.stop), 1.0), "save": (float(minutes_due), 1.0)})
+            due = state.save or (saver is not None and fabric.is_global_zero and saver.minutes_due)
+            asked = reduce_sums(fabric, {"stop": (float(state.stop), 1.0), "save": (float(due), 1.0)})
+            state.stop, state.save = state.stop or asked["stop"][0] > 0, False
             ending = asked["stop"][0] > 0 or state.iteration >= iterations
             if saver is not None:
                 with timers("save"):
@@ -145,8 +163,9 @@ def train(
         summary |= run.read_summary()
     elif run is not None and fabric.is_global_zero:
         run.write_summary(summary, timers)
-    for callback in callbacks:
-        callback.on_train_end(state)
+    with gathered(live.module):
+        for callback in callbacks:
+            callback.on_train_end(state)
     loggers.finalize()
     live.envs.close()
     return summary
@@ -162,15 +181,16 @@ def _apply_schedules(live: Live) -> None:
     else:
         schedule: Schedule = Linear(1.0, 0.0) if args.lr_schedule == "linear" else Cosine(1.0, 0.0)
         factor = schedule(progress)
-    for group, lr in zip(live.optimizer.param_groups, live.base_lrs, strict=True):
+    own = live.state.learning_rate
+    rates = live.base_lrs if own is None else [own] * len(live.base_lrs)
+    for group, lr in zip(live.optimizer.param_groups, rates, strict=True):
         group["lr"] = lr * factor
 
 
 def _collect(live: Live, timers: Timers) -> Minibatch:
     """The next rollout with its advantages, as one batch."""
     rollout, args = live.rollout, live.args
-    with torch.no_grad(), live.fabric.autocast():
-        collect(live.envs, live.module, rollout, live.episodes, timers)
+    live.collector.collect(timers)
     if isinstance(live.envs, HasTimers):
         with timers("environment"):
             for name, (seconds, count) in live.envs.drain_timers().items():
@@ -187,38 +207,45 @@ def _collect(live: Live, timers: Timers) -> Minibatch:
 def _learn(live: Live, newest: Minibatch, before: list[Tensor], timers: Timers) -> dict[str, float]:
     """Learns from the newest rollout and those that are kept; returns the losses."""
     live.experience.append(newest if live.experience.maxlen == 1 else newest.map(torch.clone))
-    losses = learn(
-        live.fabric,
-        live.model,
-        live.optimizer,
-        join(live.experience),
-        live.args,
-        live.minibatch_size,
-        live.shuffle,
-        live.kl_adaptive,
-        timers,
-    )
+    size = live.state.minibatch_size
+    with memory_named(live.fabric.device, size, live.args.batch_size or size):
+        losses = learn(
+            live.fabric,
+            live.model,
+            live.optimizer,
+            join(live.experience),
+            live.args,
+            size,
+            live.shuffle,
+            live.kl_adaptive,
+            timers,
+        )
     losses["ppo/update_magnitude"] = _distance(live.module.parameters(), before)
     for normalizer in live.normalizers:  # after learning: the policy that collected is the one that learned
-        normalizer.update(live.rollout.obs[:-1], live.fabric)
+        normalizer.update(newest.obs, live.fabric)
     return losses
 
 
-def _metrics(live: Live, newest: Minibatch, losses: dict[str, float]) -> Sums:
-    """What this rank has to say about the iteration; the same names on all ranks."""
-    rollout, local = live.rollout, {name: (value, 1.0) for name, value in losses.items()}
-    local |= live.episodes.drain_metrics()
+def _collected_metrics(live: Live) -> Sums:
+    """What this rank has to say about its rollout; the same names on all ranks."""
+    rollout, local = live.rollout, live.episodes.drain_metrics()
     local["reward/step"] = (float(rollout.reward.sum()), float(rollout.done.numel()))
     for number, name in enumerate(rollout.reward_signals):
         local[f"reward/{name}"] = (float(rollout.reward[..., number].sum()), float(rollout.done.numel()))
-    if losses:
-        local["ppo/explained_variance"] = (_explained_variance(newest), 1.0)
-        local["ppo/learning_rate"] = (live.optimizer.param_groups[0]["lr"], 1.0)
     for window in RECENT_EPISODES:
         returns = list(live.episodes.recent)[-max(1, window // live.fabric.world_size) :]
         local[f"recent/{window}"] = (sum(returns), float(len(returns)))
     if isinstance(live.envs, HasMetrics):
         local |= live.envs.drain_metrics()
+    return local
+
+
+def _learned_metrics(live: Live, newest: Minibatch, losses: dict[str, float]) -> Sums:
+    """What this rank has to say about what it learned, and its callbacks; the same names on all ranks."""
+    local = {name: (value, 1.0) for name, value in losses.items()}
+    if losses:
+        local["ppo/explained_variance"] = (_explained_variance(newest), 1.0)
+        local["ppo/learning_rate"] = (live.optimizer.param_groups[0]["lr"], 1.0)
     for callback in live.callbacks:
         local |= callback.drain_metrics()
     return local
@@ -301,7 +328,7 @@ def _distance(parameters: Iterator[Tensor], before: list[Tensor]) -> float:
         NonFiniteError: A parameter became NaN or infinite.
     """
     squares = [(p.detach() - old).square().sum() for p, old in zip(parameters, before, strict=True)]
-    distance = float(torch.stack(squares).sum().sqrt())
+    distance = float(whole(torch.stack(squares).sum()).sqrt())
     if not math.isfinite(distance):
         raise NonFiniteError(f"the weights became {distance} in the last minibatch")
     return distance
@@ -313,7 +340,7 @@ def _with_evidence(error: Exception, live: Live, run: Run | None, before: list[T
         return NonFiniteError(str(error))
     path = run.dir / f"nonfinite-rank{live.fabric.global_rank}.pt"
     names = [name for name, _ in live.module.named_parameters()]
-    weights = dict(zip(names, before, strict=True))
+    weights = dict(zip(names, map(shard_of, before), strict=True))
     tensors = {name: value for name, value in vars(live.rollout).items() if isinstance(value, Tensor)}
     try:
         torch.save({"rollout": tensors, "weights_before": weights, "message": str(error)}, path)

@@ -1,12 +1,13 @@
 """The contracts between the framework, the agents and the environments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import LightningModule
+from numpy.typing import NDArray
 from torch import Tensor
 
 Stats = dict[str, Tensor]
@@ -160,6 +161,21 @@ class HasState(Protocol):
 
 
 @runtime_checkable
+class HasGroups(Protocol):
+    """An environment of which groups can be stepped on their own, so that one is stepped while others wait."""
+
+    @property
+    def group_rows(self) -> Sequence[slice]:
+        """The sub-environments of each group, in order and without gaps."""
+
+    def step_group(self, group: int, actions: NDArray[Any]) -> None:
+        """Starts a step of a group with `actions [n, ...]`, without waiting for its end."""
+
+    def wait_group(self, group: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Waits for the step and returns what `step` does, for the `n` sub-environments of the group."""
+
+
+@runtime_checkable
 class HasSeeds(Protocol):
     """An environment whose `reset(seed=s)` uses another number of seeds than one per sub-environment."""
 
@@ -175,6 +191,38 @@ class HasRewardSignals(Protocol):
     @property
     def reward_signals(self) -> tuple[str, ...]:
         """Their K names. `infos["reward_signals"]` of `step` is `[N, K]` float32; its sum is the reward."""
+
+
+@runtime_checkable
+class HasPhases(Protocol):
+    """An environment whose rewards and first states change with the phase of training."""
+
+    def check_phases(self, names: Sequence[str]) -> None:
+        """Raises ValueError unless it knows just the phases `names`."""
+
+    def set_phase(self, name: str, mechanics_weight: float | None) -> None:
+        """Goes on in the phase `name`; in the present phase nothing but the share of mechanics lanes changes.
+
+        `mechanics_weight` is the share of episodes that begin in mechanics lanes, None leaves it to the environment.
+        """
+
+
+ParameterValue = float | Sequence[float]
+"""What a parameter of an environment is set to: a number, or [min, max] for one that is drawn anew again and again."""
+
+
+@runtime_checkable
+class HasParameters(Protocol):
+    """An environment with parameters that lessons can set."""
+
+    def check_parameters(self, values: Mapping[str, ParameterValue]) -> None:
+        """Raises ValueError, and names the parameters that there are, unless it could be given these."""
+
+    def set_parameters(self, values: Mapping[str, ParameterValue]) -> None:
+        """Sets just these, in the place of what the environment would draw itself; other parameters are its own again.
+
+        The same values again change nothing. Environments that are saved remember what was set.
+        """
 
 
 class NonFiniteError(RuntimeError):

@@ -1,0 +1,76 @@
+"""What every bot is, and the bot that plays the two teams by two others."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.actions import ActionParser
+from envs.bots.actions import nearest_actions
+from envs.checks import described
+from envs.game_state import BLUE, Bool, Float, GameState
+
+
+class Bot(ABC):
+    """A scripted policy for every car of every arena."""
+
+    @abstractmethod
+    def act(self, state: GameState) -> Float:
+        """What every car should do next.
+
+        Returns:
+            `[A, C, 8]` float32 in the columns of `envs.actions`: throttle, steer, pitch, yaw, roll in -1..1, jump,
+            boost, handbrake 0 or 1. Rows of slots without a car mean nothing.
+        """
+
+    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
+        """The same for `RocketSimPool.step`: `[N, ...]`, for each car the action that comes closest to `act`.
+
+        Args:
+            state: `pool.state`.
+            parser: `pool.action_parser`; any, see `nearest_actions`.
+
+        Raises:
+            ValueError: A parser whose actions cannot be found out.
+        """
+        controls, here = self.act(state), state.present
+        return nearest_actions(parser, controls[here], state.on_ground[here])
+
+    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most bots keep nothing
+        """Called for the arenas (`mask [A]`) that begin a new episode in `state`, if the bot is to know."""
+
+
+class TeamBots(Bot):
+    """Blue played by one bot, orange by another.
+
+    Attributes:
+        blue: Plays the blue cars.
+        orange: Plays the orange ones.
+    """
+
+    def __init__(self, blue: Bot, orange: Bot) -> None:
+        """Takes both bots.
+
+        Raises:
+            TypeError: One is no bot.
+        """
+        for argument, bot in (("blue", blue), ("orange", orange)):
+            if not isinstance(bot, Bot):
+                raise TypeError(f"TeamBots: {argument} must be an envs.bots.Bot object, got {described(bot)}")
+        self.blue, self.orange = blue, orange
+
+    def act(self, state: GameState) -> Float:
+        """See `Bot.act`."""
+        return np.where((state.team == BLUE)[:, None], self.blue.act(state), self.orange.act(state))
+
+    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
+        """See `Bot.actions`; each bot chooses in its own way."""
+        ours, theirs = self.blue.actions(state, parser), self.orange.actions(state, parser)
+        team = np.broadcast_to(state.team, state.present.shape)[state.present]
+        return np.where((team == BLUE).reshape(-1, *[1] * (ours.ndim - 1)), ours, theirs)
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Tells both."""
+        self.blue.reset(mask, state)
+        self.orange.reset(mask, state)
