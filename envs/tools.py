@@ -33,7 +33,7 @@ class LoadEnv(Protocol):
 
 
 class ToolParser(argparse.ArgumentParser):
-    """Takes `--config`, `--seed`, `--phase`, `--out` and any `--env...` flag, and raises ValueError for what is wrong."""
+    """Takes `--config`, `--seed`, `--phase`, `--out` and any `--env...` flag; raises ValueError for what is wrong."""
 
     def __init__(self, prog: str, description: str, out: str) -> None:
         """Makes the parser; `out` is the help of `--out`."""

@@ -18,7 +18,6 @@ from envs.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
 from envs.rocket_pool import RocketSimPool
 
-
 FIRST_MECHANICS_PHASE = 4
 
 

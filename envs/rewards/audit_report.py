@@ -12,8 +12,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from envs.rewards.audit import FARMING, PLAYING, SKIP_TOLERANCE, TOLERANCE, Audit, PartReport
+from envs.rewards.audit import SKIP_TOLERANCE, TOLERANCE
 from envs.rewards.audit_parts import INVARIANT_UNITS
+from envs.rewards.audit_result import FARMING, PLAYING, Audit, PartReport
 from envs.tools import new_figure
 
 
