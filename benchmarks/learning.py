@@ -93,7 +93,9 @@ def plot(rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
         ax.axis("off")
     for ax, (task, runs) in zip(axes.flat, rows.items(), strict=False):
         curves = np.array([run["curve"] for run in runs])
-        steps = (np.arange(CURVE_POINTS) + 0.5) / CURVE_POINTS * runs[0]["steps"]
+        known = ~np.isnan(curves).all(axis=0)  # episodes may be longer than a part of the run
+        curves = curves[:, known]
+        steps = ((np.arange(CURVE_POINTS) + 0.5) / CURVE_POINTS * runs[0]["steps"])[known]
         mean = np.nanmean(curves, axis=0)
         ax.plot(steps, curves.T, color="C0", linewidth=0.5, alpha=0.5)
         ax.plot(steps, mean, color="C0", linewidth=2)
@@ -104,6 +106,7 @@ def plot(rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
         ax.axhline(TASKS[task][2], color="0.4", linestyle=":", linewidth=1)
         ax.set_title(f"{task} ({len(runs)} seeds)", fontsize=10)
         ax.set_xlabel("steps")
+        ax.locator_params(axis="x", nbins=4)
         ax.set_ylabel("episode return")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
@@ -168,7 +171,8 @@ def main() -> None:
         rows = {task: [future.result() for future in futures] for task, futures in started.items()}
     print(report(rows))
     if options.out:
-        options.out.write_text(report(rows), encoding="utf-8")
+        picture = f"\n![learning curves]({options.out.stem}.png)\n"
+        options.out.write_text(report(rows) + picture, encoding="utf-8")
         plot(rows, options.out.with_suffix(".png"))
     rows = {task: [{k: v for k, v in run.items() if k != "curve"} for run in runs] for task, runs in rows.items()}
     print(json.dumps({"learning": rows}))
