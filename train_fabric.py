@@ -17,13 +17,14 @@ import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import gymnasium
 import torch
-from jsonargparse import ArgumentError
+from jsonargparse import ArgumentError, set_parsing_settings
 from lightning import Fabric
 from lightning.fabric.loggers import TensorBoardLogger
 from lightning.fabric.loggers.logger import Logger
@@ -42,12 +43,12 @@ from fabric_rl.beginning import (
     start_run,
 )
 from fabric_rl.callbacks import Profiler, VideoLogger
+from fabric_rl.decoupled_strategy import OF_FABRIC_RUN, DecoupledStrategy, fabric_arguments
 from fabric_rl.flags import FlagParser, names_of, normalise, one_line
 from fabric_rl.learn import TooLittleMemoryError
 from fabric_rl.log import say
 from fabric_rl.metrics_file import MetricsFile
 from fabric_rl.orphans import LostRankError, end_with_parent, lost_rank, orphaned
-from fabric_rl.precision import avoid_illegal_instructions
 from fabric_rl.report import next_steps, report
 from fabric_rl.sharding import ShardedStrategy
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
@@ -131,6 +132,13 @@ def main(
     if env_id is not None:
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
     check_start(run_id, resume, force, initialize_from, inference)
+    if capture_video and args.num_players:
+        raise ValueError("--capture_video needs an environment on rank 0, which has none with --num_players")
+    if launch.in_notebook() and str(devices) != "1":
+        raise ValueError(
+            f"devices={devices}: main() cannot start processes from a notebook; give a function that calls "
+            "fabric_rl.train() to Fabric(...).launch(), as notebooks/03_rewards_and_states.ipynb does"
+        )
     if not timeout_minutes > 0:
         raise ValueError(f"--timeout_minutes must be positive, got {timeout_minutes}")
     hardware |= launch.devices_and_nodes(devices, num_nodes)
@@ -146,7 +154,11 @@ def main(
     try:
         loggers = _loggers(start, logger) if start else []
         launch.connect_freshly()
-        fabric = _fabric(loggers, _hardware_flags(hardware) if launched else hardware)
+        hardware = _hardware_flags(hardware) if launched else hardware
+        if args.num_players:
+            patience = timedelta(minutes=timeout_minutes)
+            hardware = fabric_arguments(args.num_players, hardware, patience)
+        fabric = _fabric(loggers, hardware)
         if not launched:
             fabric.launch()
         launch.set_timeout(fabric, timeout_minutes)
@@ -155,7 +167,10 @@ def main(
         elif os.environ.get("LOCAL_RANK", "0") != "0" and not launch.used_srun():
             end_with_parent(seconds=5)  # rank 0 has started this one, and without it there is nobody who saves
         launch.check_same_settings(fabric, resolved_config)
-        run = Run(Path(fabric.broadcast(str(run.dir) if run else "")))
+        folder = fabric.broadcast(str(run.dir) if run else "")
+        if not folder:  # a later call of main() has started this process, which goes through the script again
+            return train(fabric, env, agent, args)
+        run = Run(Path(folder))
         saved = fabric.broadcast(start.saved if start else None)
         going_on = fabric.broadcast(start.going_on if start else False)
         announcement = Announcement(_share_cores(fabric), start, args, resolved_config)
@@ -204,6 +219,7 @@ def main(
 
 def cli(argv: Sequence[str] | None = None) -> None:
     """The command line of `main()`: any mistake of the user is one line on standard error and exit status 2."""
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
     parser = FlagParser(prog="train_fabric.py", description=main.__doc__, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
     parser.add_class_arguments(TrainArgs)
@@ -289,12 +305,15 @@ def _fabric(loggers: list[Logger], hardware: dict[str, Any]) -> Fabric:
     if wanted in ("16", "16-mixed") and (accelerator == "cpu" or not torch.cuda.is_available()):
         raise ValueError(f"--precision {wanted} needs a GPU; use bf16-mixed or 32-true on the CPU")
     strategy = hardware.get("strategy", os.environ.get("LT_STRATEGY"))
-    kept: str | None = None
+    contradicting: tuple[str, ...] = ()  # what `fabric run` has set
+    if isinstance(strategy, DecoupledStrategy):
+        contradicting = OF_FABRIC_RUN
     if strategy == "fsdp":  # Fabric's own of that name needs a GPU and an agent that was written for it
         if wanted in ("16", "16-mixed"):
             raise ValueError(f"--strategy fsdp: --precision {wanted} is not supported; use bf16-mixed or 32-true")
         hardware = hardware | {"strategy": ShardedStrategy()}
-        kept = os.environ.pop("LT_STRATEGY", None)  # would contradict it
+        contradicting = ("LT_STRATEGY",)
+    kept = {name: os.environ.pop(name) for name in contradicting if name in os.environ}
     try:
         fabric = Fabric(loggers=loggers, **hardware)
     except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
@@ -302,11 +321,7 @@ def _fabric(loggers: list[Logger], hardware: dict[str, Any]) -> Fabric:
             raise
         raise MisconfigurationException(str(error)) from error
     finally:
-        if kept is not None:
-            os.environ["LT_STRATEGY"] = kept
-    precision = fabric.strategy.precision.precision
-    if fabric.device.type == "cpu" and precision == "bf16-mixed":
-        avoid_illegal_instructions()
+        os.environ.update(kept)
     return fabric
 
 
@@ -320,7 +335,8 @@ def _share_cores(fabric: Fabric) -> str:
     count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
     nodes = int(getattr(fabric.strategy, "num_nodes", 1))
     where = f"{nodes} machines ({fabric.device.type})" if nodes > 1 else fabric.device.type
-    return f"{count} on {where}, {threads} of {cores} cores each"
+    roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, DecoupledStrategy) else ""
+    return f"{count} on {where}, {threads} of {cores} cores each{roles}"
 
 
 class _NoTrialVideo(Callback):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
-from torch import nn
+from torch import Tensor, nn
 
 from fabric_rl.collecting import EpisodeStats, collect
 from fabric_rl.rollout import Rollout
@@ -30,7 +30,12 @@ class Collector:
     Attributes:
         ready: The rollout has been collected ahead and not been taken yet.
         seconds: What collecting the last rollout took.
+        plays: This rank has an environment.
+        learns: This rank learns; see `fabric_rl.decoupled` for ranks that do only one of the two.
+        ahead: The next rollout is collected `meanwhile`.
     """
+
+    plays = learns = True
 
     def __init__(
         self,
@@ -48,6 +53,7 @@ class Collector:
         """
         self.fabric, self.envs, self.module, self.rollout, self.episodes = fabric, envs, module, rollout, episodes
         self.ready, self.seconds = False, 0.0
+        self.ahead = overlap
         self._error: BaseException | None = None
         if not overlap:
             return
@@ -80,6 +86,10 @@ class Collector:
                 collect(self.envs, self.module, self.rollout, self.episodes, timers)
             self.seconds = time.perf_counter() - began
         self.ready = False
+
+    def share(self, rewards: Tensor, timers: Timers) -> Tensor:
+        """The rewards to learn from, after those that collect and those that learn have got their parts."""
+        return rewards
 
     @contextmanager
     def meanwhile(self, enabled: bool, timers: Timers) -> Iterator[None]:

@@ -20,7 +20,7 @@ class TrainArgs:
     a whole number of minibatches leaves over is left out of that epoch; every epoch has a permutation of its own."""
     batch_size: int | None = None
     """Steps per optimizer step and rank, a multiple of the minibatch size: the gradients of several minibatches are
-    added up, which needs the memory of one. Default: one minibatch."""
+    added up, which needs the memory of one; at most a rollout. Default: one minibatch."""
     exp_buffer_size: int | None = None
     """Steps per rank to learn from: the newest rollouts that fit in, older ones with the log-probabilities, advantages
     and value targets of their time. Default: the newest rollout only."""
@@ -45,6 +45,9 @@ class TrainArgs:
     overlap: bool = False
     """Collect the next rollout while learning from the last one: faster where they need different hardware, with data
     that is one update old."""
+    num_players: int = 0
+    """The last so many ranks only play, on the CPU, and the others train, on the CPU or GPUs; players collect one
+    rollout ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""
     compile: bool = False
     """Compile the agent's act, value and training_step (torch.compile); needs a C++ compiler, and a minute at first."""
     seed: int = 0
@@ -63,6 +66,12 @@ class TrainArgs:
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise ValueError(f"--{name} must be at least 1, got {number}")
+        if self.num_players < 0:
+            raise ValueError(f"--num_players must not be negative, got {self.num_players}")
+        if self.num_players and self.overlap:
+            raise ValueError("--num_players always collects one rollout ahead; leave --overlap out")
+        if self.lr_schedule not in ("constant", "linear", "cosine", "kl_adaptive"):
+            raise ValueError(f"--lr_schedule {self.lr_schedule}: choose constant, linear, cosine or kl_adaptive")
         for name, share in (*(("gamma", gamma) for gamma in self.gammas), ("gae_lambda", self.gae_lambda)):
             if not 0 <= share <= 1:
                 raise ValueError(f"--{name} must be between 0 and 1, got {share}")
@@ -105,12 +114,11 @@ class TrainArgs:
         batch = self.batch_size or size
         if batch % size:
             raise ValueError(f"--batch_size {batch} must be a multiple of --minibatch_size {size}")
-        learned_from = self.rollouts_kept(rollout_steps) * rollout_steps
-        if batch > learned_from:
+        self.rollouts_kept(rollout_steps)
+        if batch > rollout_steps:  # in the first iteration nothing else is there, whatever --exp_buffer_size
             raise ValueError(
-                f"--batch_size {batch} is larger than what one rank learns from, {learned_from} steps "
-                f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments"
-                f"{', --exp_buffer_size' if self.exp_buffer_size else ''})"
+                f"--batch_size {batch} is larger than the rollout of one rank, {rollout_steps} steps "
+                f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
             )
         return size
 

@@ -14,8 +14,8 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.finite import find_non_finite
-from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch
+from fabric_rl.finite import find_non_finite, within
+from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, reads_masks
 
 Array = NDArray[Any]
 NUMBERS, INTEGERS, FLOATS, BOOLS = "numbers", "integers", "floats", "bools"
@@ -86,7 +86,7 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
     acted, minibatch = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
 
     with _calling(f"{name}.step()"):
-        step = envs.step(acted)
+        step = envs.step(within(envs.single_action_space, acted))
     next_obs, rewards, terminated, truncated, infos = _tuple(f"{name}.step()", step, 5)
     _array(f"{name}.step(): the observations", next_obs, obs_shape)
     _array(f"{name}.step(): the rewards", rewards, (size,))
@@ -124,7 +124,7 @@ def _try_agent(
     memory: dict[str, Any] = (
         {"state": torch.zeros(size, agent.memory_size, device=obs.device)} if agent.memory_size else {}
     )
-    masks: dict[str, Any] = {} if mask is None else {"action_mask": mask}
+    masks: dict[str, Any] = {} if mask is None or not reads_masks(agent) else {"action_mask": mask}
     with _calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
         chosen = trial.act(obs, **memory, **masks)
     if not isinstance(chosen, ActOutput):
@@ -155,7 +155,7 @@ def _try_agent(
     log_prob, old_value = chosen.log_prob.float()[rows], value.float()[rows]
     returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
     minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, returns)
-    if mask is not None:
+    if mask is not None and masks:
         minibatch = minibatch._replace(action_mask=mask[rows])
     if agent.memory_size:
         state = torch.zeros(rows.shape[1], agent.memory_size, device=obs.device)

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.finite import require_finite
+from fabric_rl.finite import require_finite, within
 from fabric_rl.rollout import Rollout
 from fabric_rl.timers import Timers
 from fabric_rl.types import ActorCritic, HasGroups
@@ -114,7 +113,7 @@ def collect(
                     with timers("policy"):
                         actions = group.decide(t, agent)
                     with timers("start"):
-                        grouped.step_group(number, _within(env.single_action_space, actions))
+                        grouped.step_group(number, within(env.single_action_space, actions))
     if not all(group.has_values for group in groups):
         with timers("values"):
             _fill_values(agent, rollout)
@@ -229,10 +228,6 @@ def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
         obs = rollout.obs[:-1][first : first + rows]
         values = agent.value(obs.flatten(0, 1))
         rollout.value[first : first + rows] = values.view(len(obs), rollout.num_envs, *values.shape[1:])
-
-
-def _within(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[Any]:
-    return np.clip(actions, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else actions
 
 
 def _info(env: str, infos: dict[str, Any], key: str) -> Any:  # noqa: ANN401 - what the environment put there

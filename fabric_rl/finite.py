@@ -1,7 +1,8 @@
-"""NaN and infinity in what an environment returns, found where they first appear."""
+"""Numbers on their way to and from an environment: clipped to its action space; NaN and infinity found."""
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +20,11 @@ def find_non_finite(array: NDArray[Any], sub_envs: NDArray[np.intp] | None = Non
     sub_env = first + (where[0] if sub_envs is None else sub_envs[where[0]])
     column = f", column {where[1:] if len(where) > 2 else where[1]}" if len(where) > 1 else ""
     return f"{array[tuple(where)]}: sub-environment {sub_env}{column}"
+
+
+def within(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[Any]:
+    """Actions as an environment gets them: those outside of a Box are clipped."""
+    return np.clip(actions, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else actions
 
 
 def require_finite(

@@ -1,5 +1,7 @@
 """Generalised advantage estimation."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -10,7 +12,7 @@ def gae(
     next_values: Tensor,
     terminated: Tensor,
     done: Tensor,
-    gamma: float | Tensor,
+    gamma: float | Sequence[float] | Tensor,
     lam: float,
 ) -> Tensor:
     r"""Generalised advantage estimation (Schulman et al. 2016, equation 16), cut at episode ends.
@@ -47,6 +49,8 @@ def gae(
             f"gae: terminated {list(terminated.shape)} and done {list(done.shape)} must be [T, N] = "
             f"{list(rewards.shape[:2])}"
         )
+    if isinstance(gamma, Sequence):
+        gamma = torch.tensor(gamma, device=rewards.device)
     per_signal = (...,) + (None,) * (rewards.dim() - terminated.dim())
     bootstrap = gamma * (~terminated)[per_signal]
     trace = (gamma * lam) * (~done)[per_signal]

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import time
 from datetime import timedelta
 from functools import cache
@@ -19,6 +20,11 @@ _PATIENCE = timedelta(minutes=30)
 """How long ranks wait for one another before training, as torch.distributed does."""
 _OF_RANK_0 = ("runs_dir:", "plain:")
 """Settings that may differ between machines: only rank 0 uses them."""
+
+
+def in_notebook() -> bool:
+    """Whether this process serves a notebook."""
+    return "ipykernel" in sys.modules
 
 
 def used_fabric_run() -> bool:

@@ -51,6 +51,8 @@ def learn(
     batch_size = args.batch_size or minibatch_size
     if batch_size % minibatch_size or minibatch_size % length:
         raise ValueError(f"minibatches of {minibatch_size} steps make no whole batch of {batch_size} steps")
+    if batch_size > size * length:
+        raise ValueError(f"a batch of {batch_size} steps is larger than the {size * length} steps to learn from")
     accumulate = batch_size // minibatch_size
     per_minibatch = minibatch_size // length
     count = size // (per_minibatch * accumulate) * accumulate

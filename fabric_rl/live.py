@@ -21,8 +21,10 @@ from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.checkpoint import CheckpointError, pack_ranks
 from fabric_rl.checks import same_on_all_ranks, try_parts
 from fabric_rl.collecting import EpisodeStats
+from fabric_rl.decoupled import Decoupled
 from fabric_rl.log import Trace
 from fabric_rl.normalize import ObsNormalizer, ReturnScaler
+from fabric_rl.precision import avoid_illegal_instructions
 from fabric_rl.rollout import Rollout
 from fabric_rl.schedules import KLAdaptive
 from fabric_rl.sharding import class_of, explaining, is_sharded, load_optimizer, load_weights, whole_state
@@ -65,6 +67,9 @@ class Live:
     experience: deque[Minibatch]
     callbacks: Sequence[Callback]
     trace: Trace
+    team: Fabric
+    """The ranks that do the same as this one: all, or all players, or all trainers."""
+    decoupled: Decoupled | None = None
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("wall", "collect", "learn"), 0.0))
 
     @classmethod
@@ -72,30 +77,40 @@ class Live:
         cls, fabric: Fabric, env: EnvFactory, agent: AgentFactory, args: TrainArgs, callbacks: Sequence[Callback]
     ) -> "Live":
         """Builds and tries every part; arguments and errors are those of `train`."""
+        if fabric.device.type == "cpu" and fabric.strategy.precision.precision == "bf16-mixed":
+            avoid_illegal_instructions()
         fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
         if fabric.world_size > 1:  # pools share the cores between the ranks of a machine
             nodes = int(getattr(fabric.strategy, "num_nodes", 1))
             os.environ.setdefault("LOCAL_WORLD_SIZE", str(max(1, fabric.world_size // nodes)))
-        envs = env(seed=args.seed)
-        if not isinstance(envs, VectorEnv):
-            raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
+        decoupled = Decoupled(fabric, args.num_players) if args.num_players else None
+        team = fabric if decoupled is None else decoupled.team
+
+        def build() -> VectorEnv:
+            envs = env(seed=args.seed)
+            if not isinstance(envs, VectorEnv):
+                raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
+            return envs
+
+        envs = build() if decoupled is None else decoupled.environment(build, args.seed)
         module = agent(envs.single_observation_space, envs.single_action_space)
         if not isinstance(module, ActorCritic):
             raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.types.ActorCritic")
         rollout = Rollout(args.num_steps, envs, fabric.device, module)
-        rollout_steps = args.num_steps * envs.num_envs
+        rollout_steps = args.num_steps * (envs.num_envs if decoupled is None else decoupled.share)
         minibatch_size = args.minibatch_for(rollout_steps, module.sequence_length if module.memory_size else 1)
         gamma = _discounts(args, rollout).to(fabric.device)
         optimizer: Any = module.configure_optimizers()
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
-        first_seed = args.seed + fabric.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
+        first_seed = args.seed + team.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
         same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
         trial = try_parts(fabric, envs, module, first_seed, minibatch_size)
         args = replace(args, batch_size=args.batch_size or minibatch_size)  # stays where a callback changes minibatches
         base_lrs = [group["lr"] for group in optimizer.param_groups]
         episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
-        collector = Collector(fabric, envs, module, rollout, episodes, args.overlap)
+        parts = (envs, module, rollout, episodes)
+        collector = Collector(fabric, *parts, args.overlap) if decoupled is None else decoupled.collector(*parts)
         if args.compile:
             for name in ("act", "value", "training_step"):
                 setattr(module, name, torch.compile(getattr(module, name)))
@@ -108,11 +123,13 @@ class Live:
         module.progress = module.progress.to(fabric.device)
         # DDP orders its buckets after the first step: before the run, so that a resumed one adds the ranks' gradients
         # up in the same order. FSDP finds its root in that step.
-        if fabric.world_size > 1 or is_sharded(module):
+        if collector.learns and (fabric.world_size > 1 or is_sharded(module)):
             with isolate_rng(), explaining(module):
                 fabric.backward(model.training_step(trial)[0])
             optimizer.zero_grad()
-        torch.manual_seed(args.seed + fabric.global_rank)  # every rank explores noise of its own
+        if decoupled is not None:
+            decoupled.share_weights(module)  # they began with the same, unless an environment has drawn numbers
+        torch.manual_seed(args.seed + team.global_rank)  # every rank explores noise of its own
         rollout.begin(*envs.reset(seed=first_seed))
         return cls(
             fabric=fabric,
@@ -128,19 +145,21 @@ class Live:
             gamma=gamma,
             episodes=episodes,
             collector=collector,
-            shuffle=torch.Generator().manual_seed(args.seed + fabric.global_rank),
+            shuffle=torch.Generator().manual_seed(args.seed + team.global_rank),
             normalizers=[part for part in module.modules() if isinstance(part, ObsNormalizer)],
-            scaler=ReturnScaler(envs.num_envs) if args.standardize_returns else None,
+            scaler=ReturnScaler(envs.num_envs) if args.standardize_returns and collector.plays else None,
             kl_adaptive=KLAdaptive(args.desired_kl, base_lrs) if args.lr_schedule == "kl_adaptive" else None,
             experience=deque(maxlen=args.rollouts_kept(rollout_steps)),
             callbacks=callbacks,
-            trace=Trace(rollout_steps * fabric.world_size),
+            trace=Trace(args.num_steps * envs.num_envs * team.world_size),
+            team=team,
+            decoupled=decoupled,
         )
 
     @property
     def steps_per_iteration(self) -> int:
         """Agent-steps of all ranks."""
-        return self.args.num_steps * self.envs.num_envs * self.fabric.world_size
+        return self.args.num_steps * self.envs.num_envs * self.team.world_size
 
     @property
     def iterations(self) -> int:
@@ -166,6 +185,7 @@ class Live:
         return {
             "fingerprint": fingerprint(self.envs, self.module),
             "world_size": self.fabric.world_size,
+            "num_players": self.args.num_players,
             "iteration": self.state.iteration,
             "steps": self.state.steps,
             "agent": agent,
@@ -220,11 +240,12 @@ class Live:
         self.seconds.update(saved["seconds"])
         mine = saved["ranks"][min(self.fabric.global_rank, len(saved["ranks"]) - 1)]
         same_size = len(mine["episodes"]["return"]) == self.envs.num_envs
-        exact: bool = saved["world_size"] == self.fabric.world_size and same_size
+        theirs = (saved["world_size"], saved.get("num_players", 0))  # older ones have none
+        exact = theirs == (self.fabric.world_size, self.args.num_players) and same_size
         if exact:
             self._restore_this_rank(mine)
-        elif self.scaler is not None and mine["scaler"] is not None:
-            self.scaler.load_statistics(mine["scaler"])
+        elif self.scaler is not None and saved["ranks"][-1]["scaler"] is not None:  # trainers have none
+            self.scaler.load_statistics(saved["ranks"][-1]["scaler"])
         return exact
 
     def load_weights(self, saved: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.finite import require_finite
-from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch
+from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch, reads_masks
 
 _TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
@@ -23,7 +23,7 @@ class Rollout:
     Attributes:
         obs: `[T + 1, N, ...]` float32, or uint8 for pixels; row `T` is the observation after the last step.
         episode_start: `[T + 1, N]` bool, the step is the first one of its episode.
-        action_mask: `[T + 1, N, n]` bool, or None if the environment masks no actions.
+        action_mask: `[T + 1, N, n]` bool, or None if the environment masks no actions or the agent reads no masks.
         state: `[N, M]` float32, the agent's memory before its next step, or None for an agent without memory.
         action: `[T, N, ...]`.
         log_prob: `[T, N]` float32 under the policy that acted.
@@ -80,6 +80,7 @@ class Rollout:
             rows = -(-steps // self._length)
             self._states = torch.zeros(rows, env.num_envs, memory, device=device)
         self.action_mask: Tensor | None = None
+        self._masked = agent is None or reads_masks(agent)
         discrete = np.issubdtype(action_space.dtype, np.integer)
         self.action = torch.zeros(
             *size, *action_space.shape, dtype=torch.int64 if discrete else torch.float32, device=device
@@ -114,7 +115,7 @@ class Rollout:
             self.state.zero_()
             if not keep:
                 self._states.zero_()
-        mask = (infos or {}).get("action_mask")
+        mask = (infos or {}).get("action_mask") if self._masked else None
         if mask is not None and keep and self.action_mask is not None:
             self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
         elif mask is not None:

@@ -27,7 +27,7 @@ from fabric_rl.saving import Saver, Saving
 from fabric_rl.schedules import Cosine, Linear, Schedule
 from fabric_rl.sharding import gathered, shard_of, whole
 from fabric_rl.timers import Timers
-from fabric_rl.types import AgentFactory, EnvFactory, HasMetrics, HasTimers, Minibatch, NonFiniteError
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasMetrics, HasTimers, Minibatch, NonFiniteError
 from fabric_rl.weights_and_biases import keep_in_run_folder
 
 STOP_SIGNALS = tuple(
@@ -114,11 +114,12 @@ def train(
                 collected, took = time.perf_counter(), live.collector.seconds
                 for callback in callbacks if not inference else ():
                     callback.on_learn_start(state)
-                ahead = args.overlap and not inference and state.iteration + 1 < iterations
-                newest = newest.map(torch.clone) if ahead else newest
+                ahead = live.collector.ahead and not inference and state.iteration + 1 < iterations
+                newest = newest.map(torch.clone) if ahead and live.collector.learns else newest
                 with live.collector.meanwhile(ahead, timers):
                     with timers("learn"):
-                        losses = {} if inference else _learn(live, newest, before, timers)
+                        learns = live.collector.learns and not inference
+                        losses = _learn(live, newest, before, timers) if learns else {}
                     learned = time.perf_counter()
             except (NonFiniteError, FloatingPointError) as error:  # the latter from a pool that checks for itself
                 raise _with_evidence(error, live, run, before) from error
@@ -129,7 +130,8 @@ def train(
             live.seconds["learn"] += learned - collected
             live.seconds["wall"] = before_now + learned - began
             with timers("metrics"):
-                sums = reduce_sums(fabric, figures | _learned_metrics(live, newest, losses))
+                local = figures | _learned_metrics(live, newest, losses)
+                sums = reduce_sums(fabric, local if live.decoupled is None else live.decoupled.complete(local))
                 recent = {window: sums.pop(f"recent/{window}") for window in RECENT_EPISODES}
                 live.trace.add({name: pair for name, pair in sums.items() if name.startswith("game/")})
                 state.sums = sums
@@ -197,7 +199,8 @@ def _collect(live: Live, timers: Timers) -> Minibatch:
                 timers.add(name, seconds, count)
     rewards = rollout.reward
     if live.scaler is not None:
-        rewards = live.scaler.scale(rewards, rollout.done, live.gamma, live.fabric)
+        rewards = live.scaler.scale(rewards, rollout.done, live.gamma, live.team)
+    rewards = live.collector.share(rewards, timers)
     with timers("gae"):
         ends = (rollout.terminated, rollout.done)
         advantage = gae(rewards, rollout.value, rollout.next_value, *ends, live.gamma, args.gae_lambda)
@@ -210,7 +213,7 @@ def _learn(live: Live, newest: Minibatch, before: list[Tensor], timers: Timers) 
     size = live.state.minibatch_size
     with memory_named(live.fabric.device, size, live.args.batch_size or size):
         losses = learn(
-            live.fabric,
+            live.team,
             live.model,
             live.optimizer,
             join(live.experience),
@@ -220,20 +223,22 @@ def _learn(live: Live, newest: Minibatch, before: list[Tensor], timers: Timers) 
             live.kl_adaptive,
             timers,
         )
-    losses["ppo/update_magnitude"] = _distance(live.module.parameters(), before)
+    losses |= _distances(live.module, before)
     for normalizer in live.normalizers:  # after learning: the policy that collected is the one that learned
-        normalizer.update(newest.obs, live.fabric)
+        normalizer.update(newest.obs, live.team)
     return losses
 
 
 def _collected_metrics(live: Live) -> Sums:
-    """What this rank has to say about its rollout; the same names on all ranks."""
+    """What this rank has to say about its rollout; the same names on all ranks that play."""
+    if not live.collector.plays:
+        return {}
     rollout, local = live.rollout, live.episodes.drain_metrics()
     local["reward/step"] = (float(rollout.reward.sum()), float(rollout.done.numel()))
     for number, name in enumerate(rollout.reward_signals):
         local[f"reward/{name}"] = (float(rollout.reward[..., number].sum()), float(rollout.done.numel()))
     for window in RECENT_EPISODES:
-        returns = list(live.episodes.recent)[-max(1, window // live.fabric.world_size) :]
+        returns = list(live.episodes.recent)[-max(1, window // live.team.world_size) :]
         local[f"recent/{window}"] = (sum(returns), float(len(returns)))
     if isinstance(live.envs, HasMetrics):
         local |= live.envs.drain_metrics()
@@ -241,7 +246,7 @@ def _collected_metrics(live: Live) -> Sums:
 
 
 def _learned_metrics(live: Live, newest: Minibatch, losses: dict[str, float]) -> Sums:
-    """What this rank has to say about what it learned, and its callbacks; the same names on all ranks."""
+    """What this rank has to say about what it learned, and its callbacks; the same names on all that learn."""
     local = {name: (value, 1.0) for name, value in losses.items()}
     if losses:
         local["ppo/explained_variance"] = (_explained_variance(newest), 1.0)
@@ -321,17 +326,21 @@ def _explained_variance(batch: Minibatch) -> float:
     return float(1 - (returns - values).var() / variance) if variance > 0 else 0.0
 
 
-def _distance(parameters: Iterator[Tensor], before: list[Tensor]) -> float:
-    """L2 norm of the change of all parameters.
+def _distances(module: ActorCritic, before: list[Tensor]) -> dict[str, float]:
+    """L2 norms of the change of all parameters, and of those of each part of the agent (`actor`, `critic`...).
 
     Raises:
         NonFiniteError: A parameter became NaN or infinite.
     """
-    squares = [(p.detach() - old).square().sum() for p, old in zip(parameters, before, strict=True)]
-    distance = float(whole(torch.stack(squares).sum()).sqrt())
+    squares: dict[str, list[Tensor]] = {}
+    for (name, p), old in zip(module.named_parameters(), before, strict=True):
+        squares.setdefault(name.partition(".")[0], []).append((p.detach() - old).square().sum())
+    parts = torch.stack([whole(torch.stack(each).sum()) for each in squares.values()])
+    distance, *own = torch.cat((parts.sum()[None], parts)).sqrt().tolist()
     if not math.isfinite(distance):
         raise NonFiniteError(f"the weights became {distance} in the last minibatch")
-    return distance
+    names = (f"ppo/update_magnitude_{name}" for name in squares)
+    return {"ppo/update_magnitude": distance} | (dict(zip(names, own, strict=True)) if len(own) > 1 else {})
 
 
 def _with_evidence(error: Exception, live: Live, run: Run | None, before: list[Tensor]) -> NonFiniteError:

@@ -1,5 +1,6 @@
 """The contracts between the framework, the agents and the environments."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -117,6 +118,12 @@ class ActorCritic(LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """One optimizer over all parameters. Its learning rates are the initial ones of the schedule."""
         raise NotImplementedError
+
+
+def reads_masks(agent: ActorCritic) -> bool:
+    """Whether the agent's `act` takes an `action_mask`; one that does not is given none."""
+    parameters = inspect.signature(agent.act).parameters.values()
+    return any(p.name == "action_mask" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 class AgentFactory(Protocol):

@@ -150,7 +150,7 @@ def test_joined_experience():
         (
             {"minibatch_size": 8, "batch_size": 96},
             1,
-            "--batch_size 96 is larger than what one rank learns from, 64 steps",
+            "--batch_size 96 is larger than the rollout of one rank, 64 steps",
         ),
         ({"exp_buffer_size": 63}, 1, "--exp_buffer_size 63 is smaller than the rollout of one rank, 64 steps"),
         ({"minibatch_size": 65}, 1, "--minibatch_size 65 is larger than the rollout of one rank, 64 steps"),
@@ -163,7 +163,7 @@ def test_sizes_that_do_not_fit(settings, length, message):
 
 def test_sizes_that_fit():
     assert TrainArgs(num_steps=16).minibatch_for(64, 16) == 16  # a sixteenth is 4, but a sequence is not cut
-    assert TrainArgs(num_steps=16, batch_size=128, exp_buffer_size=130, minibatch_size=64).minibatch_for(64) == 64
+    assert TrainArgs(num_steps=16, batch_size=64, exp_buffer_size=130, minibatch_size=32).minibatch_for(64) == 32
     assert TrainArgs(num_steps=16, exp_buffer_size=130).rollouts_kept(64) == 2
     assert TrainArgs(num_steps=64, batch_size=2).minibatch_for(64) == 2
 
@@ -174,6 +174,7 @@ def test_sizes_that_fit():
         ({"gamma": (0.9, 1.1)}, "--gamma must be between 0 and 1, got 1.1"),
         ({"gamma": ()}, "--gamma needs at least one discount"),
         ({"target_kl": 0.0}, "--target_kl must be positive, got 0.0"),
+        ({"lr_schedule": "exp"}, "--lr_schedule exp: choose constant, linear, cosine or kl_adaptive"),
         ({"desired_kl": math.nan}, "--desired_kl must be positive, got nan"),
         ({"batch_size": 0}, "--batch_size must be at least 1, got 0"),
     ],

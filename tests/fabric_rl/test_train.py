@@ -191,6 +191,16 @@ def test_update_magnitude_is_the_distance_the_weights_moved(train_known):
     assert magnitudes == pytest.approx([math.hypot(0.1, 0.3)] * 2)
 
 
+def test_every_part_of_the_agent_has_an_update_magnitude(train_known):
+    _, recorder = train_known(agent=PPOLightningAgent, total_timesteps=30, lr_schedule="constant")
+    old, new = recorder.weights
+    metrics = recorder.metrics[1]
+    for part in ("actor", "critic", "policy_head", "value_head"):
+        moved = sum(float((new[name] - old[name]).square().sum()) for name in new if name.startswith(part))
+        assert metrics[f"ppo/update_magnitude_{part}"] == pytest.approx(math.sqrt(moved), rel=1e-4)
+        assert moved > 0
+
+
 @pytest.mark.parametrize(("total", "iterations"), [(30, 2), (31, 3), (1, 1)])
 def test_the_last_rollout_is_finished(train_known, total, iterations):
     summary, recorder = train_known(total_timesteps=total)
