@@ -57,6 +57,7 @@ class Saver:
         self.run, self.saving, self.live = run, saving, live
         self._last = time.monotonic()
         self._inexact = not exact
+        self._collects_ahead = live.args.overlap or live.args.num_players > 0
         for callback in live.callbacks:
             try:
                 checkpoint.to_primitives(callback.state_dict())
@@ -87,7 +88,7 @@ class Saver:
         # What is written on demand changes the rest of the run (its arenas are restored), so that is not the same any
         # more as without it; what is due by steps happens in every run with these settings. With --overlap a longer run
         # would have collected its next rollout by now.
-        self._inexact |= not (by_steps or milestone) or (ending and self.live.args.overlap)
+        self._inexact |= not (by_steps or milestone) or (ending and self._collects_ahead)
         state = self.live.save(ending)
         self._last = time.monotonic()
         if state is None:
