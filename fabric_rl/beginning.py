@@ -66,7 +66,9 @@ def start_run(
     """Finds or makes the run folder, and reads the checkpoint that it begins with."""
     if initialize_from is not None:
         path, saved = choose.load(choose.locate("--initialize_from", runs_dir, initialize_from))
-        return Start(Run.create(runs_dir, run_id, force), saved, path)
+        run = Run.create(runs_dir, run_id, force)
+        run.remember_weights(path, inference)
+        return Start(run, saved, path)
     if not resume:
         return Start(Run.create(runs_dir, run_id, force))
     own = partial(fingerprint_of, env, agent, args.seed)
@@ -77,7 +79,11 @@ def start_run(
     if inference:
         if choice.state is None:
             raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
-        return Start(Run.create(runs_dir), choice.state, choice.path)
+        run = Run.create(runs_dir)
+        run.remember_weights(choice.path, inference)
+        return Start(run, choice.state, choice.path)
+    if choice.state is None:
+        choice.run.refuse_to_begin_again()
     return Start(choice.run, choice.state, choice.path, going_on=True)
 
 

@@ -130,6 +130,22 @@ class Run:
         found = checkpoint.checkpoints(self.checkpoints)
         return found[-1] if found else None
 
+    def remember_weights(self, path: Path | None, inference: bool) -> None:
+        """Writes down that the run does not begin with new weights, and whether it only plays."""
+        write_json(self.dir / "weights.json", {"from": str(path), "inference": inference})
+
+    def refuse_to_begin_again(self) -> None:
+        """Raises CheckpointError if beginning again, without a checkpoint, would not be the same run."""
+        path = self.dir / "weights.json"
+        if path.exists():
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            what = "only plays" if kept["inference"] else "has no checkpoint yet"
+            raise checkpoint.CheckpointError(
+                f"--resume: run {self.name} {what} and began with the weights of {kept['from']}; start it again with "
+                f"--run_id {self.name} --force --initialize_from {kept['from']}"
+                f"{' --inference' if kept['inference'] else ''}"
+            )
+
     def read_summary(self) -> dict[str, Any]:
         """`summary.json`; empty if there is none."""
         try:
@@ -205,7 +221,7 @@ class Run:
 
     def discard_if_empty(self) -> None:
         """Removes the folder of a run that failed before it wrote anything of worth."""
-        made_at_start = {"config.yaml", "environment.json", "log.txt"}
+        made_at_start = {"config.yaml", "weights.json", "environment.json", "log.txt"}
         if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
             shutil.rmtree(self.dir, ignore_errors=True)
             if _replaced(self.dir).is_dir():

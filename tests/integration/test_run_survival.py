@@ -418,3 +418,15 @@ def test_runs_are_listed_shown_and_compared(first, runs, capsys):
     if "is not installed" not in err:
         assert status == 0 and "ppo/entropy" in out
         assert (runs / "compare.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_run_with_weights_of_another_does_not_begin_again_without_them(first, call, runs):
+    """Killed before its first checkpoint, or one that has only played: never silently from new random weights."""
+    for name, flags in {"child": [], "player": ["--inference"]}.items():
+        assert call(*TASK, "--initialize_from", "first", "--run_id", name, "--total_timesteps", 64, *flags)[0] == 0
+        for path in checkpoints(runs / name / "checkpoints"):
+            path.unlink()
+        before = (runs / name / "metrics.csv").read_bytes()
+        status, _, err = call("--run_id", name, "--resume", "--total_timesteps", 640)
+        assert status == 2 and f"start it again with --run_id {name} --force --initialize_from" in err[0]
+        assert (runs / name / "metrics.csv").read_bytes() == before
