@@ -18,6 +18,7 @@ from fabric_rl.rollout import Rollout
 from fabric_rl.run import Run
 from fabric_rl.saving import Saving
 from fabric_rl.train import train
+from fabric_rl.trained import Trained, load_trained
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 
 __version__ = "0.1.0"
@@ -39,10 +40,12 @@ __all__ = [
     "Saving",
     "TrainArgs",
     "TrainState",
+    "Trained",
     "collect",
     "gae",
     "learn",
     "load_checkpoint",
+    "load_trained",
     "ppo_loss",
     "train",
 ]

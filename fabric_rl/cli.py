@@ -9,6 +9,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, NoReturn
 
@@ -31,6 +33,7 @@ Usage: fabric-rl COMMAND
   runs                 list the runs of a folder with their milestones
   runs show ID         one run
   runs compare A B     curves of several runs, as a picture and in the terminal
+  evaluate A B         matches between trained agents and bots, with confidence intervals
   audit-rewards        what every part of a configuration's reward pays for; status 1 if for own goals or farming
   trace-rewards        what one car is paid, step by step, through one episode
   show-resets          where episodes begin, as a picture and a table
@@ -44,6 +47,10 @@ _TOOLS = {
     "show-resets": "envs.resets.show",
 }
 """Commands that come with the environments: modules with `main(argv, load_env) -> status`, loaded when asked for."""
+
+
+_EVALUATE = "envs.bots.evaluate_command"
+"""Likewise, with `main(argv, load_policy) -> status`."""
 
 
 def lightning() -> None:
@@ -72,17 +79,35 @@ def lightning() -> None:
         )
 
 
+@contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """Ends with status 1 and without a word where nobody reads the output any more, as in `... | head`."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here, where it can be caught, and not when Python ends
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the end
+        sys.exit(1)
+
+
+@_quiet_pipe()
 def fabric_rl() -> None:
     """Entry point of the ``fabric-rl`` command: run folders, and tools that look into an environment.
 
     Raises:
-        SystemExit: Status 0 for success, 1 for an audit that failed, 2 for wrong usage.
+        SystemExit: Status 0 for success, 1 for an audit that failed or output that nobody reads, 2 for wrong usage.
     """
     args = sys.argv[1:]
     if args and args[0] in _TOOLS:
         from fabric_rl.env_config import load_env
 
         sys.exit(import_module(_TOOLS[args[0]]).main(args[1:], load_env))
+    if args[:1] == ["evaluate"]:
+        from fabric_rl.trained import load_trained
+
+        sys.exit(import_module(_EVALUATE).main(args[1:], load_trained))
     if args[:1] == ["runs"]:
         from fabric_rl.runs import runs_command
 
@@ -90,7 +115,7 @@ def fabric_rl() -> None:
     if not args or args[0] in ("-h", "--help"):
         print(_COMMANDS)
         sys.exit(0)
-    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs, {', '.join(_TOOLS)}")
+    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs, evaluate, {', '.join(_TOOLS)}")
 
 
 def _run_model(args: list[str]) -> NoReturn:

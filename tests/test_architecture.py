@@ -11,7 +11,7 @@ PACKAGES = ("agents", "envs", "fabric_rl")
 OUR_OWN = {*PACKAGES, "train_fabric", "notebooks", "benchmarks", "tests"}
 
 # What each package may import besides the standard library and itself.
-ENVS_MAY_IMPORT = {"numpy", "gymnasium", "rlgym", "rlgym_tools", "RocketSim", "moviepy", "rich", "matplotlib"}
+ENVS_MAY_IMPORT = {"numpy", "gymnasium", "rlgym", "rlgym_tools", "RocketSim", "moviepy", "rich", "matplotlib", "scipy"}
 AGENTS_MAY_IMPORT = {"torch", "lightning", "numpy", "gymnasium"}
 # The contracts and pure maths; a new loss file is added here.
 AGENTS_MAY_IMPORT_FROM_FABRIC_RL = {"fabric_rl.types", "fabric_rl.ppo", "fabric_rl.schedules", "fabric_rl.normalize"}

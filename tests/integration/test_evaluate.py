@@ -1,0 +1,146 @@
+"""`load_trained` and `fabric-rl evaluate` on runs that were really trained."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from envs import LookupTable
+from fabric_rl import load_trained
+from fabric_rl.checkpoint import CheckpointError
+from fabric_rl.cli import fabric_rl
+from fabric_rl.trained import policy
+from train_fabric import cli
+
+SMALL = ["--total_timesteps", "64", "--num_steps", "16", "--accelerator", "cpu", "--plain", "--env.num_arenas", "2"]
+HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    stacked = ["--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"]
+    held = ["--env.action", "envs.RepeatAction", "--env.action.inner", "envs.LookupTable", "--env.action.steps", "2"]
+    for name, flags in (
+        ("plain", HIDDEN),
+        ("stacked", [*HIDDEN, *stacked, *held, "--milestone_interval", "64", "--env.tick_skip", "4"]),
+        ("memory", ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]),
+    ):
+        cli(["--env", "envs.RocketSimPool", *SMALL, *flags, "--runs_dir", str(folder), "--run_id", name])
+    return folder
+
+
+def evaluate(*argv):
+    """The exit status of `fabric-rl evaluate`."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr("sys.argv", ["fabric-rl", "evaluate", *map(str, argv)])
+        fabric_rl()
+    return ended.value.code
+
+
+def test_trained_agent_is_that_of_the_run(runs):
+    trained = load_trained("plain", runs)
+    pool = trained.env(seed=0)
+    agent = trained.agent(pool.single_observation_space, pool.single_action_space)
+    saved = torch.load(trained.path, weights_only=True)["agent"]
+    assert trained.steps == 64
+    assert all(torch.equal(tensor, saved[name]) for name, tensor in agent.state_dict().items())
+    assert len(pool.arenas) == 2  # the run's own setting
+
+
+def test_agent_for_other_spaces_is_refused(runs):
+    with pytest.raises(CheckpointError, match=r"step_000000000064.ckpt does not fit PPOLightningAgent.*size mismatch"):
+        load_trained(runs / "plain").agent(spaces.Box(-1, 1, (7,)), spaces.Discrete(90))
+
+
+def test_checkpoint_without_settings_is_refused(runs, tmp_path):
+    copy = tmp_path / "step_000000000064.ckpt"
+    copy.write_bytes((runs / "plain" / "checkpoints" / "step_000000000064.ckpt").read_bytes())
+    with pytest.raises(CheckpointError, match=r"no config\.yaml lies above it"):
+        load_trained(copy)
+
+
+def test_policy_remembers_until_an_episode_begins(runs):
+    trained = load_trained("memory", runs)
+    pool = trained.env(seed=0)
+    agent = trained.agent(pool.single_observation_space, pool.single_action_space)
+    choose = policy(agent)
+    obs, _ = pool.reset()
+    state, expected = torch.zeros(len(obs), agent.memory_size), []
+    with torch.no_grad():
+        for step in range(3):
+            state[:2] = 0 if step == 2 else state[:2]
+            out = agent.act(torch.from_numpy(obs * (step + 1)), state, deterministic=True)
+            state = out.state
+            expected.append(out.action.numpy())
+    begins = np.zeros((3, len(obs)), bool)
+    begins[0], begins[2, :2] = True, True
+    actions = [choose(obs * (step + 1), begins[step]) for step in range(3)]
+    assert all((ours == theirs).all() for ours, theirs in zip(actions, expected, strict=True))
+    assert choose(obs[:2], np.ones(2, bool)).shape == (2,)  # other games
+
+
+def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
+    milestone = next((runs / "stacked" / "milestones").glob("*/*"))
+    command = [milestone, "plain", "--matches", "2", "--minutes", "0.1", "--runs_dir", runs]
+    assert evaluate(*command, "--out", tmp_path / "a.json") == 0
+    assert evaluate(*command, "--out", tmp_path / "b.json") == 0
+    output = capsys.readouterr().out
+    assert "2 matches of 0.1 minutes, 1v1" in output and "goal difference per match:" in output
+    first, again = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
+    assert first == again
+    assert first["wins"] + first["draws"] + first["losses"] == first["matches"] == 2
+
+
+def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
+    (tmp_path / "my_own_bots.py").write_text(
+        "from envs.bots import KickoffThenShoot\n\nclass Mine(KickoffThenShoot):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert evaluate("my_own_bots.Mine", "idle", "--matches", "2", "--minutes", "0.5", "--out", "c.json") == 0
+    assert json.loads((tmp_path / "c.json").read_text())["wins"] == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["nothing"], "agent nothing: no such checkpoint, run or milestone (bots: idle, random, chaser"),
+        (["idle", "envs.RocketSimPool"], "envs.RocketSimPool: is no envs.bots.Bot"),
+        (["idle", "--matches", "0"], "--matches must be positive, got 0"),
+        (["idle", "--minutes", "-1"], "--minutes must be positive, got -1.0"),
+        (["idle", "--out", "x.csv"], "--out x.csv: must be a .json file"),
+        (["idle", "--out", "nowhere/x.json"], "--out nowhere/x.json: must be a .json file in a folder that exists"),
+        (["idle", "--team_size", "0"], "--team_size must be positive, got 0"),
+        ([], "the following arguments are required: player"),
+    ],
+)
+def test_mistakes_are_one_line(argv, message, capsys):
+    assert evaluate(*argv) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("fabric-rl evaluate: error: ") and message in error and error.count("\n") == 1
+
+
+def test_other_environment_is_refused(tmp_path, capsys):
+    flags = ["--total_timesteps", "32", "--num_steps", "16", "--accelerator", "cpu", "--plain"]
+    cli(["--env_id", "CartPole-v1", *flags, "--runs_dir", str(tmp_path), "--run_id", "cart"])
+    assert evaluate("cart", "--runs_dir", tmp_path) == 2
+    assert "env_id CartPole-v1 is another environment" in capsys.readouterr().err
+
+
+def test_a_table_agent_plays_its_own_rows(runs):
+    """What the pool of the matches is told are the rows that the agent chose."""
+    from envs.bots.policy import PolicyBot
+    from envs.game_state import GameState
+
+    trained = load_trained("plain", runs)
+    pool = trained.env(seed=0)
+    choose = trained.choose(pool.single_observation_space, pool.single_action_space)
+    bot = PolicyBot(choose, pool.obs_builder, LookupTable())
+    obs, _ = pool.reset()
+    state: GameState = pool.state
+    bot.reset(np.ones(2, bool), state)
+    rows = LookupTable().table[choose(obs, np.ones(len(obs), bool), None)]
+    assert (bot.act(state).reshape(-1, 8) == rows).all()
