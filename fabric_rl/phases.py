@@ -56,7 +56,8 @@ class Phase:
     label: str = ""
     """What it is about, for people."""
     learning_rate: float | None = None
-    """The optimizer's in this phase, for all its parameters; `--lr_schedule` goes on from it. Default: unchanged."""
+    """The optimizer's in this phase (times `Phases`' `learning_rate_factor`), for all its parameters; `--lr_schedule`
+    goes on from it. Default: unchanged."""
     mechanics_weight: float | None = None
     """Share of the episodes that begin in mechanics lanes. Default: none before phase 4, the lanes' own from there."""
     promotions: Sequence[Promotion] = ()
@@ -102,18 +103,24 @@ class Phases(Callback):
     Attributes:
         phases: In order; the last one lasts until the run ends.
         number: The present one, from 1.
+        learning_rate_factor: Multiplies the learning rates of all phases.
     """
 
-    def __init__(self, phases: Sequence[Phase], start_phase: int | str = 1) -> None:
+    def __init__(self, phases: Sequence[Phase], start_phase: int | str = 1, learning_rate_factor: float = 1.0) -> None:
         """Takes the phases.
 
         Args:
             phases: In order.
             start_phase: Number (from 1) or name of the first one of this run.
+            learning_rate_factor: Multiplies the learning rates of all phases: smaller minibatches than those they were
+                found for need more of it, or less.
 
         Raises:
-            ValueError: None at all, two of one name, or there is no such start.
+            ValueError: None at all, two of one name, there is no such start, or the factor is not positive.
         """
+        if not 0 < learning_rate_factor < math.inf:
+            raise ValueError(f"Phases: learning_rate_factor must be positive, got {learning_rate_factor}")
+        self.learning_rate_factor = learning_rate_factor
         self.phases = tuple(phases)
         names = [phase.name for phase in self.phases]
         if not names or len(set(names)) < len(names):
@@ -185,7 +192,8 @@ class Phases(Callback):
     def _enter(self, state: TrainState) -> None:
         phase = self.phase
         state.phase = f"Phase{self.number}-{phase.name}"
-        state.learning_rate = phase.learning_rate
+        rate = phase.learning_rate
+        state.learning_rate = None if rate is None else rate * self.learning_rate_factor
         if isinstance(state.env, HasPhases):
             forced = phase.mechanics_weight is not None or self.number >= FIRST_MECHANICS_PHASE
             state.env.set_phase(phase.name, phase.mechanics_weight if forced else 0.0)
