@@ -80,6 +80,13 @@ def test_skills_count_from_the_beginning_of_their_phase():
     assert state.metrics["phase/number"] == 3 and state.metrics["phase/steps"] == 100
 
 
+def test_the_factor_multiplies_the_rates_of_all_phases():
+    _, state = walk(three(learning_rate_factor=5.0), [{"touch": 0.9}] * 3)
+    assert (state.phase, state.learning_rate) == ("Phase2-BronzeSkills1", pytest.approx(5e-4))
+    _, state = walk(Phases([Phase("a")], learning_rate_factor=5.0), [{}])
+    assert state.learning_rate is None  # the optimizer's own
+
+
 def test_steps_count_from_the_beginning_of_their_phase():
     numbers, _ = walk(three(), [{"touch": 1.0, "goal": 0.0}] * 7)
     assert numbers == [1, 2, 2, 2, 2, 3, 3]  # 400 steps in phase 2
@@ -135,6 +142,7 @@ def test_mechanics_lanes_are_off_before_phase_4_unless_forced(forced, expected):
         (lambda: Phases([]), "Phases: needs phases with names of their own, got none"),
         (lambda: Phases([Phase("a"), Phase("a")]), "Phases: needs phases with names of their own, got a, a"),
         (lambda: Phases([Phase("a")], 2), "there is no start_phase 2; choose of 1 a"),
+        (lambda: Phases([Phase("a")], 1, 0.0), "Phases: learning_rate_factor must be positive, got 0.0"),
         (lambda: Phase("Silver/Gold"), "Phase: name must be letters"),
         (lambda: Phase("a", learning_rate=0), "Phase a: learning_rate must be positive, got 0"),
         (lambda: Phase("a", mechanics_weight=2), "Phase a: mechanics_weight must be 0 to 1, got 2"),

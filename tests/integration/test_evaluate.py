@@ -1,6 +1,9 @@
 """`load_trained` and `fabric-rl evaluate` on runs that were really trained."""
 
 import json
+import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +124,16 @@ def test_mistakes_are_one_line(argv, message, capsys):
     assert evaluate(*argv) == 2
     error = capsys.readouterr().err
     assert error.startswith("fabric-rl evaluate: error: ") and message in error and error.count("\n") == 1
+
+
+def test_the_readme_lets_it_play(runs, tmp_path, monkeypatch):
+    page = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    code = next(text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "load_trained(" in text)
+    shutil.copytree(runs / "plain", tmp_path / "runs" / "NAME")
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(code, names)
+    assert names["pool"].drain_metrics()["game/goals_per_minute"][1] == pytest.approx(2.0)  # a minute in each arena
 
 
 def test_other_environment_is_refused(tmp_path, capsys):
