@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.game_state import NUM_PADS, GameState
-from envs.physics import TICKS_PER_SECOND, SimArena, StateReader
+from envs.physics import TICKS_PER_SECOND, SimArena
+from envs.state_reader import StateReader
 
 ARENAS_PER_CHUNK = 8
 ARENAS_PER_READ = 16
@@ -22,6 +23,7 @@ class Arenas:
     Attributes:
         sims: The arenas.
         num_threads: Threads that step them, the caller's included.
+        delays: For each arena, ticks at the start of a step that still run the previous action.
         broken: `[A]` bool, arenas whose physics produced NaN in this step; their rows are one step old.
     """
 
@@ -29,6 +31,7 @@ class Arenas:
         """Makes an arena for every row of `state`, with a car for every slot that is present."""
         self.state = state
         self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
+        self.delays = [action_delay_ticks] * state.num_arenas
         self.num_threads = min(num_threads, state.num_arenas)
         self.broken = np.zeros(state.num_arenas, np.bool_)
         self._chunk = max(1, min(ARENAS_PER_CHUNK, state.num_arenas // (2 * self.num_threads)))
@@ -116,15 +119,15 @@ class Arenas:
 
     def _step_arena(self, index: int, controls: Sequence[Any], rng: np.random.Generator | None) -> None:
         """Steps one arena; most of it runs without the GIL."""
-        sim = self.sims[index]
+        sim, delay = self.sims[index], self.delays[index]
         step = sim.arena.step if rng is None else partial(sim.step_and_respawn, rng=rng)
         first = index * self.state.num_cars
-        if self.action_delay_ticks:
-            step(self.action_delay_ticks)
+        if delay:
+            step(delay)
         for slot, car in zip(sim.slots, sim.cars, strict=True):
             car.set_controls(controls[first + slot])
-        if self.action_delay_ticks < self.tick_skip:
-            step(self.tick_skip - self.action_delay_ticks)
+        if delay < self.tick_skip:
+            step(self.tick_skip - delay)
 
     def _read(self, start: int, stop: int) -> None:
         """Reads arenas into the state, or marks those as broken whose physics produced NaN."""

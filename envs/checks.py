@@ -16,6 +16,28 @@ def described(value: object) -> str:
     return str(getattr(value, "__name__", type(value).__name__))
 
 
+def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any], one: str, many: str) -> None:
+    """Checks name -> component.
+
+    Args:
+        owner: What was given them.
+        argument: As what.
+        parts: Names and components.
+        kind: What the components must be.
+        one: How a message calls one of them; `{}` stands for its name.
+        many: What of the components there must be at least one.
+
+    Raises:
+        ValueError: There are none.
+        TypeError: One is something else.
+    """
+    if not parts:
+        raise ValueError(f"{owner}: {argument} must name at least one {many}")
+    for name, part in parts.items():
+        if not isinstance(part, kind):
+            raise TypeError(f"{owner}: {one.format(name)} must be an envs {kind.__name__}, got {described(part)}")
+
+
 def is_number(value: object) -> bool:
     """Whether this is an int or float (numpy's too), and no bool."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
@@ -60,6 +82,30 @@ def finite_numbers(owner: str, argument: str, values: Any) -> list[float]:  # no
     if not all(is_number(value) and math.isfinite(value) for value in listed):
         raise ValueError(f"{owner}: {argument} must be finite numbers, got {values!r}")
     return [float(value) for value in listed]
+
+
+def require_finite(
+    owner: str, what: str, array: NDArray[np.float32], present: NDArray[np.bool_], arena_index: NDArray[np.int64]
+) -> None:
+    """Checks numbers `[A, C, ...]` that a component has written.
+
+    Args:
+        owner: The component.
+        what: What they are.
+        array: The numbers.
+        present: `[A, C]` which cars there are; those of others are not looked at.
+        arena_index: `[A]` the arenas' numbers.
+
+    Raises:
+        FloatingPointError: NaN or infinity; the message names arena, car and column.
+    """
+    if math.isfinite(array.sum()):
+        return
+    for at in np.argwhere(~np.isfinite(array)).tolist():
+        arena, car, column = at[0], at[1], at[2:]
+        if present[arena, car]:
+            where = f"arena {arena_index[arena]}, car {car}" + (f", column {column}" if column else "")
+            raise FloatingPointError(f"{owner}: {array[tuple(at)]} in the {what} of {where}")
 
 
 def as_actions(owner: str, actions: object) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.checks import described
+from envs.checks import check_named
 from envs.dones import DoneCondition
 from envs.game_state import Bool, Float, GameState
 from envs.resets.base import StateSetter
@@ -62,11 +62,8 @@ class PhasedReward(Reward, Phased):
             ValueError: No phases.
             TypeError: One is no reward, or a `RewardSignals`, whose signals cannot change.
         """
-        if not rewards:
-            raise ValueError("PhasedReward: rewards must name at least one phase and its reward")
+        check_named("PhasedReward", "rewards", rewards, Reward, "the reward of {}", "phase and its reward")
         for name, reward in rewards.items():
-            if not isinstance(reward, Reward):
-                raise TypeError(f"PhasedReward: the reward of {name} must be an envs Reward, got {described(reward)}")
             if isinstance(reward, RewardSignals):
                 raise TypeError(
                     f"PhasedReward: {name} has a RewardSignals; put a PhasedReward into each signal instead"
@@ -136,13 +133,7 @@ class PhasedStates(StateSetter, Phased):
             ValueError: No phases.
             TypeError: One is no state setter.
         """
-        if not setters:
-            raise ValueError("PhasedStates: setters must name at least one phase and its state setter")
-        for name, setter in setters.items():
-            if not isinstance(setter, StateSetter):
-                raise TypeError(
-                    f"PhasedStates: the setter of {name} must be an envs StateSetter, got {described(setter)}"
-                )
+        check_named("PhasedStates", "setters", setters, StateSetter, "the setter of {}", "phase and its state setter")
         self.setters, self.phases = dict(setters), tuple(setters)
         self.phase = self.phases[0]
 

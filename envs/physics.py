@@ -1,16 +1,13 @@
 """RocketSim itself: start-up, controls, and one arena with its cars.
 
-Everything that calls the binding lives here and in `rocket_pool.py`, so its traps are handled in one place.
+The traps of the binding are handled here, in one place; `envs.state_reader` reads many arenas at once.
 """
 
 import functools
-import operator
-import struct
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,32 +22,18 @@ from rlgym.rocket_league.common_values import (
     TICKS_PER_SECOND,
 )
 
-from envs.game_state import (
-    BALL_COLUMNS,
-    CAR_BASIS,
-    CAR_COLUMNS,
-    CAR_DETAIL_ATTRIBUTES,
-    CAR_FLAGS,
-    CAR_STATE,
-    CAR_STATE_FORMAT,
-    CAR_TIMERS,
-    MIRROR,
-    NUM_PADS,
-    GameState,
-)
+from envs.game_state import GameState
+from envs.sim_structs import BALL_SNAPSHOT, CAR_SNAPSHOT, CONTROLS, PAD_SNAPSHOT, car_state, fill, flat, vec
 
 __all__ = [
     "BALL_RESTING_HEIGHT",
     "LARGEST_COMMON_BALL",
     "TICKS_PER_SECOND",
     "SimArena",
-    "StateReader",
     "default_mutators",
     "init_rocketsim",
     "make_controls",
 ]
-
-CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 
 SET_SIZE = 65
 """Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
@@ -62,7 +45,7 @@ BIG_PADS = (3, 4, 29, 30)
 LARGEST_COMMON_BALL = 100.0
 """uu, radius; one of 103 is larger than the cells in which RocketSim looks for contacts, which ends the process."""
 ROOMY_CELLS = 1200.0
-"""uu, diagonal of what fits into a roomy arena's cells: a ball with a radius of 300. Steps take a quarter longer."""
+"""uu, diagonal of what fits into a roomy arena's cells: a ball with a radius of 300. Steps take 27 to 39 % longer."""
 
 _started_with: Path | None = None
 
@@ -171,16 +154,16 @@ class SimArena:
 
         world = state.world
         ball = RocketSim.BallState()
-        ball.pos = _vec(world.ball_pos[index])
+        ball.pos = vec(world.ball_pos[index])
         if self.ball_radius != BALL_RADIUS:
             on_ground = self.ball_radius + BALL_RESTING_HEIGHT - BALL_RADIUS
             if ball.pos.z < max(on_ground, BALL_RESTING_HEIGHT + 1):
                 ball.pos = RocketSim.Vec(ball.pos.x, ball.pos.y, on_ground)
-        ball.vel = _vec(world.ball_vel[index])
-        ball.ang_vel = _vec(world.ball_ang_vel[index])
+        ball.vel = vec(world.ball_vel[index])
+        ball.ang_vel = vec(world.ball_ang_vel[index])
         arena.ball.set_state(ball)
         for slot, car in zip(self.slots, self.cars, strict=True):
-            car.set_state(_car_state(state, index, slot))
+            car.set_state(car_state(state, index, slot))
             car.set_controls(self.idle)
         for pad, timer in zip(self.pads, state.pad_timers[index].tolist(), strict=True):
             pad_state = RocketSim.BoostPadState()
@@ -251,16 +234,16 @@ class SimArena:
         """Everything that `restore` needs, as numbers: ball, every car with its controls, every pad."""
         arena, index_of_id = self.arena, {car.id: index for index, car in enumerate(self.cars)}
         ball = arena.ball.get_state()
-        numbers = [*_flat(ball, _BALL_SNAPSHOT), index_of_id.get(ball.last_hit_car_id, -1)]
+        numbers = [*flat(ball, BALL_SNAPSHOT), index_of_id.get(ball.last_hit_car_id, -1)]
         for car in self.cars:
             state = car.get_state()
-            numbers += _flat(state, _CAR_SNAPSHOT)
-            numbers += _flat(car.get_controls(), _CONTROLS_SNAPSHOT)
+            numbers += flat(state, CAR_SNAPSHOT)
+            numbers += flat(car.get_controls(), CONTROLS)
             hit = state.ball_hit_info.tick_count_when_extra_impulse_applied
             numbers += (index_of_id.get(state.car_contact_id, -1), hit == arena.tick_count - 1)
         for pad in self.pads:
             pad_state = pad.get_state()
-            numbers += _flat(pad_state, _PAD_SNAPSHOT)
+            numbers += flat(pad_state, PAD_SNAPSHOT)
             numbers.append(index_of_id.get(pad_state.prev_locked_car_id, -1))
         return np.array(numbers, np.float64)
 
@@ -284,13 +267,13 @@ class SimArena:
         arena, ids = self.arena, [*(car.id for car in self.cars), 0]  # 0, no car, for index -1
         values = iter(numbers.tolist())
         ball = RocketSim.BallState()
-        _fill(ball, _BALL_SNAPSHOT, values)
+        fill(ball, BALL_SNAPSHOT, values)
         ball.last_hit_car_id = ids[int(next(values))]
         arena.ball.set_state(ball)
         for car in self.cars:
             state, controls = RocketSim.CarState(), RocketSim.CarControls()
-            _fill(state, _CAR_SNAPSHOT, values)
-            _fill(controls, _CONTROLS_SNAPSHOT, values)
+            fill(state, CAR_SNAPSHOT, values)
+            fill(controls, CONTROLS, values)
             state.car_contact_id = ids[int(next(values))]
             if next(values):  # kicked the ball in the last tick: no second kick in this one
                 hit = state.ball_hit_info
@@ -300,7 +283,7 @@ class SimArena:
             car.set_controls(controls)
         for pad in self.pads:
             pad_state = RocketSim.BoostPadState()
-            _fill(pad_state, _PAD_SNAPSHOT, values)
+            fill(pad_state, PAD_SNAPSHOT, values)
             pad_state.prev_locked_car_id = ids[int(next(values))]
             pad.set_state(pad_state)
 
@@ -318,99 +301,6 @@ class SimArena:
             self.arena.step(1)
 
 
-class StateReader:
-    """Reads arenas into the rows of a `GameState`, many at a time, which is far faster than one by one.
-
-    Attributes:
-        pads_active: `[A, 2, 34]` float32, 1 where a pad can be taken; world order, then mirrored.
-    """
-
-    def __init__(self, state: GameState, sims: list[SimArena]) -> None:
-        """Prepares to write into `state`; `sims` is the pool's list, of which elements may be replaced."""
-        self.state, self.sims = state, sims
-        self.pads_active = np.ones((state.num_arenas, 2, NUM_PADS), np.float32)
-        self._pads = self.pads_active.reshape(-1, NUM_PADS)
-        self._balls = state.ball_rows.reshape(-1, BALL_COLUMNS)
-        self._first_car = [0, *np.cumsum(state.present.sum(axis=1)).tolist()]
-        self._slots = np.flatnonzero(state.present)
-        # The rows of all slots; without gaps they are read into at once, with gaps by way of dense copies.
-        self._all_cars = state.car_rows.reshape(-1, 2, CAR_COLUMNS)
-        self._all_states = state.car_states.reshape(-1)
-        dense = state.all_present
-        self._cars = self._all_cars if dense else np.empty((len(self._slots), 2, CAR_COLUMNS), np.float32)
-        self._states = self._all_states if dense else np.zeros(len(self._slots), CAR_STATE)
-        self._bytes = self._states.view(np.uint8).data
-
-    def read(self, start: int, stop: int) -> None:
-        """Reads the arenas `start` to `stop - 1`: ball, cars and pads, without the pads' timers.
-
-        Raises:
-            RuntimeError: NaN physics in one of them; the rows are left as they were.
-        """
-        sims = self.sims[start:stop]
-        first, last = self._first_car[start], self._first_car[stop]
-        gym = [sim.arena.get_gym_state() for sim in sims]
-        states = map(_read_car_state, [get() for sim in sims for get in sim.car_states])
-        np.concatenate([g[1] for g in gym], out=self._pads[2 * start : 2 * stop])
-        np.concatenate([g[2] for g in gym], out=self._balls[2 * start : 2 * stop])
-        rows = self._cars[first:last].reshape(-1, CAR_COLUMNS)
-        np.concatenate([car for g in gym for car in g[3:]], out=rows)
-        _packer(last - first)(self._bytes, first * CAR_STATE.itemsize, *chain.from_iterable(states))
-        if self._cars is not self._all_cars:
-            slots = self._slots[first:last]
-            self._all_cars[slots] = self._cars[first:last]
-            self._all_states[slots] = self._states[first:last]
-
-    def fix_demolished(self) -> None:
-        """A demolished car's state is frozen, but the gym state's rotation is newer: writes the frozen one."""
-        state = self.state
-        timers = state.demo_respawn_timer
-        if timers.any():
-            for index, slot in zip(*(axis.tolist() for axis in np.nonzero(timers)), strict=True):
-                sim = self.sims[index]
-                basis = sim.car_states[sim.slots.index(slot)]().rot_mat.as_numpy()
-                state.car_rows[index, slot, 0, CAR_BASIS] = basis.reshape(-1)
-                state.car_rows[index, slot, 1, CAR_BASIS] = (basis * MIRROR).reshape(-1)
-
-    def read_details(self, state: GameState) -> None:
-        """Fills the stale rows of `details` and `last_touch_car` of the pool's state or of a part of it."""
-        for row in np.flatnonzero(state.details_stale).tolist():
-            sim = self.sims[int(state.arena_index[row])]
-            for slot, get in zip(sim.slots, sim.car_states, strict=True):
-                car = get()
-                values = [tuple(v) if isinstance(v, RocketSim.Vec) else v for v in _read_car_details(car)]
-                victim = sim.slot_of_id.get(car.car_contact_id, -1) if car.car_contact_cooldown_timer > 0 else -1
-                state.details[row, slot] = (*values[:-1], victim, car.got_flip_reset())
-            state.last_touch_car[row] = sim.slot_of_id.get(sim.arena.ball.get_state().last_hit_car_id, -1)
-        state.details_stale[:] = False
-
-
-# One call reads every attribute of a CarState that the gym state lacks.
-_read_car_state = operator.attrgetter(*CAR_TIMERS, *CAR_FLAGS)
-_read_car_details = operator.attrgetter(*CAR_DETAIL_ATTRIBUTES.values())
-
-_BASIS = ("rot_mat.forward", "rot_mat.right", "rot_mat.up")
-_BALL_SNAPSHOT = ("pos", "vel", "ang_vel", *_BASIS)
-_CAR_SNAPSHOT = (
-    *("pos", "vel", "ang_vel", *_BASIS, "flip_rel_torque", "world_contact_normal"),
-    *("is_on_ground", "has_jumped", "has_double_jumped", "has_flipped", "is_flipping", "is_jumping", "is_supersonic"),
-    *(
-        "is_auto_flipping",
-        "is_demoed",
-        "has_world_contact",
-        "jump_time",
-        "flip_time",
-        "air_time",
-        "air_time_since_jump",
-    ),
-    *("boost", "time_spent_boosting", "supersonic_time", "handbrake_val", "auto_flip_timer"),
-    *("auto_flip_torque_scale", "car_contact_cooldown_timer", "demo_respawn_timer", "wheels_with_contact"),
-    *(f"last_controls.{name}" for name in CONTROLS),
-)
-_CONTROLS_SNAPSHOT = CONTROLS
-_PAD_SNAPSHOT = ("is_active", "cooldown")
-
-
 @functools.lru_cache(maxsize=1)
 def _spare_arena() -> RocketSim.Arena:
     return RocketSim.Arena(RocketSim.GameMode.THE_VOID)
@@ -426,69 +316,3 @@ def _move_heap() -> None:
         for car in arena.get_cars() if len(arena.get_cars()) >= MAX_ATTEMPTS else ():
             arena.remove_car(car)
         arena.add_car(RocketSim.Team.BLUE)
-
-
-@functools.lru_cache(maxsize=64)
-def _packer(num_cars: int) -> Callable[..., None]:
-    return struct.Struct("=" + CAR_STATE_FORMAT * num_cars).pack_into
-
-
-def _flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - any of RocketSim's structs
-    """The named attributes as numbers, vectors and tuples flattened."""
-    numbers: list[float] = []
-    for value in operator.attrgetter(*names)(struct):
-        numbers += value if isinstance(value, (RocketSim.Vec, tuple)) else (value,)
-    return numbers
-
-
-def _fill(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  # noqa: ANN401 - any of RocketSim's structs
-    """Sets the named attributes from what `_flat` gave."""
-    for name in names:
-        *path, last = name.split(".")
-        owner = functools.reduce(getattr, path, struct)
-        old = getattr(owner, last)
-        value: Any
-        if isinstance(old, RocketSim.Vec):
-            value = RocketSim.Vec(next(numbers), next(numbers), next(numbers))
-        elif isinstance(old, tuple):
-            value = tuple(bool(next(numbers)) for _ in old)
-        else:
-            value = type(old)(next(numbers))
-        setattr(owner, last, value)
-
-
-def _vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
-    return RocketSim.Vec(*xyz.tolist())
-
-
-def _car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
-    world = state.world
-    at = (index, slot)
-    car = RocketSim.CarState()
-    car.pos = _vec(world.car_pos[at])
-    car.vel = _vec(world.car_vel[at])
-    car.ang_vel = _vec(world.car_ang_vel[at])
-    car.rot_mat = RocketSim.RotMat(_vec(world.car_forward[at]), _vec(world.car_right[at]), _vec(world.car_up[at]))
-    car.boost = float(state.boost[at])
-    wheels = tuple(state.details["wheels"][at].tolist())
-    car.wheels_with_contact = wheels
-    car.is_on_ground = sum(wheels) >= 3
-    car.demo_respawn_timer = float(state.demo_respawn_timer[at])
-    car.is_demoed = bool(state.demo_respawn_timer[at] > 0)
-    car.has_jumped = bool(state.has_jumped[at])
-    car.is_jumping = bool(state.is_jumping[at])
-    car.has_flipped = bool(state.has_flipped[at])
-    car.has_double_jumped = bool(state.has_double_jumped[at])
-    car.air_time_since_jump = float(state.air_time_since_jump[at])
-    car.flip_time = float(state.flip_time[at])
-    car.is_flipping = bool(state.is_flipping[at])
-    car.handbrake_val = float(state.handbrake[at])
-    car.supersonic_time = float(state.supersonic_time[at])
-    car.time_spent_boosting = float(state.boost_active_time[at])
-    details = state.details[at]
-    car.jump_time, car.air_time = float(details["jump_time"]), float(details["air_time"])
-    car.flip_rel_torque = _vec(details["flip_torque"])
-    car.is_auto_flipping = bool(details["is_auto_flipping"])
-    car.auto_flip_timer = float(details["auto_flip_timer"])
-    car.auto_flip_torque_scale = float(details["auto_flip_direction"])
-    return car

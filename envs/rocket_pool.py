@@ -1,8 +1,6 @@
 """RocketSimPool: many RocketSim arenas as one Gymnasium vector environment."""
 
-import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,16 +10,20 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.actions import ActionParser, Controls, LookupTable
-from envs.checks import as_actions, check_seed
+from envs.actions import ActionParser, LookupTable
+from envs.actions.base import mask_by, parsed_by
+from envs.car_slots import CarSlots
+from envs.checks import as_actions, check_seed, require_finite
 from envs.dones import DoneCondition, default_dones, ended_by
+from envs.episodes import Episodes
+from envs.game_counts import GameCounts
 from envs.game_state import Bool, Float, GameState
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
-from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
+from envs.parameters import ParameterRandomizer, TunableArenas
 from envs.phase_timers import PhaseTimers
 from envs.phased import Phased, check_phases, phased_in
-from envs.physics import TICKS_PER_SECOND, init_rocketsim
+from envs.physics import init_rocketsim
 from envs.pool_settings import (
     action_table,
     check_sizes,
@@ -30,11 +32,10 @@ from envs.pool_settings import (
     observation_space,
     team_sizes,
 )
-from envs.resets import Kickoff, StateSetter, check_start
+from envs.pool_snapshot import check_snapshot, components_state, load_components
+from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 from envs.state_loggers import StateLogger
-
-_SNAPSHOT = ("state", "arenas", "rngs", "components", "counts", "started")
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -103,7 +104,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         sizes = team_sizes(team_size)
         check_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
         seed = check_seed("RocketSimPool", seed)
-        blue, orange = (max(size[team] for size in sizes) for team in (0, 1))
         self.obs_builder = component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
         self.action_parser = component("action", LookupTable() if action is None else action, ActionParser)
         self.action_parser.look_ahead(tick_skip, action_delay_ticks)
@@ -117,14 +117,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.loggers = (*watching, *self.state_setter.loggers())
 
         init_rocketsim(collision_meshes)
-        turns = [sizes[(first_arena + i) % len(sizes)] for i in range(num_arenas)]
-        slot = np.arange(max(blue, orange))
-        present = np.array([[*(slot[:blue] < b), *(slot[:orange] < o)] for b, o in turns])
-        self.state = GameState(num_arenas, blue, orange, present)
+        self._slots = CarSlots(sizes, num_arenas, first_arena)
+        blue, orange = self._slots.num_blue, self._slots.num_orange
+        self.state = GameState(num_arenas, blue, orange, self._slots.present)
         self.num_arenas, self.num_cars = num_arenas, blue + orange
-        self._slots = np.flatnonzero(present)
-        self._arena_of = self._slots // self.num_cars
-        self.num_envs = len(self._slots)
+        self.num_envs = self._slots.num_cars
         self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
         self.single_observation_space: Space[Any] = observation_space(self.obs_builder, blue, orange)
         self.single_action_space: Space[Any] = self.action_parser.action_space
@@ -135,15 +132,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         if parameters is not None:
             component("parameters", parameters, ParameterRandomizer)
-        self._parameters: LiveParameters | None = None
-        self._seed(seed)
         self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
         self.num_threads = self._arenas.num_threads
-        if parameters is not None:
-            self._parameters = LiveParameters(self._arenas, parameters, seed)
-            self._look_ahead()
-        self._counts = dict.fromkeys(("touches", "goals", "physics_errors", "episodes", "steps"), 0)
-        self._timers = PhaseTimers()
+        self._episodes = Episodes(self._arenas, self.state_setter, parameters, seed)
+        self._parameters = self._episodes.parameters
+        self._look_ahead()
+        self._counts, self._timers = GameCounts(), PhaseTimers()
         self._started = False
 
     # ------------------------------------------------------------------ the Gymnasium interface
@@ -161,11 +155,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             Observations `[N, D]` float32 and infos.
         """
         if seed is not None:
-            self._seed(check_seed("RocketSimPool", seed, "reset(seed=...), with arena i drawing from seed + i,"))
+            argument = "reset(seed=...), with arena i drawing from seed + i,"
+            self._episodes.seed(check_seed("RocketSimPool", seed, argument))
         self._begin_episodes(np.ones(self.num_arenas, np.bool_))
         obs = self._observe(self.state, first=not self._started)
         self._started = True
-        return self._cars_of(obs), self._infos()
+        return self._slots.cars_of(obs), self._infos()
 
     def step(self, actions: NDArray[np.int64]) -> tuple[Float, NDArray[Any], Bool, Bool, dict[str, Any]]:
         """Holds `actions` for `tick_skip` ticks in every arena.
@@ -184,12 +179,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             raise RuntimeError("RocketSimPool: call reset() before step()")
         state, timers = self.state, self._timers
         timers.start()
-        controls = self._controls(actions)
+        actions = self._slots.all_slots(as_actions("RocketSimPool", actions))
+        controls = parsed_by(self.action_parser, actions, state)
         touched_before = state.touched
         timers.stop("actions")
-        self._arenas.step(controls.cars, self._rngs)
-        if self._parameters is not None:
-            self._parameters.steps += 1
+        self._arenas.step(controls.cars, self._episodes.rngs)
+        self._parameters.steps += 1
         timers.stop("physics", at=self._arenas.gather_began)
         state.controls.reshape(controls.rows.shape)[:] = controls.rows
         if not state.all_present:
@@ -213,13 +208,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         timers.stop("dones_and_resets")
         obs = self._observe(state)
         timers.stop("obs")
-        done = terminated | truncated
-        self._count(done, touched & ~touched_before)
+        done, cars_of, arena_of = terminated | truncated, self._slots.cars_of, self._slots.arena_of
+        self._counts.add_step(touched & ~touched_before, state.goal_scored, done)
         extra: dict[str, Any] = {}
         if isinstance(self.reward, RewardSignals):
-            extra["reward_signals"] = self._cars_of(np.where(broken[:, None, None], np.float32(0), self.reward.last))
+            extra["reward_signals"] = cars_of(np.where(broken[:, None, None], np.float32(0), self.reward.last))
         if done.any():
-            extra |= {"final_obs": self._cars_of(obs.copy()), "_final_obs": done[self._arena_of]}
+            extra |= {"final_obs": cars_of(obs.copy()), "_final_obs": done[arena_of]}
             self._begin_episodes(done)
             timers.stop("dones_and_resets")
             fresh = np.flatnonzero(done)
@@ -227,8 +222,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             timers.stop("obs")
         infos = self._infos() | extra
         timers.stop("actions")
-        cut = truncated[self._arena_of]
-        return self._cars_of(obs), self._cars_of(rewards), terminated[self._arena_of], cut, infos
+        return cars_of(obs), cars_of(rewards), terminated[arena_of], truncated[arena_of], infos
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Stops the threads."""
@@ -273,28 +267,17 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Touches count once per contact that lasts over several steps. Minutes are game time, per car for touches and
         per arena for the rest. The action parser, the reward and the loggers add theirs.
         """
-        counts = self._counts
-        minutes = counts["steps"] * self.tick_skip / TICKS_PER_SECOND / 60
-        arena_minutes = minutes * self.num_arenas
-        metrics = {
-            "game/touches_per_minute": (float(counts["touches"]), minutes * self.num_envs),
-            "game/goals_per_minute": (float(counts["goals"]), arena_minutes),
-            "game/episodes_per_minute": (float(counts["episodes"]), arena_minutes),
-            "game/physics_errors_per_minute": (float(counts["physics_errors"]), arena_minutes),
-        }
+        metrics = self._counts.drain(self.tick_skip, self.num_arenas, self.num_envs)
         for part in (self.action_parser, self.reward, *self.loggers):
             metrics |= part.drain_metrics()
-        if self._parameters is not None:
-            metrics |= self._parameters.metrics()
-        self._counts = dict.fromkeys(counts, 0)
-        return metrics
+        return metrics | self._parameters.metrics()
 
     # ------------------------------------------------------------------ parameters
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
         """Parameter -> `[A]` float64, what the running episodes are played with; those that samplers or lessons set."""
-        return {} if self._parameters is None else self._parameters.values
+        return self._parameters.values
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Checks what `set_parameters` would be given.
@@ -302,7 +285,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Raises:
             ValueError: An unknown parameter (`envs.parameters.PARAMETERS` has them all) or a value beyond its limits.
         """
-        (self._parameters or LiveParameters(self._arenas, None, 0)).check(values)
+        self._parameters.check(values)
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Sets parameters in the place of their samplers, for episodes without a step so far and all that follow.
@@ -314,16 +297,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Raises:
             ValueError: See `check_parameters`.
         """
-        if self._parameters is None:
-            if not values:
-                return
-            self._parameters = LiveParameters(self._arenas, None, self._first_seed)
         self._parameters.override(values, self._started)
         self._look_ahead()
 
     def _look_ahead(self) -> None:
         """A parser that looks ahead has to know the longest delay."""
-        if self._parameters is not None and self._parameters.delayed:
+        if self._parameters.delayed:
             self.action_parser.look_ahead(self.tick_skip, self.tick_skip)
 
     # ------------------------------------------------------------------ phases
@@ -361,12 +340,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         snapshot = {
             "state": self.state.state_dict(),
             "arenas": [sim.snapshot() for sim in self._arenas.sims],
-            "rngs": [rng.bit_generator.state for rng in self._rngs],
-            "components": [part.state_dict() for part in self._components().values()],
-            "component_names": [type(part).__name__ for part in self._components().values()],
-            "counts": dict(self._counts),
+            "rngs": [rng.bit_generator.state for rng in self._episodes.rngs],
+            **components_state(self._components()),
+            "counts": self._counts.state_dict(),
             "started": self._started,
-            "parameters": None if self._parameters is None else self._parameters.state_dict(),
+            "parameters": self._parameters.state_dict(),
         }
         self.load_state_dict(snapshot)
         return snapshot
@@ -377,40 +355,20 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Raises:
             ValueError: The snapshot is of a pool with other arenas, cars or components.
         """
-        missing = [name for name in _SNAPSHOT if not isinstance(snapshot, dict) or name not in snapshot]
-        if missing:
-            raise ValueError(f"RocketSimPool: this is no snapshot of a pool, it lacks {', '.join(missing)}")
-        components, saved = self._components(), snapshot["components"]
-        names = snapshot.get("component_names", ["another component"] * len(saved))
-        if len(snapshot["arenas"]) != self.num_arenas or len(saved) != len(components):
-            raise ValueError(
-                f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(saved)} components "
-                f"({', '.join(names)}), this pool {self.num_arenas} and {len(components)} "
-                f"({', '.join(type(part).__name__ for part in components.values())})"
-            )
+        components = self._components()
+        check_snapshot(snapshot, self.num_arenas, components)
         self.state.load_state_dict(snapshot["state"])
-        if self._parameters is None and snapshot.get("parameters") is not None:
-            self._parameters = LiveParameters(self._arenas, None, self._first_seed)
-        if self._parameters is not None:
-            self._parameters.load_state_dict(snapshot.get("parameters"))
-            self._look_ahead()
+        self._parameters.load_state_dict(snapshot.get("parameters"))
+        self._look_ahead()
         for sim, numbers in zip(self._arenas.sims, snapshot["arenas"], strict=True):
             sim.restore(numbers)
         for index in range(self.num_arenas):
             self._arenas.restored(index)
-        for rng, state in zip(self._rngs, snapshot["rngs"], strict=True):
+        for rng, state in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
             rng.bit_generator.state = state
-        for (role, part), name, state in zip(components.items(), names, saved, strict=True):
-            try:
-                part.load_state_dict(state)
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-                raise ValueError(
-                    f"RocketSimPool: what was saved of the {role} {name} does not fit {type(part).__name__}: {reason}"
-                ) from error
-        self._counts, self._started = dict(snapshot["counts"]), snapshot["started"]
-
-    # ------------------------------------------------------------------ episodes
+        load_components(components, snapshot)
+        self._counts.load_state_dict(snapshot["counts"])
+        self._started = snapshot["started"]
 
     def _components(self) -> dict[str, Any]:
         """All of them, by the argument that they came as."""
@@ -419,106 +377,28 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
         return first | {"reward": self.reward} | dones | loggers
 
-    def _seed(self, seed: int) -> None:
-        self._first_seed = seed
-        self._rngs = [np.random.default_rng(seed + i) for i in range(self.num_arenas)]
-        if self._parameters is not None:
-            self._parameters.seed(seed)
+    # ------------------------------------------------------------------ parts of a step
 
     def _begin_episodes(self, mask: Bool) -> None:
-        state = self.state
-        starting = np.flatnonzero(mask)
-        for index in np.flatnonzero(self._arenas.broken).tolist():
-            warnings.warn(
-                f"RocketSim produced NaN physics in arena {index}; its episode was truncated and the arena rebuilt",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            self._arenas.rebuild(index)
-            self._counts["physics_errors"] += 1
-        state.clear(starting)
-        state.invalidate()
-        one = np.zeros(self.num_arenas, np.bool_)
-        for index in starting.tolist():
-            one[index] = True
-            self.state_setter.apply(state, one, self._rngs[index])
-            one[index] = False
-            if not state.all_present:
-                state.clear_absent(index)
-            check_start(state, index, self.state_setter.author())
-            if self._parameters is not None:
-                self._parameters.begin(index)
-            self._arenas.begin(index)
-        state.invalidate()
+        self._counts.add_physics_errors(self._episodes.begin(mask))
         for part in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers):
-            part.reset(mask, state)
-
-    def _count(self, done: Bool, new_touches: Bool) -> None:
-        counts = self._counts
-        counts["steps"] += 1
-        counts["episodes"] += int(done.sum())
-        counts["touches"] += int(new_touches.sum())
-        counts["goals"] += int(self.state.goal_scored.sum())
-
-    # ------------------------------------------------------------------ slots [A, C] and cars [N]
-
-    def _cars_of(self, slots: NDArray[Any]) -> NDArray[Any]:
-        """`[A, C, ...]` -> `[N, ...]`: the slots that have a car."""
-        flat = slots.reshape(-1, *slots.shape[2:])
-        return flat if self.state.all_present else flat[self._slots]
-
-    def _all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """`[N, ...]` -> `[A * C, ...]`, zero in slots without a car."""
-        if not actions.ndim:
-            raise ValueError(
-                f"RocketSimPool: got one number as actions; give an array, one for each of the {self.num_envs} cars"
-            )
-        if actions.shape[:1] != (self.num_envs,):
-            raise ValueError(f"RocketSimPool: got {list(actions.shape)} actions for {self.num_envs} cars")
-        if self.state.all_present:
-            return actions
-        padded = np.zeros((self.num_arenas * self.num_cars, *actions.shape[1:]), actions.dtype)
-        padded[self._slots] = actions
-        return padded
-
-    def _controls(self, actions: NDArray[Any]) -> Controls:
-        controls = self.action_parser.parse(self._all_slots(as_actions("RocketSimPool", actions)), self.state)
-        if not isinstance(controls, Controls):
-            name = type(self.action_parser).__name__
-            raise ValueError(f"{name}: parse() must return envs.actions.Controls, got {type(controls).__name__}")
-        return controls
+            part.reset(mask, self.state)
 
     def _infos(self) -> dict[str, Any]:
-        mask = self.action_parser.mask(self.state)
-        if mask is None:
-            return {}
-        cars = (self.num_arenas, self.num_cars)
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape[:2] != cars or mask.ndim != 3:
-            name, got = type(self.action_parser).__name__, type(mask).__name__
-            got = f"{mask.dtype} of shape {list(mask.shape)}" if isinstance(mask, np.ndarray) else got
-            raise ValueError(f"{name}: mask() must return bools [arenas, cars, actions] or None, got {got}")
-        return {"action_mask": self._cars_of(mask)}
+        mask = mask_by(self.action_parser, self.state)
+        return {} if mask is None else {"action_mask": self._slots.cars_of(mask)}
 
     def _observe(self, state: GameState, first: bool = False) -> Float:
         """`[A, C, ...]` of the arenas in `state`; the `first` time with a look for columns that nobody writes."""
         obs = np.empty((state.num_arenas, self.num_cars, *(self.single_observation_space.shape or ())), np.float32)
         (build_checked if first else build_named)(self.obs_builder, state, obs)
-        self._require_finite(obs, type(self.obs_builder).__name__, "observations", state)
+        require_finite(type(self.obs_builder).__name__, "observations", obs, state.present, state.arena_index)
         return obs
 
-    @staticmethod
-    def _require_finite(array: Float, component: str, what: str, state: GameState) -> None:
-        if math.isfinite(array.sum()):
-            return
-        for at in np.argwhere(~np.isfinite(array)).tolist():
-            arena, car, column = at[0], at[1], at[2:]
-            if state.present[arena, car]:
-                where = f"arena {state.arena_index[arena]}, car {car}" + (f", column {column}" if column else "")
-                raise FloatingPointError(f"{component}: {array[tuple(at)]} in the {what} of {where}")
-
     def _rewards(self) -> Float:
-        paid = paid_by(self.reward, self.state)
-        self._require_finite(paid, type(self.reward).__name__, "rewards", self.state)
+        state = self.state
+        paid = paid_by(self.reward, state)
+        require_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
         return paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
 
 

@@ -77,6 +77,35 @@ class ActionParser(ABC):
         """Takes what `state_dict` gave."""
 
 
+def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
+    """What `parser` makes of the actions of all slots.
+
+    Raises:
+        ValueError: It refuses them, or returned something else than `Controls`.
+    """
+    controls = parser.parse(actions, state)
+    if not isinstance(controls, Controls):
+        name = type(parser).__name__
+        raise ValueError(f"{name}: parse() must return envs.actions.Controls, got {type(controls).__name__}")
+    return controls
+
+
+def mask_by(parser: ActionParser, state: GameState) -> Bool | None:
+    """The parser's mask, `[A, C, n]`.
+
+    Raises:
+        ValueError: It returned something else.
+    """
+    mask, cars = parser.mask(state), (state.num_arenas, state.num_cars)
+    if mask is None:
+        return None
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape[:2] != cars or mask.ndim != 3:
+        name, got = type(parser).__name__, type(mask).__name__
+        got = f"{mask.dtype} of shape {list(mask.shape)}" if isinstance(mask, np.ndarray) else got
+        raise ValueError(f"{name}: mask() must return bools [arenas, cars, actions] or None, got {got}")
+    return mask
+
+
 class RowControls:
     """Makes `RocketSim.CarControls` from rows, anew only in slots whose row differs from the last call's."""
 

@@ -54,6 +54,8 @@ class LiveParameters:
         self._samplers: dict[str, Sampler] = {}
         self._values: dict[str, NDArray[np.float64]] = {}
         self._collect()
+        self._idle = randomizer is None
+        """Whether the arenas are still as they were built, since nobody has asked for anything else."""
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -102,7 +104,7 @@ class LiveParameters:
         plain = {name: _plain(value) for name, value in values.items()}
         if plain == self._overrides:
             return
-        self._overrides = plain
+        self._overrides, self._idle = plain, False
         self._collect()
         self._due[:] = True
         for index in np.flatnonzero(self._arenas.state.episode_ticks == 0).tolist() if begun else ():
@@ -111,6 +113,8 @@ class LiveParameters:
 
     def begin(self, index: int) -> None:
         """Draws, where it is time, and tunes arena `index` for the episode that it is about to begin."""
+        if self._idle:
+            return
         if self._due[index] or self._interval is None or self.steps - self._drawn_at[index] >= self._interval:
             self._draw(index)
         self._arenas.tune(index, *self._setting(index))
@@ -119,8 +123,10 @@ class LiveParameters:
         """`parameters/<name>` -> (sum over the arenas, arenas)."""
         return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self._values.items()}
 
-    def state_dict(self) -> dict[str, Any]:
-        """Values, generators and what lessons have set."""
+    def state_dict(self) -> dict[str, Any] | None:
+        """Values, generators and what lessons have set; None if there never was a parameter."""
+        if self._idle:
+            return None
         return {
             "sampled": list(self._base),
             "overrides": dict(self._overrides),
@@ -134,17 +140,20 @@ class LiveParameters:
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Takes what `state_dict` gave and tunes all arenas; they have to be restored afterwards.
 
-        `None` is the state of a pool that has no parameters.
+        None is the state of a pool that has no parameters.
 
         Raises:
             ValueError: The state is of a pool with samplers for other parameters.
         """
+        if state is None and self._idle:
+            return
         saved = [] if state is None else list(state["sampled"])
         if set(saved) != set(self._base):
             raise ValueError(
                 f"{OWNER}: the snapshot's pool draws the parameters {', '.join(saved) or 'none'}, this one "
                 f"{', '.join(self._base) or 'none'} (--env.parameters); give both the same"
             )
+        self._idle = False
         self._overrides = {} if state is None else {name: _plain(value) for name, value in state["overrides"].items()}
         self._collect()
         if state is not None:

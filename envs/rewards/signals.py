@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.checks import described
+from envs.checks import check_named
 from envs.game_state import Bool, Float, GameState
 from envs.rewards.base import Reward, paid_by
 
@@ -29,11 +29,7 @@ class RewardSignals(Reward):
             ValueError: No signals.
             TypeError: A signal is no reward.
         """
-        if not signals:
-            raise ValueError("RewardSignals: signals must name at least one reward")
-        for name, reward in signals.items():
-            if not isinstance(reward, Reward):
-                raise TypeError(f"RewardSignals: signal {name} must be an envs Reward, got {described(reward)}")
+        check_named("RewardSignals", "signals", signals, Reward, "signal {}", "reward")
         self.names, self.signals = tuple(signals), dict(signals)
         self.last: Float = np.zeros((0, 0, len(signals)), np.float32)
 

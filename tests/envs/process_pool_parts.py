@@ -88,3 +88,10 @@ def signalling(num_arenas=4, seed=0, num_threads=None, first_arena=0, action=Non
 def rlgym_envs(num_envs=2, seed=0):
     """RLGym environments."""
     return RLGymPool(build_env, num_envs, seed)
+
+
+def actions_with(value, where, size=4):
+    """0 for all sub-environments but those at `where`, which get `value`."""
+    actions = np.zeros(size, int)
+    actions[where] = value
+    return actions

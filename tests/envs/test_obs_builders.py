@@ -14,6 +14,7 @@ from envs.obs import (
     RelativeObs,
     StackedObs,
 )
+from tests.envs.comparing import build
 
 BUILDERS = {
     "default": lambda room: DefaultObs(zero_padding=room),
@@ -26,13 +27,6 @@ BUILDERS = {
     "privileged": lambda room: PrivilegedObs(RelativeObs(zero_padding=room), AdvancedObs(zero_padding=room)),
 }
 every_builder = pytest.mark.parametrize("make", BUILDERS.values(), ids=BUILDERS)
-
-
-def build(builder, state):
-    shape = (state.num_arenas, state.num_cars, *builder.space(state.num_blue, state.num_orange).shape)
-    obs = np.full(shape, np.nan, np.float32)
-    builder.build(state, obs)
-    return obs
 
 
 def random_play(team_size, num_arenas=6, steps=25):

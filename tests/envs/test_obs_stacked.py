@@ -7,6 +7,7 @@ import pytest
 
 from envs import GameState, GoalCondition, MixedStates, NoTouchCondition, RandomState, RocketSimPool, TimeoutCondition
 from envs.obs import AdvancedObs, EntityObs, PrivilegedObs, StackedObs
+from tests.envs.comparing import build
 
 ARENAS, CARS = 5, 2
 
@@ -64,13 +65,6 @@ def states(shot):
         kept.append(pool.state.select(np.arange(ARENAS)))
     pool.close()
     return kept
-
-
-def build(builder, state):
-    shape = builder.space(state.num_blue, state.num_orange).shape
-    obs = np.full((state.num_arenas, state.num_cars, *shape), np.nan, np.float32)
-    builder.build(state, obs)
-    return obs
 
 
 def begin(builder, state):

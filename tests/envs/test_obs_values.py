@@ -18,6 +18,7 @@ from envs.game_state import (
     ON_GROUND,
 )
 from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs
+from tests.envs.comparing import build
 
 BLUE, ORANGE = 0, 1
 UNITS = {"pos_coef": 1 / 1000, "lin_vel_coef": 1 / 1000, "ang_vel_coef": 1.0}
@@ -57,13 +58,6 @@ def scene():
     state.pad_timers[0, 26] = 2.0  # (0, 2816), behind orange
     state.ticks_since_touch[0] = 5 * 120
     return state
-
-
-def build(builder, state):
-    shape = (state.num_arenas, state.num_cars, *builder.space(state.num_blue, state.num_orange).shape)
-    obs = np.full(shape, np.nan, np.float32)
-    builder.build(state, obs)
-    return obs
 
 
 def close(actual, expected):

@@ -11,6 +11,7 @@ import pytest
 
 from envs import Kickoff, MixedStates, RocketSimPool, StateSetter, TimeoutCondition
 from envs.game_state import IS_DEMOED
+from tests.envs.comparing import assert_same
 
 NOTHING = 16  # a row of the lookup table without boost and jump; which one does not matter
 
@@ -71,12 +72,6 @@ def play(pool, steps, seed):
         out += [pool.state.ball_rows.copy(), pool.state.car_rows[..., IS_DEMOED:].copy(), pool.state.pad_timers.copy()]
         out += [pool.state.car_states["timers"].copy(), pool.state.car_states["flags"].copy()]
     return out
-
-
-def assert_same(ours, theirs):
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def disturb_heap(rng, junk):

@@ -18,6 +18,7 @@ from envs import (
     TimeoutCondition,
     VelocityBallToGoalReward,
 )
+from tests.envs.comparing import assert_same
 
 PADDED = DefaultObs(zero_padding=3)
 
@@ -29,12 +30,6 @@ def play(pool, steps, seed):
         obs, reward, terminated, truncated, infos = pool.step(rng.integers(90, size=pool.num_envs))
         out += [obs, reward, terminated, truncated, infos.get("final_obs", np.zeros(0)), pool.state.pad_timers.copy()]
     return out
-
-
-def assert_same(ours, theirs):
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 # ---------------------------------------------------------------- mixed team sizes

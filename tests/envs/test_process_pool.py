@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from envs import GymnasiumEnvs, HybridTable, ProcessPool, RocketSimPool
-from tests.envs.process_pool_parts import Trouble, short_games
+from tests.envs.comparing import assert_same
+from tests.envs.process_pool_parts import Trouble, actions_with, short_games
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,13 +29,6 @@ def play(env, steps, seed=0):
             np.testing.assert_array_equal(infos["_final_obs"], ended)
         out += [obs, reward, terminated, truncated, final, infos.get("action_mask", np.zeros(0))]
     return out
-
-
-def assert_same(ours, theirs):
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert a.dtype == b.dtype
 
 
 @pytest.mark.parametrize("team_size", [1, [(1, 0), (2, 1)]], ids=["1v1", "mixed"])
@@ -95,12 +89,6 @@ def test_a_restored_pool_goes_on_to_the_bit():
         three.load_state_dict(state)
     other.close()
     three.close()
-
-
-def actions_with(value, where, size=4):
-    actions = np.zeros(size, int)
-    actions[where] = value
-    return actions
 
 
 def test_an_error_in_a_worker_comes_with_its_traceback():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from envs import ContinuousAction, MultiDiscreteAction, ProcessPool, RocketSimPool
-from envs.process_pool import GOOD_STEPS
-from tests.envs.process_pool_parts import Trouble, rlgym_envs, short_games, signalling, spending
+from envs.supervised_workers import GOOD_STEPS
+from tests.envs.process_pool_parts import Trouble, actions_with, rlgym_envs, short_games, signalling, spending
 
 
 @pytest.fixture
@@ -18,12 +18,6 @@ def close():
     yield lambda pool: pools.append(pool) or pool
     for pool in pools:
         pool.close()
-
-
-def actions_with(value, where, size=4):
-    actions = np.zeros(size, int)
-    actions[where] = value
-    return actions
 
 
 # ---------------------------------------------------------------- errors keep their kind
@@ -50,7 +44,7 @@ def test_a_malformed_part_of_a_worker_is_one_line_of_its_kind(what, error, messa
 def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
     pool = close(ProcessPool(partial(Trouble, 4), 2, restart=True))
     pool.reset(seed=0)
-    with caplog.at_level(logging.WARNING, "envs.process_pool"):
+    with caplog.at_level(logging.WARNING, "envs.supervised_workers"):
         for _ in range(3):
             with pytest.warns(RuntimeWarning, match="started worker 1 again.*KeyError"):
                 pool.step(actions_with(1, 3))

@@ -19,6 +19,7 @@ from envs import (
     TimeoutCondition,
     TouchReward,
 )
+from tests.envs.comparing import assert_same
 
 
 def random_setter():
@@ -39,11 +40,6 @@ def play(pool, steps, rng_seed=0, arenas=None):
         final = infos["final_obs"] if infos else np.zeros_like(obs)
         outputs.append(np.concatenate((obs, final, np.stack((rewards, terminated, truncated), axis=1)), axis=1))
     return outputs
-
-
-def assert_same(first, second):
-    for step, (a, b) in enumerate(zip(first, second, strict=True)):
-        np.testing.assert_array_equal(a, b, err_msg=f"step {step}")
 
 
 def test_is_a_gymnasium_vector_env():
