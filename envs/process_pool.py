@@ -131,6 +131,13 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return self._specs[0].reward_signals
 
     @property
+    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
+        """A new `envs.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
+        from envs.inspector import PoolInspector
+
+        return PoolInspector(self)
+
+    @property
     def layout(self) -> dict[str, str]:
         """See `RocketSimPool.layout`; empty if the environment has none."""
         return dict(self._specs[0].pool_layout)

@@ -244,6 +244,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
 
     @property
+    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
+        """A new `envs.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
+        from envs.inspector import PoolInspector
+
+        return PoolInspector(self)
+
+    @property
     def layout(self) -> dict[str, str]:
         """What a trained agent has learned to read and to choose: the observation's columns and the action table.
 

@@ -19,7 +19,10 @@ SAID = {  # what a cell must have printed, and how many figures there are
         ),
         1,
     ),
-    "03_rewards_and_states": (("teams exchanged", f"{2 if hasattr(os, 'fork') else 1} processes, 8,192 steps"), 2),
+    "03_rewards_and_states": (
+        ("teams exchanged", "the first touch in step ", f"{2 if hasattr(os, 'fork') else 1} processes, 8,192 steps"),
+        2,
+    ),
 }
 
 
@@ -67,3 +70,6 @@ def test_a_notebook_runs(name, tmp_path, monkeypatch):
     for text in texts:
         assert text in printed
     assert sum("image/png" in output.get("data", {}) for output in outputs) == figures
+    tables = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    if name.startswith("03"):
+        assert len(tables) == 1 and all(f"<th>{part}</th>" in tables[0] for part in ("told", "Touch", "total"))

@@ -4,7 +4,9 @@ In a notebook: `rows = reset_rows(partial(RocketSimPool, state_setter=...))`, th
 """
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,15 @@ from rich.table import Table
 from rlgym.rocket_league.common_values import (
     BACK_NET_Y,
     BACK_WALL_Y,
+    BALL_MAX_SPEED,
+    BALL_RADIUS,
+    CAR_MAX_ANG_VEL,
+    CAR_MAX_SPEED,
     CEILING_Z,
     CORNER_CATHETUS_LENGTH,
     GOAL_CENTER_TO_POST,
+    GOAL_HEIGHT,
+    GOAL_THRESHOLD,
     SIDE_WALL_X,
 )
 
@@ -29,6 +37,11 @@ Row = dict[str, str | float]
 NUMBERS = ("x", "y", "z", "speed", "spin", "yaw", "pitch", "roll", "boost", "on_ground", "demoed")
 COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
 MOST_ARENAS = 16
+BALL_MAX_ANG_VEL = 6.0
+CAR_HEIGHT = 36.0
+"""uu, the shortest side of an Octane's hitbox."""
+TURTLE_HEIGHT = 60.0
+"""uu: a car upside down below this lies on its roof (it rests at about 40)."""
 
 
 def reset_rows(factory: Callable[..., Any], episodes: int = 100, seed: int = 0, phase: str | None = None) -> list[Row]:
@@ -60,13 +73,14 @@ def reset_rows(factory: Callable[..., Any], episodes: int = 100, seed: int = 0, 
         for first in range(0, episodes, arenas):
             pool.reset()
             for arena in range(min(arenas, episodes - first)):
-                rows += _rows_of(pool.state, arena, first + arena)
+                rows += rows_of(pool.state, arena, first + arena)
     finally:
         pool.close()
     return rows
 
 
-def _rows_of(state: GameState, arena: int, episode: int) -> list[Row]:
+def rows_of(state: GameState, arena: int, episode: int) -> list[Row]:
+    """The rows of `reset_rows` for one arena of `state`, as those of `episode`."""
     world = state.world
     ball: Row = {"episode": episode, "what": "ball", "slot": -1}
     places = [*world.ball_pos[arena].tolist(), *_sizes(world.ball_vel[arena], world.ball_ang_vel[arena])]
@@ -115,6 +129,66 @@ def ranges_table(rows: Sequence[Row]) -> Table:
         numbers = [f"{row[name]:,.1f}" for name in ("least", "mean", "greatest")]
         table.add_row(what, str(row["quantity"]), *numbers)
     return table
+
+
+def problems_of(rows: Sequence[Row]) -> list[str]:
+    """What is impossible, or mostly not meant, in first states: a line for each kind, with the first episodes."""
+    found: dict[str, list[int]] = {}
+    balls = {row["episode"]: row for row in rows if row["what"] == "ball"}
+    cars: dict[str | float, list[Row]] = {}
+    for row in rows:
+        if row["what"] != "ball" and not row["demoed"]:
+            cars.setdefault(row["episode"], []).append(row)
+    for episode, ball in balls.items():
+        kinds = [kind for car in cars.get(episode, []) for kind in _wrong_with_car(car, ball)]
+        if _number(ball, "speed") > BALL_MAX_SPEED + 1 or _number(ball, "spin") > BALL_MAX_ANG_VEL + 0.01:
+            kinds.append("a ball faster than the game allows")
+        if abs(_number(ball, "y")) > GOAL_THRESHOLD:
+            kinds.append("a ball behind a goal line")
+        if _outside(ball, BALL_RADIUS - 10):
+            kinds.append("a ball inside a wall")
+        places = [_place(car) for car in cars.get(episode, [])]
+        if any(math.dist(a, b) < CAR_HEIGHT for a, b in combinations(places, 2)):
+            kinds.append("a car inside another car")
+        for kind in dict.fromkeys(kinds):
+            found.setdefault(kind, []).append(int(episode))
+    shown = {kind: ", ".join(map(str, episodes[:5])) for kind, episodes in found.items()}
+    return [
+        f"{kind} in {len(episodes)} of {len(balls)} first states (episode {shown[kind]}"
+        f"{', ...' if len(episodes) > 5 else ''})"
+        for kind, episodes in found.items()
+    ]
+
+
+def _wrong_with_car(car: Row, ball: Row) -> list[str]:
+    kinds = ["a car inside a wall"] if _outside(car, CAR_HEIGHT / 2 - 5) else []
+    if math.dist(_place(car), _place(ball)) < BALL_RADIUS + CAR_HEIGHT / 2:
+        kinds.append("a car inside the ball")
+    if _number(car, "speed") > CAR_MAX_SPEED + 1 or _number(car, "spin") > CAR_MAX_ANG_VEL + 0.01:
+        kinds.append("a car faster than the game allows")
+    up = math.cos(math.radians(_number(car, "pitch"))) * math.cos(math.radians(_number(car, "roll")))
+    if up < -0.7 and _number(car, "z") < TURTLE_HEIGHT:
+        kinds.append("a car on its roof")
+    return kinds
+
+
+def _outside(row: Row, margin: float) -> bool:
+    """Whether the place is beyond the field or closer than `margin` uu to floor, ceiling or an outer wall."""
+    x, y, z = abs(_number(row, "x")), abs(_number(row, "y")), _number(row, "z")
+    if not (margin <= z <= CEILING_Z - margin):
+        return True
+    if x < GOAL_CENTER_TO_POST and z < GOAL_HEIGHT:
+        return bool(y > BACK_NET_Y - margin)
+    corner = SIDE_WALL_X + BACK_WALL_Y - CORNER_CATHETUS_LENGTH
+    return bool(x > SIDE_WALL_X - margin or y > BACK_WALL_Y - margin or x + y > corner - margin * math.sqrt(2))
+
+
+def _place(row: Row) -> list[float]:
+    return [_number(row, name) for name in ("x", "y", "z")]
+
+
+def _number(row: Row, name: str) -> float:
+    return float(row[name])
 
 
 def draw_resets(rows: Sequence[Row], path: str | Path) -> None:

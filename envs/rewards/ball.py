@@ -16,17 +16,17 @@ from rlgym.rocket_league.common_values import (
 from envs.game_state import POS, Bool, Float, GameState
 from envs.rewards.base import (
     ONE,
-    OWN_NET,
     ZERO,
     RememberingReward,
     Reward,
     any_of_team,
-    ball_speed_toward,
-    length,
     of_team,
     only_present,
     weights_of,
+    zeros,
 )
+from envs.rewards.geometry import length
+from envs.rewards.shared import shared_of
 
 _NET_MIDDLE = np.array([0, BACK_NET_Y, GOAL_HEIGHT / 2], np.float32)
 _NET_DEPTH = np.float32(BACK_NET_Y - BACK_WALL_Y + BALL_RADIUS)
@@ -44,7 +44,8 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        share = ball_speed_toward(state, OWN_NET) / np.float32(BALL_MAX_SPEED)
+        # Mirrored, what one team attacks is what the other one defends: the same speeds, to the bit.
+        share = shared_of(state).ball_speed_to_net[:, ::-1] / np.float32(BALL_MAX_SPEED)
         return only_present(state, of_team(state, -np.maximum(share, ZERO)))
 
 
@@ -116,27 +117,31 @@ class BallTravelReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         travelled = np.zeros(state.num_arenas, np.float32)
-        return {"ball": state.world.ball_pos, "last": state.touched & state.present, "travelled": travelled}
+        shared = shared_of(state)
+        return {"ball": shared.ball_pos, "last": shared.touched, "travelled": travelled}
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, ball, touched = self._recall(), state.world.ball_pos, state.touched & state.present
+        kept, shared = self._recall(), shared_of(state)
+        ball, touched = shared.ball_pos, shared.touched
         way = length(ball - kept["ball"])
         if self.by_height:
             way = way * (ball[:, 2] + kept["ball"][:, 2]) * np.float32(0.5 * 2 / (BACK_WALL_Y * CEILING_Z))
         else:
             way = way * np.float32(1 / FIELD_LENGTH)
         travelled, last = kept["travelled"] + way, kept["last"]
-        rated = np.zeros(touched.shape, np.float32)
-        hit, goals = touched.any(axis=1), state.goal_scored
-        if hit.any():
+        if not shared.any_touched and not shared.any_goal:
+            self._hold(ball=ball, travelled=travelled)
+            return zeros(state)
+        rated, hit, goals = zeros(state), shared.hit, shared.goal_scored
+        if shared.any_touched:
             rated += self._touches(state, last, touched)
-        if goals.any():
+        if shared.any_goal:
             weights = self.weights
             own = state.scoring_team[:, None] != state.team
             paid = np.where(own, np.float32(weights["own_goal"]), np.float32(weights["goal"]))
             rated += np.where(last & (goals & ~hit)[:, None], paid, ZERO)
-        self._keep(ball=ball, last=np.where(hit[:, None], touched, last), travelled=np.where(hit, ZERO, travelled))
+        self._hold(ball=ball, last=np.where(hit[:, None], touched, last), travelled=np.where(hit, ZERO, travelled))
         return only_present(state, rated * travelled[:, None])
 
     def _touches(self, state: GameState, last: Bool, touched: Bool) -> Float:
@@ -170,9 +175,9 @@ class PossessionReward(RememberingReward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        owner = self._recall()["owner"]
-        if state.touched.any():
-            now = any_of_team(state, state.touched & state.present).astype(np.float32)
+        owner, shared = self._recall()["owner"], shared_of(state)
+        if shared.any_touched:
+            now = any_of_team(state, shared.touched).astype(np.float32)
             owner = np.where(now.any(axis=1, keepdims=True), now - now[:, ::-1], owner)
-            self._keep(owner=owner)
-        return only_present(state, of_team(state, owner))
+            self._hold(owner=owner)
+        return only_present(state, of_team(state, owner).copy())

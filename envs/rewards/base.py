@@ -17,15 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import BACK_NET_Y, TICKS_PER_SECOND
 
 from envs.checks import described, finite_numbers
-from envs.game_state import POS, VEL, Bool, Float, GameState
+from envs.game_state import Bool, Float, GameState
+from envs.rewards.shared import shared_of
 
 ZERO, ONE = np.float32(0), np.float32(1)
-OPPONENTS_NET = np.array([0, BACK_NET_Y, 0], np.float32)
-"""Back of the net that a car attacks, on the floor, seen from its own side."""
-OWN_NET = -OPPONENTS_NET
 
 
 class Reward(ABC):
@@ -83,11 +80,12 @@ class RememberingReward(Reward):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Forgets the episodes of the arenas in `mask [A]`."""
-        first = self._first(state)
+        first, shared = self._first(state), shared_of(state)
         if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
             self._kept = {name: np.array(array) for name, array in first.items()}
-        for name, array in first.items():
-            self._kept[name][mask] = array[mask]
+        else:
+            for name, array in first.items():
+                self._kept[name] = shared.begun(mask, array, self._kept[name])
 
     def _recall(self) -> dict[str, NDArray[Any]]:
         if not self._kept:
@@ -95,8 +93,13 @@ class RememberingReward(Reward):
         return self._kept
 
     def _keep(self, **arrays: NDArray[Any]) -> None:
+        """Remembers copies: of views of the state, and of arrays that somebody may write to."""
         for name, array in arrays.items():
-            self._kept[name][...] = array
+            self._kept[name] = np.array(array, self._kept[name].dtype)
+
+    def _hold(self, **arrays: NDArray[Any]) -> None:
+        """Remembers the arrays themselves: new ones that nobody writes to any more, such as those of `Shared`."""
+        self._kept.update(arrays)
 
     def state_dict(self) -> dict[str, Any]:
         """What is remembered of the last state."""
@@ -198,39 +201,19 @@ def only_present(state: GameState, paid: NDArray[Any]) -> Float:
 
 
 def of_team(state: GameState, both: NDArray[Any]) -> NDArray[Any]:
-    """`[A, 2]`, a number for blue and one for orange -> `[A, C]`, for each car its team's."""
-    return both.take(state.team, axis=1)
+    """`[A, 2]`, a number for blue and one for orange -> `[A, C]`, for each car its team's; may be `both` itself."""
+    return both if state.num_blue == 1 and state.num_orange == 1 else both.take(state.team, axis=1)
+
+
+def except_for(gone: Bool | None, paid: Float) -> Float:
+    """`paid [A, C]`, zero where `gone [A, C]`; the same array if that is None."""
+    return paid if gone is None else np.where(gone, ZERO, paid)
 
 
 def any_of_team(state: GameState, cars: Bool) -> Bool:
     """`[A, 2]` whether it is true (`cars [A, C]`) of any blue car, and of any orange one."""
     blue = state.num_blue
     return np.stack((cars[:, :blue].any(axis=1), cars[:, blue:].any(axis=1)), axis=1)
-
-
-def length(vectors: Float) -> Float:
-    """Euclidean lengths of `[..., 3]`."""
-    lengths: Float = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
-    return lengths
-
-
-def along(vectors: Float, directions: Float) -> Float:
-    """Component of each vector along a direction of any length; 0 where the direction is zero."""
-    component: Float = np.einsum("...i,...i->...", vectors, directions) / np.maximum(
-        length(directions), np.float32(1e-6)
-    )
-    return component
-
-
-def ball_speed_toward(state: GameState, net: Float) -> Float:
-    """`[A, 2]` the ball's speed, uu/s, toward `net [3]`, as blue sees it and as orange does."""
-    ball = state.ball_rows
-    return along(ball[..., VEL], net - ball[..., POS])
-
-
-def seconds_between(ticks: NDArray[np.int64], before: NDArray[np.int64]) -> Float:
-    """`[A]` game time between two counts of ticks."""
-    return (ticks - before).astype(np.float32) / np.float32(TICKS_PER_SECOND)
 
 
 def labels_of(rewards: Iterable[Reward]) -> list[str]:

@@ -4,7 +4,9 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED
 
 from envs.game_state import Float, GameState
-from envs.rewards.base import OPPONENTS_NET, ZERO, Reward, along, ball_speed_toward, of_team, only_present, zeros
+from envs.rewards.base import ZERO, Reward, of_team, only_present, zeros
+from envs.rewards.geometry import dot
+from envs.rewards.shared import shared_of
 
 
 class SpeedTowardBallReward(Reward):
@@ -26,8 +28,8 @@ class SpeedTowardBallReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        to_ball = state.world.ball_pos[:, None] - state.world.car_pos
-        share = along(state.world.car_vel, to_ball) / np.float32(CAR_MAX_SPEED)
+        shared = shared_of(state)
+        share = dot(state.world.car_vel, shared.to_ball) / shared.ball_divisor / np.float32(CAR_MAX_SPEED)
         return only_present(state, share if self.signed else np.maximum(share, ZERO))
 
 
@@ -41,7 +43,7 @@ class InAirReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        return only_present(state, ~state.on_ground)
+        return only_present(state, ~shared_of(state).on_ground)
 
 
 class VelocityBallToGoalReward(Reward):
@@ -55,7 +57,7 @@ class VelocityBallToGoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        share = ball_speed_toward(state, OPPONENTS_NET) / np.float32(BALL_MAX_SPEED)
+        share = shared_of(state).ball_speed_to_net / np.float32(BALL_MAX_SPEED)
         return only_present(state, of_team(state, np.maximum(share, ZERO)))
 
 
@@ -70,7 +72,7 @@ class GoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        if not state.goal_scored.any():
+        if not shared_of(state).any_goal:
             return zeros(state)
         scoring = state.scoring_team[:, None]
         return only_present(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
@@ -88,7 +90,7 @@ class TouchReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        return only_present(state, state.touched)
+        return shared_of(state).touched.astype(np.float32)
 
 
 class FaceBallReward(Reward):
@@ -101,5 +103,5 @@ class FaceBallReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        paid = along(state.world.car_forward, state.world.ball_pos[:, None] - state.world.car_pos)
-        return only_present(state, paid)
+        shared = shared_of(state)
+        return only_present(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)

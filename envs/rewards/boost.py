@@ -4,16 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.game_state import Float, GameState
-from envs.rewards.base import ZERO, RememberingReward, Reward, number_in, only_present, weights_of
+from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, number_in, only_present, weights_of
 from envs.rewards.combinators import PerSecondReward
+from envs.rewards.shared import shared_of
 
 _PER_UNIT = np.float32(0.01)
-
-
-def _root(state: GameState) -> Float:
-    """`[A, C]` sqrt(boost / 100): the first drops count most."""
-    roots: Float = np.sqrt(state.boost * _PER_UNIT)
-    return roots
 
 
 class SaveBoostReward(Reward):
@@ -27,7 +22,8 @@ class SaveBoostReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        return only_present(state, np.where(state.is_demoed, ZERO, _root(state)))
+        shared = shared_of(state)
+        return only_present(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
 
 
 class BoostKeepReward(PerSecondReward):
@@ -53,16 +49,17 @@ class _BoostDifference(RememberingReward):
     """Keeps the last amounts; what a car has after a demolition is no gain and no loss."""
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        return {"amount": self._amount(state), "demoed": state.is_demoed}
+        return {"amount": self._amount(state), "demoed": shared_of(state).is_demoed}
 
     @staticmethod
     def _amount(state: GameState) -> Float:
+        """`[A, C]`, a new array."""
         raise NotImplementedError
 
     def _change(self, state: GameState) -> Float:
-        kept, amount, demoed = self._recall(), self._amount(state), state.is_demoed
-        change = np.where(demoed | kept["demoed"], ZERO, amount - kept["amount"])
-        self._keep(amount=amount, demoed=demoed)
+        kept, amount, shared = self._recall(), self._amount(state), shared_of(state)
+        change = except_for(shared.gone(kept["demoed"]), amount - kept["amount"])
+        self._hold(amount=amount, demoed=shared.is_demoed)
         return change
 
 
@@ -111,7 +108,7 @@ class BoostChangeReward(_BoostDifference):
 
     @staticmethod
     def _amount(state: GameState) -> Float:
-        return _root(state)
+        return shared_of(state).boost_root
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
 from envs.game_state import Float, GameState
-from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, length, number_in, only_present
+from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, except_for, number_in, only_present
+from envs.rewards.shared import shared_of
 
 ROOF_HEIGHT = 60
 """uu: a car upside down below this lies on its roof (it rests at about 40)."""
@@ -23,9 +24,10 @@ class LiuDistancePlayerToBallReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        gap = length(state.world.ball_pos[:, None] - state.world.car_pos) - np.float32(BALL_RADIUS)
+        shared = shared_of(state)
+        gap = shared.ball_distance - np.float32(BALL_RADIUS)
         near = np.minimum(np.exp(gap * np.float32(-0.5 / CAR_MAX_SPEED)), ONE)
-        return only_present(state, np.where(state.is_demoed, ZERO, near))
+        return only_present(state, except_for(shared.is_demoed if shared.any_demoed else None, near))
 
 
 class BadOrientationReward(Reward):
@@ -51,9 +53,9 @@ class BadOrientationReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        world = state.world
-        free = state.on_ground | state.is_flipping | state.is_demoed | (world.car_pos[..., 2] > self.max_height)
-        return only_present(state, np.where(free, ZERO, np.minimum(world.car_up[..., 2], ZERO)))
+        shared = shared_of(state)
+        free = shared.on_ground | shared.is_flipping | shared.is_demoed | (shared.car_height > self.max_height)
+        return only_present(state, np.where(free, ZERO, np.minimum(shared.car_up, ZERO)))
 
 
 class RecoveryAndLandingReward(RememberingReward):
@@ -68,17 +70,18 @@ class RecoveryAndLandingReward(RememberingReward):
     value_range = (-2, 2)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        return {"quality": self._quality(state), "demoed": state.is_demoed}
+        return {"quality": self._quality(state), "demoed": shared_of(state).is_demoed}
 
     @staticmethod
     def _quality(state: GameState) -> Float:
-        up = state.world.car_up[..., 2]
-        lying = (up < 0) & (state.world.car_pos[..., 2] < ROOF_HEIGHT)
-        return np.where(state.on_ground, ONE, np.where(lying, -ONE, np.float32(0.5) * up))
+        shared = shared_of(state)
+        up = shared.car_up
+        lying = (up < 0) & (shared.car_height < ROOF_HEIGHT)
+        return np.where(shared.on_ground, ONE, np.where(lying, -ONE, np.float32(0.5) * up))
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, quality, demoed = self._recall(), self._quality(state), state.is_demoed
-        paid = np.where(demoed | kept["demoed"], ZERO, quality - kept["quality"])
-        self._keep(quality=quality, demoed=demoed)
+        kept, quality, shared = self._recall(), self._quality(state), shared_of(state)
+        paid = except_for(shared.gone(kept["demoed"]), quality - kept["quality"])
+        self._hold(quality=quality, demoed=shared.is_demoed)
         return only_present(state, paid)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from envs.checks import finite_numbers, whole_number
 from envs.game_state import Bool, Float, GameState
-from envs.rewards.base import Reward, check_reward, number_in, of_team, only_present, paid_by, seconds_between
+from envs.rewards.base import Reward, check_reward, number_in, of_team, only_present, paid_by
+from envs.rewards.shared import shared_of
 
 
 class WrappedReward(Reward):
@@ -81,16 +82,17 @@ class PerSecondReward(WrappedReward):
     def reset(self, mask: Bool, state: GameState) -> None:
         """Begins to count in the arenas of `mask [A]`."""
         super().reset(mask, state)
-        kept = self._ticks if len(self._ticks) == state.num_arenas else state.episode_ticks
-        self._ticks = np.where(mask, state.episode_ticks, kept)
+        shared = shared_of(state)
+        kept = self._ticks if len(self._ticks) == state.num_arenas else shared.ticks
+        self._ticks = shared.begun(mask, shared.ticks, kept)
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
         if len(self._ticks) != state.num_arenas:
             raise RuntimeError(f"{type(self).__name__}: call reset() before compute()")
-        seconds = seconds_between(state.episode_ticks, self._ticks)
-        self._ticks = state.episode_ticks.copy()
-        return (paid_by(self.reward, state, self.reward.label()) * seconds[:, None]).astype(np.float32, copy=False)
+        shared = shared_of(state)
+        seconds, self._ticks = shared.seconds_since(self._ticks), shared.ticks
+        return (paid_by(self.reward, state, self.reward.label()) * seconds).astype(np.float32, copy=False)
 
     def state_dict(self) -> dict[str, Any]:
         """The inner reward's state and the ticks of the last step."""

@@ -9,10 +9,13 @@ from envs.checks import described, finite_numbers
 from envs.game_state import Bool, Float, GameState
 from envs.rewards.base import Reward, labels_of, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
+from envs.rewards.shared import sharing
 
 
 class CombinedReward(Reward):
     """Weighted sum of rewards; reports the mean of each weighted term as `reward/<class name>`.
+
+    What several terms read of the state (touches, distances...) is worked out once, see `envs.rewards.shared`.
 
     Range and units: those of the terms. Source: RLGym's `CombinedReward`.
 
@@ -63,22 +66,24 @@ class CombinedReward(Reward):
         """
         shape = (state.num_arenas, state.num_cars)
         terms = np.empty((len(self.rewards), *shape), np.float32)
-        for i, reward in enumerate(self.rewards):
-            terms[i] = paid_by(reward, state, self.names[i])
+        with sharing(state):
+            for term, reward, name in zip(terms, self.rewards, self.names, strict=True):
+                term[...] = paid_by(reward, state, name)
         sums = terms.sum(axis=(1, 2)) if state.all_present else terms.sum(axis=(1, 2), where=state.present)
         if not np.isfinite(sums).all():
             wrong = ", ".join(name for name, total in zip(self.names, sums.tolist(), strict=True) if total - total != 0)
             raise FloatingPointError(f"{wrong}: NaN or infinity in the rewards")
         self._sums += sums
-        self._count += int(state.present.sum())
+        self._count += int(np.count_nonzero(state.present))
         terms *= self._factors  # no matrix product: its rounding may depend on how many arenas there are
         total: Float = terms.sum(axis=0)
         return total
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Resets every term."""
-        for reward in self.rewards:
-            reward.reset(mask, state)
+        with sharing(state):
+            for reward in self.rewards:
+                reward.reset(mask, state)
 
     def state_dict(self) -> dict[str, Any]:
         """The terms' states and the sums of the metrics."""

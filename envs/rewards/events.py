@@ -6,21 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.game_state import BOOST_PICKUPS, DEMOS, SAVES, Bool, Float, GameState
+from envs.game_state import DEMOS, SAVES, Bool, Float, GameState
 from envs.rewards.base import (
     ZERO,
     RememberingReward,
     any_of_team,
-    length,
     number_in,
     of_team,
     only_present,
     weights_of,
     zeros,
 )
+from envs.rewards.geometry import length
+from envs.rewards.shared import shared_of
 
-_COUNTERS = slice(SAVES, BOOST_PICKUPS + 1)
-"""Columns of the gym state: saves, shots, demolitions, boost pickups."""
+_DEMOS = DEMOS - SAVES
+"""Column of `Shared.counters`."""
 
 
 def risen(now: Float, before: Float) -> Float:
@@ -90,28 +91,27 @@ class EventReward(RememberingReward):
         self._per_count = np.array([weights["save"], weights["shot"], 0, weights["boost_pickup"]], np.float32)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        counters = state.car_rows[:, :, 0, _COUNTERS]
-        return {"touched": state.touched, "scorer": state.touched, "demoed": state.is_demoed, "counters": counters}
+        now = shared_of(state)
+        return {"touched": now.touched, "scorer": now.touched, "demoed": now.is_demoed, "counters": now.counters}
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, weights, touched, demoed = self._recall(), self.weights, state.touched & state.present, state.is_demoed
-        paid, scorer = zeros(state), kept["scorer"]
-        if touched.any():
+        kept, weights, now, paid = self._recall(), self.weights, shared_of(state), zeros(state)
+        touched, demoed, counters, scorer = now.touched, now.is_demoed, now.counters, kept["scorer"]
+        if now.any_touched:
             scorer = np.where(of_team(state, any_of_team(state, touched)), touched, scorer)
             paid += np.float32(weights["touch"]) * (touched & ~kept["touched"])
-        counters = state.car_rows[:, :, 0, _COUNTERS]
         if (counters != kept["counters"]).any():
             paid += risen(counters, kept["counters"]) @ self._per_count
-        if (weights["demo"] or weights["demoed"]) and demoed.any():
-            made, suffered = demolitions(state, kept["demoed"], kept["counters"][..., DEMOS - SAVES])
+        if (weights["demo"] or weights["demoed"]) and now.any_demoed:
+            made, suffered = demolitions(state, kept["demoed"], kept["counters"][..., _DEMOS])
             paid += np.float32(weights["demo"]) * made + np.float32(weights["demoed"]) * suffered
-        if state.goal_scored.any():
+        if now.any_goal:
             scoring = state.scoring_team[:, None]
             ours = scoring == state.team
             paid += np.float32(weights["goal"]) * (ours & scorer) + np.float32(weights["team_goal"]) * ours
             paid += np.float32(weights["concede"]) * ((scoring >= 0) & ~ours)
-        self._keep(touched=touched, scorer=scorer, demoed=demoed, counters=counters)
+        self._hold(touched=touched, scorer=scorer, demoed=demoed, counters=counters)
         return only_present(state, paid)
 
 
@@ -144,22 +144,25 @@ class DemoReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         cooldown = state.bump_cooldown if self.weights["bump"] else zeros(state)
-        now = {"demoed": state.is_demoed, "demos": state.demos}
-        return {"velocity": state.world.car_vel, "cooldown": cooldown, **now}
+        now = shared_of(state)
+        events = {"demoed": now.is_demoed, "demos": now.counters[..., _DEMOS]}
+        return {"velocity": now.car_vel, "cooldown": cooldown, **events}
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, weights, demoed, paid = self._recall(), self.weights, state.is_demoed, zeros(state)
-        if demoed.any():
+        kept, weights, now, paid = self._recall(), self.weights, shared_of(state), zeros(state)
+        demoed = now.is_demoed
+        if now.any_demoed:
             made, suffered = demolitions(state, kept["demoed"], kept["demos"])
             paid += np.float32(weights["attacker"]) * made - np.float32(weights["victim"]) * suffered
         if weights["bump"]:
             cooldown, victims = state.bump_cooldown, state.bump_victim
             arenas, cars = np.nonzero((victims >= 0) & (cooldown > kept["cooldown"]) & state.present)
             hit = victims[arenas, cars]
-            push = length(state.world.car_vel[arenas, hit] - kept["velocity"][arenas, hit]) / np.float32(CAR_MAX_SPEED)
+            push = length(now.car_vel[arenas, hit] - kept["velocity"][arenas, hit]) / np.float32(CAR_MAX_SPEED)
             push = np.where(state.team[hit] == state.team[cars], -push, push)
             paid[arenas, cars] += np.where(demoed[arenas, hit], ZERO, np.float32(weights["bump"]) * push)
-            self._keep(cooldown=cooldown, velocity=state.world.car_vel)
-        self._keep(demoed=demoed, demos=state.demos)
+            self._keep(cooldown=cooldown)
+            self._hold(velocity=now.car_vel)
+        self._hold(demoed=demoed, demos=now.counters[..., _DEMOS])
         return only_present(state, paid)

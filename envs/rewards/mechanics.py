@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
 from envs.game_state import Float, GameState
-from envs.rewards.base import ZERO, RememberingReward, along, length, number_in, only_present, weights_of
+from envs.rewards.base import ZERO, RememberingReward, number_in, only_present, weights_of, zeros
+from envs.rewards.geometry import dot, length
+from envs.rewards.shared import shared_of
 
 _WITHIN_45_DEGREES = np.float32(math.sqrt(0.5))
 
@@ -38,28 +40,27 @@ class FlipResetReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         none = np.zeros(state.present.shape, np.bool_)
-        return {"had_flip": state.has_flip, "reset": none, "used": none}
+        return {"had_flip": shared_of(state).has_flip, "reset": none, "used": none}
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, touched, has_flip = self._recall(), state.touched, state.has_flip
-        reset, used = kept["reset"], kept["used"]
-        if not (touched.any() or reset.any() or used.any()):
-            self._keep(had_flip=has_flip)
-            return np.zeros(touched.shape, np.float32)
-        landed = state.on_ground
+        kept, shared = self._recall(), shared_of(state)
+        touched, has_flip, reset, used = shared.touched, shared.has_flip, kept["reset"], kept["used"]
+        if not (shared.any_touched or reset.any() or used.any()):
+            self._hold(had_flip=has_flip)
+            return zeros(state)
+        landed = shared.on_ground
         won = np.zeros(touched.shape, np.bool_)
-        if touched.any():
-            world = state.world
-            below = along(-world.car_up, world.ball_pos[:, None] - world.car_pos) > _WITHIN_45_DEGREES
+        if shared.any_touched:
+            below = dot(-state.world.car_up, shared.to_ball) / shared.ball_divisor > _WITHIN_45_DEGREES
             on_ball = touched & below
             won = on_ball & has_flip & ~kept["had_flip"]
-            landed = landed & ~on_ball
-        landed = (landed | state.is_demoed) & ~won
-        flips = reset & state.is_flipping & ~won & ~landed
+            landed = landed > on_ball
+        landed = (landed | shared.is_demoed) & ~won
+        flips = reset & shared.is_flipping & ~won & ~landed
         used = (used | flips) & ~landed
         hits = used & touched
-        self._keep(had_flip=has_flip, reset=(reset | won) & ~landed & ~flips, used=used & ~hits)
+        self._hold(had_flip=has_flip, reset=(reset | won) & ~landed & ~flips, used=used & ~hits)
         paid = np.float32(self.weights["obtain"]) * won + np.float32(self.weights["hit"]) * hits
         return only_present(state, paid)
 
@@ -85,20 +86,26 @@ class WavedashReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         gained = np.zeros(state.present.shape, np.float32)
-        now = {"grounded": state.on_ground, "flipping": state.is_flipping, "demoed": state.is_demoed}
-        return {"velocity": state.world.car_vel, "gained": gained, **now}
+        shared = shared_of(state)
+        now = {"grounded": shared.on_ground, "flipping": shared.is_flipping, "demoed": shared.is_demoed}
+        return {"velocity": shared.car_vel, "gained": gained, **now}
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, flipping, grounded, demoed = self._recall(), state.is_flipping, state.on_ground, state.is_demoed
-        was_flipping, gained, velocity = kept["flipping"], kept["gained"], state.world.car_vel
-        begins = flipping & ~was_flipping
+        kept, shared = self._recall(), shared_of(state)
+        flipping, grounded, demoed, velocity = shared.is_flipping, shared.on_ground, shared.is_demoed, shared.car_vel
+        was_flipping, gained = kept["flipping"], kept["gained"]
+        begins = flipping > was_flipping
         if self.by_acceleration and begins.any():
             gained = np.where(begins, length(velocity - kept["velocity"]) / np.float32(CAR_MAX_SPEED), gained)
-        dash = grounded & ~kept["grounded"] & (flipping | was_flipping) & ~demoed & ~kept["demoed"]
-        paid = np.where(dash, gained if self.by_acceleration else np.float32(1), ZERO)
-        gained = np.where(dash | ~flipping, ZERO, gained)
-        self._keep(velocity=velocity, gained=gained, grounded=grounded, flipping=flipping, demoed=demoed)
+        dash = (grounded > kept["grounded"]) & (flipping | was_flipping)
+        over, paid = ~flipping, zeros(state)
+        if dash.any():
+            dash &= ~(demoed | kept["demoed"])
+            paid = np.where(dash, gained if self.by_acceleration else np.float32(1), ZERO)
+            over |= dash
+        gained = np.where(over, ZERO, gained)
+        self._hold(velocity=velocity, gained=gained, grounded=grounded, flipping=flipping, demoed=demoed)
         return only_present(state, paid)
 
 
@@ -136,25 +143,29 @@ class AerialDistanceReward(RememberingReward):
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         shape = state.present.shape
         last, way = np.zeros(shape, np.bool_), np.zeros(shape, np.float32)
-        return {"last": last, "way": way, "car": state.world.car_pos, "ball": state.world.ball_pos}
+        shared = shared_of(state)
+        return {"last": last, "way": way, "car": shared.car_pos, "ball": shared.ball_pos}
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, world, touched = self._recall(), state.world, state.touched & state.present
-        low = (world.car_pos[..., 2] < RAMP_HEIGHT) | state.on_ground | state.is_demoed
-        last = kept["last"] & ~low
-        way, paid = kept["way"], np.zeros(touched.shape, np.float32)
+        kept, shared = self._recall(), shared_of(state)
+        touched, car_pos, ball_pos = shared.touched, shared.car_pos, shared.ball_pos
+        last, way, paid = kept["last"], kept["way"], zeros(state)
+        if not shared.any_touched and not last.any():
+            self._hold(car=car_pos, ball=ball_pos)
+            return paid
+        low = (shared.car_height < RAMP_HEIGHT) | shared.on_ground | shared.is_demoed
+        last = last & ~low
         if last.any():
-            went = length(world.car_pos - kept["car"]) * np.float32(self.car)
-            went = went + length(world.ball_pos - kept["ball"])[:, None] * np.float32(self.ball)
+            went = length(car_pos - kept["car"]) * np.float32(self.car)
+            went = went + length(ball_pos - kept["ball"])[:, None] * np.float32(self.ball)
             way = np.where(last, way + went, ZERO)
-        if touched.any():
+        if shared.any_touched:
             parts = (self.car, self.ball) if self.car or self.ball else (1, 1)
-            height = parts[0] * world.car_pos[..., 2] + parts[1] * world.ball_pos[:, None, 2]
+            height = parts[0] * car_pos[..., 2] + parts[1] * ball_pos[:, None, 2]
             height = np.maximum(height / sum(parts) - RAMP_HEIGHT, 0) * self.first_touch
             worth = np.where(last, way, np.where(low, 0, height)) / np.float32(BACK_WALL_Y)
             paid = np.where(touched, worth, ZERO)
-            hit = touched.any(axis=1, keepdims=True)
-            last, way = np.where(hit, touched & ~low, last), np.where(touched, ZERO, way)
-        self._keep(last=last, way=way, car=world.car_pos, ball=world.ball_pos)
+            last, way = np.where(shared.hit[:, None], touched & ~low, last), np.where(touched, ZERO, way)
+        self._hold(last=last, way=way, car=car_pos, ball=ball_pos)
         return only_present(state, paid)

@@ -10,6 +10,9 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, 
 from envs.game_state import Bool, Float, GameState
 from envs.rewards.base import ZERO, RememberingReward, Reward, number_in, of_team, only_present, paid_by
 from envs.rewards.combinators import WrappedReward
+from envs.rewards.shared import shared_of
+
+_TWO_SIDES = np.array([1, -1], np.float32)
 
 
 class PotentialReward(WrappedReward):
@@ -51,7 +54,7 @@ class PotentialReward(WrappedReward):
 
     def _potential(self, state: GameState) -> Float:
         paid = only_present(state, paid_by(self.reward, state, self.reward.label()))
-        return np.where(state.goal_scored[:, None], ZERO, paid)
+        return np.where(shared_of(state).goal_scored[:, None], ZERO, paid)
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
@@ -110,18 +113,19 @@ class GoalViewReward(RememberingReward):
     @staticmethod
     def _potential(state: GameState) -> Float:
         """`[A]` 2p - 1 for blue."""
-        x, y, z = np.moveaxis(state.world.ball_pos, -1, 0)
+        shared = shared_of(state)
+        x, y, z = shared.ball_pos.T
         gap = np.float32(GOAL_THRESHOLD)
-        theirs, own = goal_view(x, np.stack((gap - y, gap + y)), z)
+        theirs, own = goal_view(x, gap - _TWO_SIDES[:, None] * y, z)
         chance = (theirs - own) / np.maximum(theirs + own, np.float32(1e-9))
-        return np.where(state.goal_scored, np.sign(y), chance).astype(np.float32)
+        return (np.where(shared.goal_scored, np.sign(y), chance) if shared.any_goal else chance).astype(np.float32)
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
         before, now = self._recall()["blue"], self._potential(state)
         change = np.float32(self.gamma) * now - before
-        self._keep(blue=now)
-        return only_present(state, of_team(state, np.stack((change, -change), axis=1)))
+        self._hold(blue=now)
+        return only_present(state, of_team(state, change[:, None] * _TWO_SIDES))
 
 
 def goal_view(x: Float, distance: Float, z: Float, margin: float = BALL_RADIUS) -> Float:
@@ -136,13 +140,11 @@ def goal_view(x: Float, distance: Float, z: Float, margin: float = BALL_RADIUS) 
         z: `[...]` the eye's height, uu.
         margin: What is taken off the mouth on every side, uu.
     """
-    post, low, high = np.float32(GOAL_CENTER_TO_POST - margin), np.float32(margin), np.float32(GOAL_HEIGHT - margin)
+    post = np.float32(GOAL_CENTER_TO_POST - margin)
+    posts, heights = np.array([post, -post]), np.array([GOAL_HEIGHT - margin, margin], np.float32)
     far = np.maximum(np.abs(distance), np.float32(1e-3))
-    square, (left, right), (bottom, top) = far * far, (-post - x, post - x), (low - z, high - z)
-
-    def corner(u: Float, v: Float) -> Float:
-        product: Float = np.arctan(u * v / (far * np.sqrt(u * u + v * v + square)))
-        return product
-
-    angle = corner(right, top) - corner(left, top) - corner(right, bottom) + corner(left, bottom)
+    axes = [1] * far.ndim
+    u, v = posts.reshape(2, 1, *axes) - x, heights.reshape(1, 2, *axes) - z  # right, left; top, bottom
+    corners = np.arctan(u * v / (far * np.sqrt(u * u + v * v + far * far)))
+    angle: Float = corners[0, 0] - corners[1, 0] - corners[0, 1] + corners[1, 1]
     return angle / np.float32(4 * math.pi)

@@ -1,8 +1,7 @@
 """Rewards for what a touch does to the ball. All of them look at the touching step only."""
 
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +11,19 @@ from envs.game_state import POS, VEL, Float, GameState
 from envs.rewards.ballistics import flies_into_goal
 from envs.rewards.base import (
     ONE,
-    OPPONENTS_NET,
     ZERO,
     RememberingReward,
-    along,
-    length,
     number_in,
     of_team,
     only_present,
-    seconds_between,
     weights_of,
     zeros,
 )
+from envs.rewards.geometry import dot, length, seconds_between
+from envs.rewards.shared import shared_of
+
+_KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
+"""Names in checkpoints, and the quantities of `Shared`."""
 
 
 class _TouchReward(RememberingReward):
@@ -32,19 +32,14 @@ class _TouchReward(RememberingReward):
     _needs: ClassVar[tuple[str, ...]] = ("vel",)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        known: dict[str, Callable[[], NDArray[Any]]] = {
-            "pos": lambda: state.ball_rows[..., POS],
-            "vel": lambda: state.ball_rows[..., VEL],
-            "touched": lambda: state.touched,
-            "ticks": lambda: state.episode_ticks,
-        }
-        return {name: known[name]() for name in self._needs}
+        shared = shared_of(state)
+        return {name: getattr(shared, _KEPT[name]) for name in self._needs}
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
         self._recall()
-        paid = only_present(state, self._of_touches(state)) if state.touched.any() else zeros(state)
-        self._keep(**self._first(state))
+        paid = only_present(state, self._of_touches(state)) if shared_of(state).any_touched else zeros(state)
+        self._hold(**self._first(state))
         return paid
 
     def _of_touches(self, state: GameState) -> Float:
@@ -53,8 +48,9 @@ class _TouchReward(RememberingReward):
 
     def _kick_toward_goal(self, state: GameState) -> Float:
         """`[A, C]` by how much the ball's speed toward the opponents' net rose in this step, uu/s."""
-        ball = state.ball_rows
-        return of_team(state, along(ball[..., VEL] - self._kept["vel"], OPPONENTS_NET - ball[..., POS]))
+        shared = shared_of(state)
+        kick = dot(shared.ball_sides_vel - self._kept["vel"], shared.to_net) / shared.net_divisor
+        return of_team(state, kick)
 
 
 class StrongHitReward(_TouchReward):
@@ -75,7 +71,7 @@ class StrongHitReward(_TouchReward):
         from_fall = change.copy()
         from_fall[:, 2] += seconds_between(state.episode_ticks, self._kept["ticks"]) * np.float32(GRAVITY)
         size = np.minimum(length(change), length(from_fall))
-        return np.where(state.touched, np.sqrt(size * np.float32(0.01))[:, None], ZERO)
+        return np.where(shared_of(state).touched, np.sqrt(size * np.float32(0.01))[:, None], ZERO)
 
 
 class AdvancedTouchReward(_TouchReward):
@@ -104,7 +100,7 @@ class AdvancedTouchReward(_TouchReward):
     def _of_touches(self, state: GameState) -> Float:
         change = length(state.world.ball_vel - self._kept["vel"][:, 0]) / np.float32(BALL_MAX_SPEED)
         worth = np.float32(self.weights["touch"]) + np.float32(self.weights["acceleration"]) * change
-        return np.where(state.touched, worth[:, None], ZERO)
+        return np.where(shared_of(state).touched, worth[:, None], ZERO)
 
 
 class BasicShotReward(_TouchReward):
@@ -119,7 +115,7 @@ class BasicShotReward(_TouchReward):
 
     def _of_touches(self, state: GameState) -> Float:
         gained = np.maximum(self._kick_toward_goal(state), ZERO) / np.float32(BALL_MAX_SPEED)
-        return np.where(state.touched, gained, ZERO)
+        return np.where(shared_of(state).touched, gained, ZERO)
 
 
 class JumpShotReward(_TouchReward):
@@ -134,7 +130,7 @@ class JumpShotReward(_TouchReward):
     _needs = ("vel", "touched")
 
     def _of_touches(self, state: GameState) -> Float:
-        begins = state.touched & ~self._kept["touched"]
+        begins = shared_of(state).touched & ~self._kept["touched"]
         shot = begins & state.has_jumped & ~state.on_ground & (self._kick_toward_goal(state) > 0)
         height = np.clip(state.world.ball_pos[:, 2] / np.float32(CEILING_Z), ZERO, ONE)
         return np.where(shot, height[:, None], ZERO)
@@ -164,7 +160,7 @@ class BasicAerialReward(_TouchReward):
         self.min_height = number_in("BasicAerialReward", "min_height", min_height, 0, 1900)
 
     def _of_touches(self, state: GameState) -> Float:
-        begins = state.touched & ~self._kept["touched"] & ~state.on_ground
+        begins = shared_of(state).touched & ~self._kept["touched"] & ~state.on_ground
         begins &= state.world.car_pos[..., 2] > self.min_height
         share = (state.world.ball_pos[:, 2] - self.min_height) / (CEILING_Z - BALL_RADIUS - self.min_height)
         return np.where(begins, np.clip(share, ZERO, ONE).astype(np.float32)[:, None], ZERO)
@@ -195,10 +191,10 @@ class SaveReward(_TouchReward):
         self.horizon_seconds = number_in("SaveReward", "horizon_seconds", horizon_seconds, 0.1, 10)
 
     def _of_touches(self, state: GameState) -> Float:
-        rows = np.flatnonzero(state.touched.any(axis=1))
+        rows = np.flatnonzero(shared_of(state).hit)
         ball, kept = state.ball_rows[rows][:, ::-1], self._kept  # the other side's view: its +y goal is one's own
         was = flies_into_goal(kept["pos"][rows][:, ::-1], kept["vel"][rows][:, ::-1], self.horizon_seconds)
         saved = was & ~flies_into_goal(ball[..., POS], ball[..., VEL], self.horizon_seconds)
         paid = zeros(state)
-        paid[rows] = state.touched[rows] & of_team(state, saved & ~state.goal_scored[rows, None])
+        paid[rows] = shared_of(state).touched[rows] & of_team(state, saved & ~state.goal_scored[rows, None])
         return paid

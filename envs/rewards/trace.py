@@ -1,6 +1,7 @@
 """`fabric-rl trace-rewards`: what one car is paid, step by step, through one episode.
 
-In a notebook: `rows = reward_trace(partial(RocketSimPool, reward=...), BallChaser())`, then `pandas.DataFrame(rows)`.
+In a notebook: `rows = reward_trace(partial(RocketSimPool, reward=...), BallChaser())`, then `StepTable(rows)` of
+`envs.rewards.trace_table`, or `pandas.DataFrame(rows)`.
 """
 
 import argparse
@@ -25,6 +26,10 @@ Row = dict[str, float]
 TOTAL, RETURN = "total", "return"
 PART = "reward/"
 """Begins the columns of the parts."""
+CONTROL = "control/"
+"""Begins the columns of what the car was told."""
+CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
+"""Columns of `GameState.controls`."""
 
 
 def reward_trace(
@@ -49,8 +54,9 @@ def reward_trace(
 
     Returns:
         A row for each step: `step`, `seconds`, `touch` and `goal` (1 own team's, -1 the other's), `speed` and
-        `ball_distance` (uu/s, uu), `boost` (0..100), `reward/<part>` for every part with its weight, their `total`, and
-        `return`, the sum of totals up to here.
+        `ball_distance` (uu/s, uu), `boost` (0..100), `control/<name>` (what the car was told in this step: throttle,
+        steer, pitch, yaw, roll in -1..1; jump, boost, handbrake 0 or 1), `reward/<part>` for every part with its
+        weight, their `total`, and `return`, the sum of totals up to here.
 
     Raises:
         ValueError: No such car, or numbers that cannot work.
@@ -85,6 +91,8 @@ def reward_trace(
             "ball_distance": float(np.linalg.norm(distance)),
             "boost": float(state.boost[0, car]),
         }
+        told = state.controls[0, car].tolist()
+        row |= {f"{CONTROL}{name}": number for name, number in zip(CONTROLS, told, strict=True)}
         rows.append(row | {name: float(values[step]) for name, values in paid.items()})
     return rows
 

@@ -2,6 +2,7 @@
 
 from fabric_rl.callbacks.base import Callback, TrainState
 from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
+from fabric_rl.callbacks.debug import Debug
 from fabric_rl.callbacks.history import History
 from fabric_rl.callbacks.keyboard import KeyPress
 from fabric_rl.callbacks.notify import Notify
@@ -11,6 +12,7 @@ from fabric_rl.callbacks.video import VideoLogger
 __all__ = [
     "AdaptiveBatchSize",
     "Callback",
+    "Debug",
     "History",
     "KeyPress",
     "Notify",

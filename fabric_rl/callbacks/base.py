@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
-from fabric_rl.types import ActorCritic
+from fabric_rl.types import ActorCritic, Minibatch
 
 if TYPE_CHECKING:
     from fabric_rl.args import TrainArgs
@@ -40,6 +40,8 @@ class TrainState:
             on all ranks alike, to a divisor of `args.batch_size`: optimizer steps keep their size, since gradients are
             added up.
         run_id: Name of the run; None where nothing is kept.
+        batch: What this rank has collected and learns from, `[T * N]` steps, from `on_learn_start` to
+            `on_iteration_end`; not to be changed.
     """
 
     fabric: Fabric
@@ -57,6 +59,7 @@ class TrainState:
     save: bool = False
     minibatch_size: int = 0
     run_id: str | None = None
+    batch: Minibatch | None = None
 
 
 class Callback:

@@ -1,5 +1,6 @@
 """Profiler: a trace of torch's profiler."""
 
+import os
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ class Profiler(Callback):
     def on_train_start(self, state: TrainState) -> None:
         """Starts the profiler."""
         if state.fabric.is_global_zero:
+            os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # above USDT's, whose two lines nobody has asked for
             self._profiler = torch.profiler.profile(
                 schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
                 on_trace_ready=torch.profiler.tensorboard_trace_handler(str(self.folder)),

@@ -1,0 +1,259 @@
+"""What several rewards read of one state, worked out once: distances to the ball, touches, who is demolished..."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BACK_NET_Y
+
+from envs.game_state import BOOST_PICKUPS, POS, SAVES, VEL, Bool, Float, GameState
+from envs.rewards.geometry import dot, length, seconds_between
+
+OPPONENTS_NET = np.array([0, BACK_NET_Y, 0], np.float32)
+"""Back of the net that a car attacks, on the floor, seen from its own side."""
+LEAST_LENGTH = np.float32(1e-6)
+
+_T = TypeVar("_T")
+
+
+class once(Generic[_T]):
+    """A property that is worked out when first read; unlike functools.cached_property without a lock."""
+
+    def __init__(self, function: Callable[[Any], _T]) -> None:
+        """Wraps a method without arguments."""
+        self.function, self.__doc__ = function, function.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> "once[_T]": ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> _T: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
+        """Puts the value in the place of the property, where the next read finds it."""
+        if owner is None:
+            return self
+        value = owner.__dict__[self.function.__name__] = self.function(owner)
+        return value
+
+
+class Shared:
+    """Quantities of one state, each worked out when first asked for. They are nobody's to change.
+
+    All arrays are copies, so they may be kept over steps, and are zero or False in slots without a car as far as the
+    state is.
+
+    Attributes:
+        state: The state they are of; it must not change as long as this is used.
+    """
+
+    def __init__(self, state: GameState) -> None:
+        """Works out nothing yet."""
+        self.state = state
+        self._known: dict[tuple[int, ...], tuple[Any, ...]] = {}
+
+    @once
+    def touched(self) -> Bool:
+        """`[A, C]` the car of the slot hit the ball since the previous step."""
+        state = self.state
+        return state.touched if state.all_present else state.touched & state.present
+
+    @once
+    def hit(self) -> Bool:
+        """`[A]` any car has touched."""
+        hit: Bool = self.touched.any(axis=1)
+        return hit
+
+    @once
+    def any_touched(self) -> bool:
+        """Whether there is a touch in any arena."""
+        return bool(self.touched.any())
+
+    @once
+    def on_ground(self) -> Bool:
+        """`[A, C]` see `GameState.on_ground`."""
+        return self.state.on_ground
+
+    @once
+    def is_demoed(self) -> Bool:
+        """`[A, C]` see `GameState.is_demoed`."""
+        return self.state.is_demoed
+
+    @once
+    def any_demoed(self) -> bool:
+        """Whether any car is demolished."""
+        return bool(self.is_demoed.any())
+
+    @once
+    def is_flipping(self) -> Bool:
+        """`[A, C]` see `GameState.is_flipping`."""
+        return self.state.is_flipping
+
+    @once
+    def has_flip(self) -> Bool:
+        """`[A, C]` see `GameState.has_flip`."""
+        return self.state.has_flip
+
+    @once
+    def any_goal(self) -> bool:
+        """Whether the ball is in a goal in any arena."""
+        return bool(self.goal_scored.any())
+
+    @once
+    def goal_scored(self) -> Bool:
+        """`[A]` see `GameState.goal_scored`."""
+        return self.state.goal_scored
+
+    @once
+    def ticks(self) -> NDArray[np.int64]:
+        """`[A]` of the episode."""
+        return self.state.episode_ticks.copy()
+
+    @once
+    def counters(self) -> Float:
+        """`[A, C, 4]` saves, shots, demolitions, boost pickups in this episode."""
+        return self.state.car_rows[:, :, 0, SAVES : BOOST_PICKUPS + 1].copy()
+
+    @once
+    def boost_root(self) -> Float:
+        """`[A, C]` sqrt(boost / 100), 0..1: the first drops count most."""
+        roots: Float = np.sqrt(self.state.boost * np.float32(0.01))
+        return roots
+
+    # Places and velocities, uu and uu/s.
+
+    @once
+    def car_pos(self) -> Float:
+        """`[A, C, 3]` of the cars, world view."""
+        return self.state.world.car_pos.copy()
+
+    @once
+    def car_vel(self) -> Float:
+        """`[A, C, 3]` of the cars, world view."""
+        return self.state.world.car_vel.copy()
+
+    @once
+    def car_height(self) -> Float:
+        """`[A, C]` of the cars."""
+        return self.state.world.car_pos[..., 2].copy()
+
+    @once
+    def car_up(self) -> Float:
+        """`[A, C]` z of the unit vector out of the roof."""
+        return self.state.world.car_up[..., 2].copy()
+
+    @once
+    def ball_sides_pos(self) -> Float:
+        """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
+        return self.state.ball_rows[..., POS].copy()
+
+    @once
+    def ball_sides_vel(self) -> Float:
+        """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
+        return self.state.ball_rows[..., VEL].copy()
+
+    @once
+    def ball_pos(self) -> Float:
+        """`[A, 3]` of the ball, world view."""
+        return self.ball_sides_pos[:, 0]
+
+    @once
+    def to_ball(self) -> Float:
+        """`[A, C, 3]` from each car to the ball, world view."""
+        world = self.state.world
+        vectors: Float = world.ball_pos[:, None] - world.car_pos
+        return vectors
+
+    @once
+    def ball_distance(self) -> Float:
+        """`[A, C]` from each car to the ball."""
+        return length(self.to_ball)
+
+    @once
+    def ball_divisor(self) -> Float:
+        """`[A, C]` `ball_distance`, at least 1e-6."""
+        divisor: Float = np.maximum(self.ball_distance, LEAST_LENGTH)
+        return divisor
+
+    @once
+    def to_net(self) -> Float:
+        """`[A, 2, 3]` from the ball to the opponents' net, as blue sees it and as orange does."""
+        vectors: Float = OPPONENTS_NET - self.state.ball_rows[..., POS]
+        return vectors
+
+    @once
+    def net_divisor(self) -> Float:
+        """`[A, 2]` the length of `to_net`, at least 1e-6."""
+        divisor: Float = np.maximum(length(self.to_net), LEAST_LENGTH)
+        return divisor
+
+    @once
+    def ball_speed_to_net(self) -> Float:
+        """`[A, 2]` the ball's speed toward orange's net and toward blue's."""
+        speeds: Float = dot(self.state.ball_rows[..., VEL], self.to_net) / self.net_divisor
+        return speeds
+
+    # What depends on arrays that rewards keep. They mostly keep the same ones, those of the last step's `Shared`, so
+    # results are known by the identity of the arrays, which live in the entry: no other array can get it meanwhile.
+
+    def begun(self, mask: Bool, first: NDArray[Any], kept: NDArray[Any]) -> NDArray[Any]:
+        """`kept [A, ...]` with the rows of `first` where `mask [A]`."""
+        key = (id(first), id(kept), id(mask))
+        if key not in self._known:
+            rows = kept.copy()
+            rows[mask] = first[mask]
+            self._known[key] = (rows, first, kept, mask)
+        begun: NDArray[Any] = self._known[key][0]
+        return begun
+
+    def gone(self, was_demoed: Bool) -> Bool | None:
+        """`[A, C]` demolished now or in the last state; None if there are none."""
+        key = (id(was_demoed),)
+        if key not in self._known:
+            gone: Bool = self.is_demoed | was_demoed
+            self._known[key] = (gone if gone.any() else None, was_demoed)
+        found: Bool | None = self._known[key][0]
+        return found
+
+    def seconds_since(self, ticks: NDArray[np.int64]) -> Float:
+        """`[A, 1]` game time since `ticks [A]` of the episode."""
+        key = (id(ticks), 0)
+        if key not in self._known:
+            self._known[key] = (seconds_between(self.ticks, ticks)[:, None], ticks)
+        seconds: Float = self._known[key][0]
+        return seconds
+
+
+class _Current(threading.local):
+    shared: Shared | None = None
+
+
+_CURRENT = _Current()
+
+
+def shared_of(state: GameState) -> Shared:
+    """The quantities of `state`: within `sharing(state)` the same ones for all rewards, else new ones."""
+    current = _CURRENT.shared
+    return current if current is not None and current.state is state else Shared(state)
+
+
+class sharing:
+    """While it is open, all rewards that look at `state` in this thread share what they work out.
+
+    The state must not change meanwhile: a sum of rewards opens it for one step or one reset, not longer.
+    """
+
+    __slots__ = ("_before", "_state")
+
+    def __init__(self, state: GameState) -> None:
+        """Is about `state`."""
+        self._state = state
+
+    def __enter__(self) -> None:
+        """Begins with what a surrounding one of the same state has, or with nothing."""
+        self._before = _CURRENT.shared
+        _CURRENT.shared = shared_of(self._state)
+
+    def __exit__(self, *error: object) -> None:
+        """Forgets it."""
+        _CURRENT.shared = self._before
