@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import logging
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -28,6 +29,7 @@ from jsonargparse import ArgumentError, set_parsing_settings
 from lightning import Fabric
 from lightning.fabric.loggers import TensorBoardLogger
 from lightning.fabric.loggers.logger import Logger
+from lightning.fabric.strategies import STRATEGY_REGISTRY
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from agents import PPOLightningAgent
@@ -37,25 +39,33 @@ from fabric_rl.beginning import (
     Announcement,
     Start,
     check_start,
-    config_everywhere,
+    check_start_flags,
     config_of_run,
+    everywhere,
     start_again,
     start_run,
 )
+from fabric_rl.blame import INSTANTIATORS, blamed, explained, told_by_flag
 from fabric_rl.callbacks import Profiler, VideoLogger
 from fabric_rl.decoupled_strategy import OF_FABRIC_RUN, DecoupledStrategy, fabric_arguments
-from fabric_rl.flags import FlagParser, names_of, normalise, one_line
+from fabric_rl.flags import FlagParser, names_of, normalise, value_of, with_classes_of_help
 from fabric_rl.learn import TooLittleMemoryError
 from fabric_rl.log import say
+from fabric_rl.messages import did_you_mean, one_line
 from fabric_rl.metrics_file import MetricsFile
 from fabric_rl.orphans import LostRankError, end_with_parent, lost_rank, orphaned
-from fabric_rl.report import next_steps, report
+from fabric_rl.report import next_steps, report, unsaved
 from fabric_rl.sharding import ShardedStrategy
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
 _USER_ERRORS = (ArgumentError, ValueError, TypeError, OSError, ImportError, gymnasium.error.Error)
 DEFAULT_CONFIG = Path(__file__).parent / "configs" / "rocket_1v1.yaml"
 _SWITCHES = ("--capture_video", "--plain", "--resume", "--force", "--inference", "--profile", "--compile", "--overlap")
+_ABOUT = """Trains an actor-critic agent with PPO on Lightning Fabric. Without --config, --env and --env_id it plays the
+preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent agents.RecurrentPPOAgent) and its settings follow
+(--agent.actor_lr 1e-3); --agent.help and --env.help list those of the chosen class, --agent.help CLASS another's.
+"""
+_EXPLAINED = {"--agent": "agents.PPOLightningAgent", "--env": "envs.RocketSimPool"}
 RANK_0_SECONDS = 10
 """How long a failing rank leaves the word to rank 0: once one rank has ended, a launcher ends all the others."""
 
@@ -100,7 +110,8 @@ def main(
         resume: Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run.
             Without any: on a terminal a choice of milestones, else the newest run that fits, else a new one.
         force: Delete a run of that `run_id` and start again.
-        initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0.
+        initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0. With `resume` it
+            only counts where no run goes on.
         inference: Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own.
         saving: When the run saves itself.
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
@@ -145,7 +156,7 @@ def main(
     launched = launch.used_fabric_run()
     start: Start | None = None
     if launch.is_rank_0():
-        start = None if inference else start_again(runs_dir, initialize_from)
+        start = None if inference else start_again()
         start = start or start_run(env, agent, args, runs_dir, run_id, resume, force, initialize_from, inference)
         if not inference:
             launch.remember_run(start.run.dir)
@@ -170,9 +181,8 @@ def main(
         folder = fabric.broadcast(str(run.dir) if run else "")
         if not folder:  # a later call of main() has started this process, which goes through the script again
             return train(fabric, env, agent, args)
-        run = Run(Path(folder))
-        saved = fabric.broadcast(start.saved if start else None)
-        going_on = fabric.broadcast(start.going_on if start else False)
+        run = run or Run(Path(folder))
+        saved, weights = fabric.broadcast(start.states if start else (None, None))
         announcement = Announcement(_share_cores(fabric), start, args, resolved_config)
         hooks: list[Callback] = [announcement]
         if profile:
@@ -190,8 +200,8 @@ def main(
                 [*([callbacks] if isinstance(callbacks, Callback) else callbacks), *hooks],
                 plain,
                 saving,
-                resume=saved if going_on else None,
-                weights=None if going_on else saved,
+                resume=saved,
+                weights=weights,
                 inference=inference,
             )
     except BaseException as error:
@@ -199,7 +209,7 @@ def main(
         if run is not None and launch.is_rank_0() and not (start and start.going_on):
             if not training:
                 _remove_videos(run.videos)
-            run.discard_if_empty()
+                run.discard_if_empty()
             if not (training and run.dir.exists()):
                 launch.forget_run()
         if lost := lost_rank(error):
@@ -220,12 +230,12 @@ def main(
 def cli(argv: Sequence[str] | None = None) -> None:
     """The command line of `main()`: any mistake of the user is one line on standard error and exit status 2."""
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
-    parser = FlagParser(prog="train_fabric.py", description=main.__doc__, exit_on_error=False)
+    parser = FlagParser(prog="train_fabric.py", description=_ABOUT, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
     parser.add_class_arguments(TrainArgs)
     parser.add_class_arguments(Saving)
     parser.add_function_arguments(main, skip={"args", "saving", "resolved_config"})
-    given = normalise(sys.argv[1:] if argv is None else argv, _SWITCHES)
+    given = with_classes_of_help(normalise(sys.argv[1:] if argv is None else argv, _SWITCHES), _EXPLAINED)
     names = names_of(given)
     complete = {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names)
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
@@ -233,12 +243,16 @@ def cli(argv: Sequence[str] | None = None) -> None:
     try:
         if "--env_id" in names:
             _refuse_env_flags(names, "--env_id")
-        base = source = DEFAULT_CONFIG if not complete else None
+        base = DEFAULT_CONFIG if not complete else None
+        source: Path | str | None = base
         if "--resume" in names and not complete:
-            base, source = config_of_run(given) or base, config_everywhere(given) or base
+            own_config = config_of_run(given)
+            base, source = own_config or base, everywhere(own_config) or base
         config = parser.parse_args([f"--config={source}", *given] if source else given)
         if config.env_id is not None:
             _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
+            _note_replaced_env(parser, given, config)
+        check_start_flags(given, config.resume)
         again = config.clone()
         for name in ("run_id", "initialize_from"):
             again[name] = None
@@ -246,7 +260,8 @@ def cli(argv: Sequence[str] | None = None) -> None:
             again[name] = False
         again.pop("config")
         resolved = parser.dump(again, skip_validation=True)
-        settings = vars(parser.instantiate(config))
+        with told_by_flag(config):
+            settings = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
         settings.pop("config")
         args = TrainArgs(**{field.name: settings.pop(field.name) for field in fields(TrainArgs)})
         saving = Saving(**{field.name: settings.pop(field.name) for field in fields(Saving)})
@@ -254,6 +269,8 @@ def cli(argv: Sequence[str] | None = None) -> None:
         if launch.is_rank_0() and "checkpoint" in summary:
             own = ["--config", str(base)] if base not in (None, DEFAULT_CONFIG) else []  # of the run that went on
             say(next_steps([*own, *given], args, summary, settings["runs_dir"]))
+        if launch.is_rank_0() and "unsaved_steps" in summary:
+            _fail(f"{unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume", 1)
     except _USER_ERRORS as error:
         _fail(error, 2)
     except MisconfigurationException as error:
@@ -264,6 +281,12 @@ def cli(argv: Sequence[str] | None = None) -> None:
         _fail(error, 1, speaks=True)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:  # a programming error; in somebody's own part the last line says in which
+        where = blamed(error)
+        if where is None or os.environ.get("FABRIC_RL_TRACEBACK") == "1":
+            raise
+        traceback.print_exception(error)
+        _fail(f"{where}: {type(error).__name__}: {error}", 1, speaks=True)
 
 
 def _loggers(start: Start, logger: Logger | list[Logger] | None) -> list[Logger]:
@@ -287,6 +310,15 @@ def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
             f"{', '.join(env_flags)} would have no effect beside {env_id}, which chooses another environment "
             "(its own flag is --num_envs); leave one of them out"
         )
+
+
+def _note_replaced_env(parser: FlagParser, given: Sequence[str], config: Any) -> None:  # noqa: ANN401 - jsonargparse's
+    """Says that the `env` of a config file has no effect; that of the preset, or one that sets nothing, goes unsaid."""
+    file = value_of(given, "--config")
+    if file is None or Path(file).resolve() == DEFAULT_CONFIG.resolve() or not launch.is_rank_0():
+        return
+    if config.env != parser.parse_args([]).env:
+        say(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
 
 
 def _hardware_flags(hardware: dict[str, Any]) -> dict[str, Any]:
@@ -313,13 +345,18 @@ def _fabric(loggers: list[Logger], hardware: dict[str, Any]) -> Fabric:
             raise ValueError(f"--strategy fsdp: --precision {wanted} is not supported; use bf16-mixed or 32-true")
         hardware = hardware | {"strategy": ShardedStrategy()}
         contradicting = ("LT_STRATEGY",)
+    elif isinstance(strategy, str) and strategy not in (known := ["auto", *STRATEGY_REGISTRY.available_strategies()]):
+        hint = did_you_mean(strategy, known) or "; use auto, ddp or fsdp"
+        raise ValueError(f"--strategy {strategy}: no such strategy{hint}")
     kept = {name: os.environ.pop(name) for name in contradicting if name in os.environ}
     try:
         fabric = Fabric(loggers=loggers, **hardware)
     except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
         if lost_rank(error):
             raise
-        raise MisconfigurationException(str(error)) from error
+        flag = next((name for name in ("devices", "num_nodes") if name in hardware and name in str(error)), None)
+        named = f"--{flag} {hardware[flag]}: " if flag else ""
+        raise MisconfigurationException(f"{named}{error}") from error
     finally:
         os.environ.update(kept)
     return fabric
@@ -372,7 +409,8 @@ def _fail(error: BaseException | str, status: int, speaks: bool | None = None) -
         time.sleep(RANK_0_SECONDS)
         speaks = True
     if speaks:
-        print(f"train_fabric.py: error: {one_line(str(error))}", file=sys.stderr, flush=True)
+        message = error if isinstance(error, str) else explained(error)
+        print(f"train_fabric.py: error: {one_line(message)}", file=sys.stderr, flush=True)
     sys.exit(status)
 
 

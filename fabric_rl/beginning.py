@@ -11,10 +11,11 @@ from fabric_rl import choose, launch
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.checkpoint import CheckpointError
-from fabric_rl.flags import value_of
+from fabric_rl.flags import names_of, value_of
 from fabric_rl.live import fingerprint_of
 from fabric_rl.log import say
-from fabric_rl.run import Run
+from fabric_rl.origin import Weights
+from fabric_rl.run import Run, check_run_id
 from fabric_rl.types import AgentFactory, EnvFactory
 
 
@@ -23,33 +24,46 @@ class Start:
     """How a run begins."""
 
     run: Run
-    saved: dict[str, Any] | None = None
-    """The checkpoint to go on from, or to take weights from."""
+    resume: dict[str, Any] | None = None
+    """The checkpoint to go on from."""
     path: Path | None = None
     """Its file."""
+    weights: Weights | None = None
+    """Those of another run to begin with."""
     going_on: bool = False
-    """Whether the run of this folder goes on."""
+    """Whether the run of this folder goes on; without a checkpoint it begins again."""
 
     @property
     def steps(self) -> int | None:
         """Agent-steps after which the run goes on; None for a new one."""
-        return (self.saved["steps"] if self.saved else 0) if self.going_on else None
+        return (self.resume["steps"] if self.resume else 0) if self.going_on else None
+
+    @property
+    def states(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """`resume` and `weights` as `train` takes them."""
+        return self.resume, {"agent": self.weights.agent} if self.weights else None
 
 
 def check_start(
     run_id: str | None, resume: bool | str, force: bool, initialize_from: str | None, inference: bool
 ) -> None:
-    """Raises ValueError for flags that exclude each other."""
+    """Raises ValueError for settings that exclude each other."""
+    if run_id is not None:
+        check_run_id(run_id)
     if force and resume:
         raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
     if force and run_id is None:
         raise ValueError("--force needs --run_id, the run to delete and start again")
-    if resume and initialize_from:
-        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
-    if isinstance(resume, str) and run_id is not None:
+    if isinstance(resume, str) and run_id not in (None, resume):
         raise ValueError(f"--resume {resume} says which run goes on; leave --run_id out")
     if inference and not (resume or initialize_from):
         raise ValueError("--inference needs weights: add --run_id NAME --resume, or --initialize_from RUN_OR_PATH")
+
+
+def check_start_flags(given: Sequence[str], resume: bool | str) -> None:
+    """Raises ValueError for flags that exclude each other; in a configuration they may say how its run has begun."""
+    if resume and "--initialize_from" in names_of(given):
+        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
 
 
 def start_run(
@@ -63,63 +77,72 @@ def start_run(
     initialize_from: str | None,
     inference: bool,
 ) -> Start:
-    """Finds or makes the run folder, and reads the checkpoint that it begins with."""
-    if initialize_from is not None:
-        path, saved = choose.load(choose.locate("--initialize_from", runs_dir, initialize_from))
-        run = Run.create(runs_dir, run_id, force)
-        run.remember_weights(path, inference)
-        return Start(run, saved, path)
-    if not resume:
-        return Start(Run.create(runs_dir, run_id, force))
-    own = partial(fingerprint_of, env, agent, args.seed)
-    choice = choose.resume_choice(runs_dir, run_id, resume, own)
-    if choice is None:
+    """Finds or makes the run folder, and reads the checkpoint or weights that it begins with.
+
+    `initialize_from` only counts where no run goes on.
+    """
+    if resume:
+        own = partial(fingerprint_of, env, agent, args.seed)
+        choice = choose.resume_choice(runs_dir, run_id, resume, own)
+        if choice is not None:
+            return _play(choice, runs_dir) if inference else _go_on(choice)
+        if inference and initialize_from is None:
+            raise CheckpointError(f"--inference: {runs_dir} holds no run that fits")
         say(f"--resume: {runs_dir} holds no run that fits; a new one begins")
-        return Start(Run.create(runs_dir, run_id))
-    if inference:
-        if choice.state is None:
-            raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
-        run = Run.create(runs_dir)
-        run.remember_weights(choice.path, inference)
-        return Start(run, choice.state, choice.path)
-    if choice.state is None:
-        choice.run.refuse_to_begin_again()
-    return Start(choice.run, choice.state, choice.path, going_on=True)
+    weights: Weights | None = None
+    if initialize_from is not None:
+        weights = choose.load_weights(choose.locate("--initialize_from", runs_dir, initialize_from), inference)
+    return Start(Run.create(runs_dir, run_id, force, weights), weights=weights)
 
 
-def start_again(runs_dir: str, initialize_from: str | None) -> Start | None:
+def start_again() -> Start | None:
     """The run that this launch has begun before torchrun started its ranks again; None at first."""
     folder = launch.remembered_run()
     if folder is None:
         return None
     choice = choose.newest_of(Run(folder))
     say(f"torchrun has started the ranks of run {choice.run.name} again (restart {launch.restarts()})")
-    if choice.state is None and initialize_from is not None:
-        path, saved = choose.load(choose.locate("--initialize_from", runs_dir, initialize_from))
-        return Start(choice.run, saved, path)
-    return Start(choice.run, choice.state, choice.path, going_on=True)
+    return _go_on(choice)
+
+
+def _go_on(choice: choose.Choice) -> Start:
+    weights = choice.run.origin.weights() if choice.state is None else None
+    return Start(choice.run, choice.state, choice.path, weights, going_on=True)
+
+
+def _play(choice: choose.Choice, runs_dir: str) -> Start:
+    """A run of its own that plays with the weights of another."""
+    if choice.state is None or choice.path is None:
+        choice.run.origin.weights()  # says more of a run that itself only plays
+        raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
+    weights = Weights(choice.path, choice.state["agent"], inference=True)
+    return Start(Run.create(runs_dir, weights=weights), weights=weights)
 
 
 def _beginning(start: Start, args: TrainArgs, config: str | None) -> list[str]:
     """Where the run goes on or comes from, and which settings have changed."""
+    whose = f" with the weights of {start.weights.path}" if start.weights else ""
     if not start.going_on:
-        return [f"run {start.run.name} begins with the weights of {start.path}"] if start.saved else []
+        return [f"run {start.run.name} begins{whose}"] if whose else []
     steps = start.steps or 0
-    if start.saved is None:
-        lines = [f"run {start.run.name} has no checkpoint yet: it begins again"]
+    if start.resume is None:
+        lines = [f"run {start.run.name} has no checkpoint yet: it begins again{whose}"]
     else:
-        exact = start.saved["exact"]
+        exact = start.resume["exact"]
         how = "" if exact else " (saved on demand: equivalent to a run without the break, not bit-identical)"
         lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
     if config is not None:
-        lines += [f"changed: {line}" for line in start.run.changed_settings(config)]
+        lines += [f"changed: {line}" for line in start.run.origin.changed_settings(config)]
     if steps >= args.total_timesteps:
         lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")
     return lines
 
 
 def config_of_run(given: Sequence[str]) -> Path | None:
-    """The configuration of the run that `--resume` goes on with, if the flags name it and it has one."""
+    """The configuration of the run that `--resume` goes on with, if the flags name it and it has one.
+
+    Of a run without, rank 0 says so.
+    """
     flags = value_of(given, "--resume"), value_of(given, "--run_id"), value_of(given, "--runs_dir") or "runs"
     path, run_id, runs_dir = flags
     word = (path or "true").lower()
@@ -133,16 +156,23 @@ def config_of_run(given: Sequence[str]) -> Path | None:
             run = Run.find(runs_dir, run_id)
     except (CheckpointError, OSError, ValueError):
         return None  # said in one line later
-    config = run.dir / "config.yaml" if run else None
-    return config if config is not None and config.exists() else None
+    if run is None:
+        return None
+    if run.origin.config.exists():
+        return run.origin.config
+    if launch.is_rank_0():
+        say(
+            f"--resume: run {run.name} has no config.yaml, so its settings are not known: those of this command line "
+            "are used, and of the default preset"
+        )
+    return None
 
 
-def config_everywhere(given: Sequence[str]) -> Path | str | None:
-    """The same on all machines: the text that rank 0 has found, where there are several."""
-    own = config_of_run(given)
+def everywhere(config: Path | None) -> Path | str | None:
+    """The same on all machines: the text of the configuration that rank 0 has found, where there are several."""
     if launch.machines() == 1:
-        return own
-    return launch.share_text(own.read_text(encoding="utf-8") if own else None)
+        return config
+    return launch.share_text(config.read_text(encoding="utf-8") if config else None)
 
 
 class Announcement(Callback):
@@ -160,11 +190,11 @@ class Announcement(Callback):
             start, run = self.start, self.start.run
             lines = [*_beginning(start, self.args, self.config), self.line]
             if start.steps is None or start.steps < self.args.total_timesteps:
-                if start.going_on and start.saved is not None and start.path is not None:
-                    moved = run.go_on_from(start.path, start.saved)
+                if start.resume is not None and start.path is not None:
+                    moved = run.go_on_from(start.path, start.resume)
                     if moved:
                         lines.append(f"newer checkpoints: {moved} moved to {run.checkpoints / 'set_aside'}")
-                run.write_origin(self.config)
+                run.origin.write(self.config)
                 run.replace()
             for line in lines:
                 say(line)

@@ -170,7 +170,7 @@ def newest_good(
         except CheckpointError as error:
             warnings.warn(f"{error}; trying the one before", CheckpointWarning, stacklevel=2)
     if found:
-        raise CheckpointError(f"none of the {len(found)} checkpoints in {folder} can be read; start a new run")
+        raise CheckpointError(f"none of the {len(found)} checkpoints in {folder} can be read")
     return None
 
 

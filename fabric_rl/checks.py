@@ -9,7 +9,8 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
-from lightning import Fabric
+from lightning import Fabric, LightningModule
+from lightning.fabric.strategies.ddp import DDPStrategy
 from lightning.pytorch.utilities.seed import isolate_rng
 from numpy.typing import NDArray
 from torch import Tensor
@@ -20,6 +21,7 @@ from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, reads
 Array = NDArray[Any]
 NUMBERS, INTEGERS, FLOATS, BOOLS = "numbers", "integers", "floats", "bools"
 _KINDS = {NUMBERS: "fiub", INTEGERS: "iu", FLOATS: "f", BOOLS: "b"}  # numpy's dtype.kind
+_STEP = ("observations", "rewards", "terminated", "truncated", "infos")
 
 
 def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
@@ -59,6 +61,26 @@ def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, mi
     return cast(Minibatch, minibatch)  # None only where a rank has failed
 
 
+def check_agent(agent: LightningModule) -> None:
+    """Raises TypeError for an agent that is no ActorCritic, was not initialised as one, or lacks a method."""
+    name = type(agent).__name__
+    if not isinstance(agent, ActorCritic):
+        raise TypeError(f"--agent {name} is not a fabric_rl.ActorCritic")
+    if "progress" not in vars(agent):
+        raise TypeError(f"--agent {name}: its __init__ must call super().__init__(observation_space, action_space)")
+    methods = ("act", "value", "training_step", "configure_optimizers")
+    missing = [f"{method}()" for method in methods if _is_inherited(agent, method)]
+    if missing:
+        raise TypeError(
+            f"--agent {name} lacks {', '.join(missing)}; fabric_rl.ActorCritic says what an agent has to do"
+        )
+
+
+def _is_inherited(agent: ActorCritic, method: str) -> bool:
+    """Whether it is the method of the base class, which only raises."""
+    return getattr(getattr(agent, method), "__func__", None) is getattr(ActorCritic, method)
+
+
 def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
     """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
     seen = torch.zeros(fabric.world_size, len(numbers), dtype=torch.int64, device=fabric.device)
@@ -71,12 +93,12 @@ def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
 
 
 def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
-    name, size = type(envs).__name__, envs.num_envs
+    name, size = f"--env {type(envs).__name__}", envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
 
     with _calling(f"{name}.reset()"):
         first = envs.reset(seed=seed)
-    obs, infos = _tuple(f"{name}.reset()", first, 2)
+    obs, infos = _tuple(f"{name}.reset()", first, ("observations", "infos"))
     obs = _array(f"{name}.reset(): the observations", obs, obs_shape)
     obs_tensor = torch.from_numpy(obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)).to(fabric.device)
     mask = None
@@ -87,7 +109,7 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
 
     with _calling(f"{name}.step()"):
         step = envs.step(within(envs.single_action_space, acted))
-    next_obs, rewards, terminated, truncated, infos = _tuple(f"{name}.step()", step, 5)
+    next_obs, rewards, terminated, truncated, infos = _tuple(f"{name}.step()", step, _STEP)
     _array(f"{name}.step(): the observations", next_obs, obs_shape)
     _array(f"{name}.step(): the rewards", rewards, (size,))
     ended = _array(f"{name}.step(): terminated", terminated, (size,), BOOLS)
@@ -117,7 +139,7 @@ def _try_agent(
     minibatch_size: int,
 ) -> tuple[Array, Minibatch]:
     """Calls the methods of a copy of the agent; returns its actions for `obs` and what it has learned from."""
-    name, size = type(agent).__name__, len(obs)
+    name, size = f"--agent {type(agent).__name__}", len(obs)
     with _calling(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
@@ -128,7 +150,8 @@ def _try_agent(
     with _calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
         chosen = trial.act(obs, **memory, **masks)
     if not isinstance(chosen, ActOutput):
-        raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput, got {type(chosen).__name__}")
+        got = _kind(chosen)
+        raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got {got}")
     with _calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
         value = trial.value(obs, **memory)
     discrete = np.issubdtype(action_space.dtype, np.integer)
@@ -166,12 +189,17 @@ def _try_agent(
             minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
     with _calling(f"{name}.training_step()"), fabric.autocast():
         result = trial.training_step(minibatch)
-    loss, stats = _tuple(f"{name}.training_step()", result, 2)
+    loss, stats = _tuple(f"{name}.training_step()", result, ("loss", "statistics"))
     _tensor(f"{name}.training_step(): the loss", loss, ())
     if not loss.requires_grad:
-        raise ValueError(f"{name}.training_step(): the loss has no gradient")
+        raise ValueError(
+            f"{name}.training_step(): the loss has no gradient; it is detached, or reads none of the agent's parameters"
+        )
+    if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
+        raise ValueError(f"{name}.training_step(): the statistics must be a dict of names and tensors, got {stats!r}")
     for key, figure in stats.items():
         _tensor(f"{name}.training_step(): the statistic {key!r}", figure, (), NUMBERS)
+    _check_all_used(fabric, f"{name}.training_step()", trial, loss)
     return action, minibatch
 
 
@@ -185,16 +213,43 @@ def _calling(what: str) -> Iterator[None]:
         raise ValueError(f"{what}: {text} (FABRIC_RL_TRACEBACK=1 shows where)") from error
 
 
-def _tuple(what: str, value: Any, length: int) -> tuple[Any, ...]:  # noqa: ANN401 - checked here
-    if not isinstance(value, tuple) or len(value) != length:
-        got = f"a tuple of {len(value)}" if isinstance(value, tuple) else type(value).__name__
-        raise ValueError(f"{what} must return a tuple of {length}, got {got}")
+def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor) -> None:
+    """Raises ValueError for a parameter that is not in the graph of the loss, where DDP would wait for its gradient."""
+    settings = getattr(fabric.strategy, "_ddp_kwargs", {})
+    if type(fabric.strategy) is not DDPStrategy or settings.get("find_unused_parameters"):
+        return
+    used, seen, waiting = set(), set(), [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        used.add(id(getattr(node, "variable", None)))  # only nodes that accumulate a gradient have one
+        waiting.extend(following for following, _ in node.next_functions)
+    unused = [key for key, p in agent.named_parameters() if p.requires_grad and id(p) not in used]
+    if unused:
+        more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
+        raise ValueError(
+            f"{what}: the loss does not depend on the parameters {', '.join(unused[:3])}{more}, but with DDP "
+            "it must on all; remove them, or freeze them with requires_grad_(False)"
+        )
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401 - whatever was returned
+    if value is None:
+        return "None (is a return missing?)"
+    return f"a tuple of {len(value)}" if isinstance(value, tuple) else type(value).__name__
+
+
+def _tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...]:  # noqa: ANN401 - checked here
+    if not isinstance(value, tuple) or len(value) != len(names):
+        raise ValueError(f"{what} must return a tuple ({', '.join(names)}), got {_kind(value)}")
     return value
 
 
 def _tensor(what: str, value: Any, shape: tuple[int, ...], kind: str = FLOATS) -> Array:  # noqa: ANN401 - checked here
     if not isinstance(value, Tensor):
-        raise ValueError(f"{what} must be a tensor, got {type(value).__name__}")
+        raise ValueError(f"{what} must be a tensor, got {_kind(value)}")
     value = value.detach().cpu()
     return _array(what, (value.float() if value.is_floating_point() else value).numpy(), shape, kind)
 

@@ -1,20 +1,23 @@
 """Which run or checkpoint to go on from: an explicit one, one chosen by hand, or the newest that fits."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 from torch import Tensor
 
-from fabric_rl import checkpoint
+from fabric_rl import checkpoint, choose_milestone
 from fabric_rl.checkpoint import CheckpointError
 from fabric_rl.live import differences
+from fabric_rl.origin import EXPORTED, INITIAL, Weights, read_initial
 from fabric_rl.run import Run
-from fabric_rl.runs import Milestone, RunRecord, list_runs
+from fabric_rl.runs import list_runs, load_run
 
 _PARTS = {
     "agent": dict,
@@ -32,6 +35,10 @@ _PARTS = {
     "world_size": int,
 }
 """What the checkpoint of a run holds, at least."""
+PRETRAINED = Path(__file__).parent / "pretrained"
+"""Agents that come with fabric-rl."""
+_NAMED = 3
+"""How many runs or milestones a message names."""
 
 
 @dataclass(frozen=True)
@@ -54,23 +61,52 @@ def load(path: str | Path) -> tuple[Path, dict[str, Any]]:
         raise CheckpointError(f"{path}: no such checkpoint, run or milestone")
     if path.is_file():
         return path, _read(path)
-    found = checkpoint.newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
+    try:
+        found = checkpoint.newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; {_instead(path) or 'start a new run'}") from error
     if found is None:
-        milestones = path / "milestones"
-        hint = f"; its milestones are in {milestones}" if any(milestones.glob("*/*")) else ""
-        raise CheckpointError(f"{path}: holds no checkpoints{hint}")
+        raise CheckpointError("; ".join(filter(None, (f"{path}: holds no checkpoints", _instead(path)))))
     return found
 
 
-def locate(flag: str, runs_dir: str | Path, name: str) -> Path:
-    """The run of that name, or the path.
+def _instead(path: Path) -> str:
+    """What a run has where its checkpoints are lost; empty without milestones."""
+    folders = [m.folder for m in load_run(path).milestones if checkpoint.checkpoints(m.folder)]
+    if not folders:
+        return ""
+    folders.sort(key=lambda folder: int(folder.name))
+    names = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in folders[-_NAMED:])
+    few = f"milestones are {names}" if len(folders) <= _NAMED else f"{len(folders)} milestones end with {names}"
+    return f"its {few}: --resume {folders[-1]}"
+
+
+def load_weights(path: str | Path, inference: bool = False) -> Weights:
+    """The weights of a checkpoint, of the newest good one of a run or milestone, or those that a run began with.
 
     Raises:
-        CheckpointError: There is neither; the message names the flag.
+        CheckpointError: There are none, or they cannot be read.
+    """
+    path = Path(path)
+    if (path / EXPORTED).is_file():
+        path /= EXPORTED
+    if path.name in (INITIAL, EXPORTED):
+        return Weights(path, read_initial(path), inference)
+    path, state = load(path)
+    return Weights(path, state["agent"], inference)
+
+
+def locate(flag: str, runs_dir: str | Path, name: str) -> Path:
+    """The run of that name, or the path, or the agent of that name that comes with fabric-rl.
+
+    Raises:
+        CheckpointError: There is none; the message names the flag.
     """
     for path in (Path(runs_dir, name), Path(name)):
         if path.is_dir() if path != Path(name) else path.exists():
             return path
+    if Path(name).name == name and (PRETRAINED / name / EXPORTED).is_file():
+        return PRETRAINED / name
     raise CheckpointError(f"{flag} {name}: no such checkpoint, run or milestone")
 
 
@@ -105,8 +141,8 @@ def resume_choice(
     """Decides what `--resume` goes on from.
 
     In this order: the path or run id that was given (a run that was killed before its first checkpoint begins again);
-    on a terminal, what the user chooses among milestones; the newest run whose newest good checkpoint fits (what does
-    not is shown side by side); None (a new run).
+    on a terminal, what the user chooses among the milestones that fit; the newest run whose newest good checkpoint fits
+    (the newest one that does not is shown side by side, others are named); None (a new run).
 
     Args:
         runs_dir: Folder that holds all runs.
@@ -117,6 +153,7 @@ def resume_choice(
     Raises:
         CheckpointError: What was asked for cannot be read.
         FileNotFoundError: There is no such run.
+        KeyboardInterrupt: The user wants to start nothing.
     """
     if isinstance(resume, str):
         path = locate("--resume", runs_dir, resume)
@@ -124,11 +161,14 @@ def resume_choice(
     if run_id is not None:
         return newest_of(Run.find(runs_dir, run_id))
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
+    own = fingerprint() if records else {}
     if sys.stdin.isatty() and sys.stdout.isatty():
-        milestone = ask_for_milestone(records)
+        offers, left_out = choose_milestone.fitting(records, own)
+        milestone = choose_milestone.ask(offers, left_out) if offers else None
         if milestone is not None:
             return _going_back(milestone.folder)
-    own = fingerprint() if records else {}
+    chosen: Choice | None = None
+    unfit: dict[str, list[tuple[str, str, str]]] = {}
     for record in records:
         if not checkpoint.checkpoints(record.folder / "checkpoints"):
             continue  # has only played, or has failed
@@ -139,12 +179,24 @@ def resume_choice(
             continue
         problems = differences(state["fingerprint"], own)
         if not problems:
-            return Choice(Run(record.folder), path, state)
-        table = Table("", f"run {record.name}", "here", title=f"--resume: run {record.name} does not fit")
-        for row in problems:
-            table.add_row(*row)
+            chosen = Choice(Run(record.folder), path, state)
+            break
+        unfit[record.name] = problems
+    _show_unfit(unfit)
+    return chosen
+
+
+def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
+    """Sets the first run, the newest, beside this one, and names others."""
+    for name in list(unfit)[:1]:
+        table = Table("", f"run {escape(name)}", "here", title=f"--resume: run {escape(name)} does not fit")
+        for row in unfit[name]:
+            table.add_row(*map(Text, row))
         Console().print(table)
-    return None
+    if others := list(unfit)[1:]:
+        names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
+        does = "more run does" if len(others) == 1 else "more runs do"
+        print(f"--resume: {len(others)} {does} not fit: {names}", flush=True)
 
 
 def newest_of(run: Run) -> Choice:
@@ -161,26 +213,3 @@ def newest_of(run: Run) -> Choice:
 def _going_back(path: Path) -> Choice:
     file, state = load(path)
     return Choice(run_of(file), file, state)
-
-
-def ask_for_milestone(records: Sequence[RunRecord]) -> Milestone | None:
-    """Lets the user choose among the milestones of all runs; None for the latest checkpoint instead."""
-    milestones = [(record.name, milestone) for record in records for milestone in record.milestones]
-    if not milestones:
-        return None
-    table = Table("number", "run", "phase", "steps", "mean reward")
-    for number, (name, milestone) in enumerate(milestones, start=1):
-        reward = "-" if milestone.mean_reward is None else f"{milestone.mean_reward:.4g}"
-        table.add_row(str(number), name, milestone.phase, f"{milestone.steps:,}", reward)
-    console = Console()
-    console.print(table)
-    while True:
-        try:
-            answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
-        except EOFError:  # Ctrl+D
-            answer = ""
-        if not answer:
-            return None
-        if answer.isdigit() and 1 <= int(answer) <= len(milestones):
-            return milestones[int(answer) - 1][1]
-        console.print(f"a number from 1 to {len(milestones)}, please")

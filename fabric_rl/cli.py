@@ -34,6 +34,7 @@ Usage: fabric-rl COMMAND
   runs show ID         one run
   runs compare A B     curves of several runs, as a picture and in the terminal
   evaluate A B         matches between trained agents and bots, with confidence intervals
+  export A FOLDER      a trained agent without its run, as a small folder
   audit-rewards        what every part of a configuration's reward pays for; status 1 if for own goals or farming
   trace-rewards        what one car is paid, step by step, through one episode
   show-resets          where episodes begin, as a picture and a table
@@ -104,6 +105,10 @@ def fabric_rl() -> None:
         from fabric_rl.env_config import load_env
 
         sys.exit(import_module(_TOOLS[args[0]]).main(args[1:], load_env))
+    if args[:1] == ["export"]:
+        from fabric_rl.trained import export_command
+
+        sys.exit(export_command(args[1:]))
     if args[:1] == ["evaluate"]:
         from fabric_rl.trained import load_trained
 
@@ -115,7 +120,7 @@ def fabric_rl() -> None:
     if not args or args[0] in ("-h", "--help"):
         print(_COMMANDS)
         sys.exit(0)
-    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs, evaluate, {', '.join(_TOOLS)}")
+    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs, evaluate, export, {', '.join(_TOOLS)}")
 
 
 def _run_model(args: list[str]) -> NoReturn:

@@ -1,14 +1,35 @@
-"""The words of the command line: spelling of flags, suggestions for unknown ones, errors that fit on one line."""
+"""The words of the command line: spelling of flags, suggestions for unknown ones, help that fits on a screen."""
 
+import argparse
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
+from fabric_rl.messages import one_line as one_line
+
+_MANY_CLASSES = 60
+"""A help text that would list more classes (those of torch.nn, above all) names the base class only."""
 _UNKNOWN = re.compile(r"(?:unrecognized arguments: --|Option ')(?P<name>[\w.]+)")
-_NO_SETTING = re.compile(r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>[^)]*)\)")
+
+
+class ShortHelp(DefaultHelpFormatter):
+    """Help without Python's spelling of types, and without lists of hundreds of classes."""
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        text: str = super()._expand_help(action)
+        listed, comma, known = text.partition(", known subclasses: ")
+        if known.count(",") >= _MANY_CLASSES:
+            text = f"{listed})"
+        else:
+            text = f"{listed}{comma.replace('known subclasses', 'known classes')}{known}"
+        text = re.sub(r"<class 'torch\.nn\.modules\.\w+\.(\w+)'>", r"torch.nn.\1", text)
+        text = re.sub(r"type: <class '(?:\w+\.)*(\w+)'>", r"type: \1", text)
+        text = re.sub(r"\{'class_path': '([^']+)'\}", r"\1", text)
+        text = re.sub(r"\{(?:\w+,)*(\w+)\} and exit\.$", r"\1 and exit.", text)
+        return text.replace("subclass or implementer of protocol", "class for").replace("given subclass of", "given")
 
 
 class FlagParser(ArgumentParser):
@@ -21,6 +42,7 @@ class FlagParser(ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - jsonargparse's signature
         """Makes the parser; see `jsonargparse.ArgumentParser`."""
         self._owner = "it"
+        kwargs.setdefault("formatter_class", ShortHelp)
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
     def add_class_arguments(self, theclass: type[Any], *args: Any, **kwargs: Any) -> list[str]:  # noqa: ANN401
@@ -56,6 +78,23 @@ def normalise(argv: Sequence[str], switches: Collection[str]) -> list[str]:
     return flags
 
 
+def with_classes_of_help(flags: Sequence[str], classes: Mapping[str, str]) -> list[str]:
+    """A bare `--NAME.help` explains the class that the flags choose with `--NAME`, or else that of `classes`.
+
+    Args:
+        flags: The command line.
+        classes: Class path for flags such as `--agent`.
+    """
+    completed = list(flags)
+    for i, word in enumerate(flags):
+        name = word.removesuffix(".help")
+        if name != word and name in classes and (i + 1 == len(flags) or flags[i + 1].startswith("--")):
+            chosen = value_of(flags[:i], name)
+            named = chosen is not None and re.fullmatch(r"[\w.]+", chosen)
+            completed[i] = f"{word}={chosen if named else classes[name]}"
+    return completed
+
+
 def names_of(flags: Sequence[str]) -> list[str]:
     """The flags' names without their values, each once."""
     return list(dict.fromkeys(word.partition("=")[0] for word in flags if word.startswith("--")))
@@ -86,22 +125,3 @@ def without(flags: Sequence[str], names: Collection[str]) -> list[str]:
             continue
         kept.append(word)
     return kept
-
-
-def one_line(message: str) -> str:
-    """Joins a message to one line that begins with the flag, and drops what jsonargparse says about Python types."""
-    if unknown := _NO_SETTING.search(message):
-        path = "".join(f"{key}." for key in re.findall(r'Parser key "([^"]*)"', message[: unknown.start()]))
-        if not path:
-            hint = unknown["hint"].replace("mean ", "mean --") if "mean " in unknown["hint"] else "see --help"
-            return f"--{unknown['name']}: no such setting; {hint}"
-        return f"--{path}{unknown['name']}: {unknown['owner']} has no such setting; {unknown['hint']}"
-    line = " ".join(message.split())
-    line = re.sub(r'Parser key "([^"]*)":', r"--\1:", line)
-    line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
-    line = re.sub(r"Does not validate against any of the Union subtypes Subtypes: \[.*?\] Errors: - ", "", line)
-    line = re.sub(r" - Expected a (<class 'NoneType'>|Sequence Given value type:).*", "", line)
-    line = re.sub(r"Expected an instantiatable class, but ([\w.]+) is abstract", r"choose a subclass of \1 first", line)
-    line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
-    line = re.sub(r"^(--[\w.]+): --(\w+):", r"\1.\2:", line)
-    return re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", line)

@@ -19,7 +19,7 @@ from fabric_rl.ahead import Collector
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.checkpoint import CheckpointError, pack_ranks
-from fabric_rl.checks import same_on_all_ranks, try_parts
+from fabric_rl.checks import check_agent, same_on_all_ranks, try_parts
 from fabric_rl.collecting import EpisodeStats
 from fabric_rl.decoupled import Decoupled
 from fabric_rl.log import Trace
@@ -70,6 +70,8 @@ class Live:
     team: Fabric
     """The ranks that do the same as this one: all, or all players, or all trainers."""
     decoupled: Decoupled | None = None
+    iterations_missed: int = 0
+    """How many more were done than `state.iteration` says, which counts in iterations of the present size."""
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("wall", "collect", "learn"), 0.0))
 
     @classmethod
@@ -94,8 +96,8 @@ class Live:
 
         envs = build() if decoupled is None else decoupled.environment(build, args.seed)
         module = agent(envs.single_observation_space, envs.single_action_space)
-        if not isinstance(module, ActorCritic):
-            raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.types.ActorCritic")
+        check_agent(module)
+        module = cast(ActorCritic, module)
         rollout = Rollout(args.num_steps, envs, fabric.device, module)
         rollout_steps = args.num_steps * (envs.num_envs if decoupled is None else decoupled.share)
         minibatch_size = args.minibatch_for(rollout_steps, module.sequence_length if module.memory_size else 1)
@@ -166,6 +168,17 @@ class Live:
         """Of the whole run."""
         return math.ceil(self.args.total_timesteps / self.steps_per_iteration)
 
+    @property
+    def iterations_done(self) -> int:
+        """Those of other sizes, with other numbers of ranks or sub-environments, included."""
+        return self.state.iteration + self.iterations_missed
+
+    @property
+    def progress(self) -> float:
+        """The part of the run's steps that is done, 0 to 1."""
+        left = max(0, self.iterations - self.state.iteration) * self.steps_per_iteration
+        return self.state.steps / max(1, self.state.steps + left)
+
     # ------------------------------------------------------------------ saving and restoring
 
     def save(self, ending: bool = False) -> dict[str, Any] | None:
@@ -186,7 +199,7 @@ class Live:
             "fingerprint": fingerprint(self.envs, self.module),
             "world_size": self.fabric.world_size,
             "num_players": self.args.num_players,
-            "iteration": self.state.iteration,
+            "iteration": self.iterations_done,
             "steps": self.state.steps,
             "agent": agent,
             "optimizer": optimizer,
@@ -235,6 +248,7 @@ class Live:
                 callback.load_state_dict(same[1])
                 kept.remove(same)
         self.state.iteration, self.state.steps = self._iterations_of(saved["steps"]), saved["steps"]
+        self.iterations_missed = saved["iteration"] - self.state.iteration
         self.state.metrics = dict(saved["metrics"])
         self.trace.load_state_dict(saved["trace"])
         self.seconds.update(saved["seconds"])
@@ -269,6 +283,7 @@ class Live:
         load_weights(self.module, theirs)
 
     def _iterations_of(self, steps: int) -> int:
+        """How many iterations of the present size make up so many steps: where in the run, and its schedules, it is."""
         return min(self.iterations, round(steps / self.steps_per_iteration))
 
     def _of_this_rank(self, ending: bool) -> dict[str, Any]:

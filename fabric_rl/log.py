@@ -15,8 +15,10 @@ import torch
 from lightning import Fabric
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 logger = logging.getLogger("fabric_rl")
 """What happens in a run; `Run.open_log` writes it into the run folder."""
@@ -156,7 +158,7 @@ class TrainConsole:
         self._progress = Progress(
             TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
         )
-        self._task = self._progress.add_task("steps", total=total_steps, completed=done)
+        self._task = self._progress.add_task("steps", total=total_steps, completed=min(done, total_steps))
 
     def __enter__(self) -> "TrainConsole":
         """Starts the live view."""
@@ -178,7 +180,7 @@ class TrainConsole:
         if not self.enabled:
             return
         if self._live is not None:
-            self._progress.update(self._task, completed=steps)
+            self._progress.update(self._task, completed=min(steps, self._total))
             with suppress(OSError):  # the terminal was closed
                 self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
         else:
@@ -186,18 +188,27 @@ class TrainConsole:
 
 
 def _table(metrics: dict[str, float]) -> Table:
-    table = Table.grid(padding=(0, 2))
+    """All metrics by group, two to a row. Labels that are too long for the terminal fold, numbers never do."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(2):
+        table.add_column(overflow="fold")
+        table.add_column(justify="right", no_wrap=True)
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, number in sorted(metrics.items()):
         group, _, label = name.partition("/")
-        groups.setdefault(group, []).append((label, _number(number)))
+        groups.setdefault(group, []).append((_short(label), _number(number)))
     for group, rows in groups.items():
-        table.add_row(f"[bold]{group}[/bold]")
+        table.add_row(Text(group, "bold"))
         half = (len(rows) + 1) // 2
         for i in range(half):
-            right = rows[i + half] if i + half < len(rows) else ("", "")
-            table.add_row("", *rows[i], *right)
+            cells = [*rows[i], *(rows[i + half] if i + half < len(rows) else ("", ""))]
+            table.add_row(*(Padding(Text(cell), (0, 0, 0, 2 * (column % 2 == 0))) for column, cell in enumerate(cells)))
     return table
+
+
+def _short(label: str) -> str:
+    """A label that leaves room for others: `collected_steps/s`, `goals/min`."""
+    return label.replace("_per_second", "/s").replace("_per_minute", "/min")
 
 
 # The figures of the one-line view, with a short label each.

@@ -4,7 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
+
+import torch
 
 _ISA = "ONEDNN_MAX_CPU_ISA"
 _WITHOUT_TILES = "AVX512_CORE_BF16"
@@ -14,6 +17,8 @@ layer, x = torch.nn.Linear(64, 64), torch.randn(64, 64)
 with torch.autocast("cpu", torch.bfloat16):
     layer(x).float().sum().backward()
 """
+_SECONDS = 20.0
+"""More than a probe ever takes; a child of a process with threads may hang."""
 
 
 def avoid_illegal_instructions() -> None:
@@ -22,15 +27,56 @@ def avoid_illegal_instructions() -> None:
     A small layer is tried in a process of its own. If the processor refuses an instruction there, oneDNN is told to do
     without tiles (environment variable ONEDNN_MAX_CPU_ISA, which wins if it is set already), with a warning: bfloat16
     is slower than float32 then.
+
+    Raises:
+        ValueError: It is too late to tell oneDNN, which reads the variable once, because this process has computed
+            before. Without oneDNN bfloat16 would be ten times slower.
     """
-    if _ISA in os.environ or sys.platform == "win32":
+    if sys.platform == "win32":
         return
-    probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
-    if probe.returncode == -signal.SIGILL:
+    given = _ISA in os.environ
+    if not given:
+        probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
+        if probe.returncode != -signal.SIGILL:
+            return
         os.environ[_ISA] = _WITHOUT_TILES
+    if not _runs_here():
+        if not given:
+            del os.environ[_ISA]
+        raise ValueError(
+            "--precision bf16-mixed: this machine does not run the bfloat16 tile instructions that its processor "
+            f"reports, and this process has begun to use them; set {_ISA}={_WITHOUT_TILES} before Python starts, or "
+            "use 32-true"
+        )
+    if not given:
         warnings.warn(
             "--precision: this machine does not run the bfloat16 tile instructions that its processor reports; going "
             f"on without them ({_ISA}={_WITHOUT_TILES}), which is slower than --precision 32-true",
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def _runs_here() -> bool:
+    """Whether a copy of this process, with all that its libraries have decided, computes in bfloat16."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks of processes with threads
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            torch.set_num_threads(1)  # the threads of the pool have stayed in the parent
+            exec(_PROBE, {})
+            status = 0
+        finally:
+            os._exit(status)
+    end = time.monotonic() + _SECONDS
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status == 0
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return False
+        time.sleep(0.01)

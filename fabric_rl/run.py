@@ -3,36 +3,20 @@
 import json
 import logging
 import os
-import platform
 import shutil
-import subprocess
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fabric_rl import checkpoint
 from fabric_rl.log import RunLog, logger
+from fabric_rl.origin import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Origin, Weights, json_text, write_text
 from fabric_rl.timers import Timers
-
-PACKAGES = (
-    "fabric-rl",
-    "torch",
-    "lightning",
-    "numpy",
-    "rocketsim",
-    "rlgym",
-    "gymnasium",
-    "tensorboard",
-    "jsonargparse",
-)
 
 
 class Run:
@@ -40,30 +24,37 @@ class Run:
 
     Attributes:
         dir: `runs/<run_id>`.
+        origin: How the run began.
     """
 
     def __init__(self, folder: Path) -> None:
         """Takes an existing folder; `create` makes a new one."""
         self.dir = folder
+        self.origin = Origin(folder)
 
     @classmethod
-    def create(cls, runs_dir: str | Path, run_id: str | None = None, force: bool = False) -> "Run":
+    def create(
+        cls, runs_dir: str | Path, run_id: str | None = None, force: bool = False, weights: Weights | None = None
+    ) -> "Run":
         """Makes the folder of a new run.
 
         Args:
             runs_dir: Folder that holds all runs.
             run_id: Name of the run; default: date and time.
             force: Put a run of that name out of the way; `replace` deletes it, `discard_if_empty` brings it back.
+            weights: What the run begins with, of which it keeps a copy; default: new weights.
 
         Raises:
             FileExistsError: There is a run of that name already.
-            ValueError: The name is a path.
+            ValueError: The name is empty or a path.
+            CheckpointError: The weights cannot be written.
             OSError: The folder cannot be written.
         """
         base = Path(runs_dir)
-        name = run_id or datetime.now().strftime("%Y%m%d-%H%M%S")
+        name = datetime.now().strftime("%Y%m%d-%H%M%S") if run_id is None else run_id
         check_run_id(name)
         folder = base / name
+        made: Run | None = None
         try:
             if force and folder.is_dir():
                 shutil.rmtree(_replaced(folder), ignore_errors=True)
@@ -77,17 +68,24 @@ class Run:
                     if run_id is not None:
                         raise
                     folder = base / f"{name}-{attempt}"
-            (folder / "checkpoints").mkdir()
+            made = cls(folder)
+            if weights is not None:
+                made.origin.begin_with(weights)
+            made.checkpoints.mkdir()  # last: --resume takes a folder without it for no run
             with tempfile.TemporaryFile(dir=folder):
                 pass
-        except OSError as error:
+        except BaseException as error:
+            if made is not None:
+                made.discard_if_empty()
+            if not isinstance(error, OSError):
+                raise
             if isinstance(error, FileExistsError) and base.is_dir():
                 raise FileExistsError(
                     f"--run_id {name}: {folder} already exists; choose another run id, go on with it (--resume) or "
                     "delete it and start again (--force)"
                 ) from error
             raise OSError(f"--runs_dir {base}: cannot write there ({error.strerror}); choose another folder") from error
-        return cls(folder)
+        return made
 
     @classmethod
     def find(cls, runs_dir: str | Path, run_id: str) -> "Run":
@@ -130,22 +128,6 @@ class Run:
         found = checkpoint.checkpoints(self.checkpoints)
         return found[-1] if found else None
 
-    def remember_weights(self, path: Path | None, inference: bool) -> None:
-        """Writes down that the run does not begin with new weights, and whether it only plays."""
-        write_json(self.dir / "weights.json", {"from": str(path), "inference": inference})
-
-    def refuse_to_begin_again(self) -> None:
-        """Raises CheckpointError if beginning again, without a checkpoint, would not be the same run."""
-        path = self.dir / "weights.json"
-        if path.exists():
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            what = "only plays" if kept["inference"] else "has no checkpoint yet"
-            raise checkpoint.CheckpointError(
-                f"--resume: run {self.name} {what} and began with the weights of {kept['from']}; start it again with "
-                f"--run_id {self.name} --force --initialize_from {kept['from']}"
-                f"{' --inference' if kept['inference'] else ''}"
-            )
-
     def read_summary(self) -> dict[str, Any]:
         """`summary.json`; empty if there is none."""
         try:
@@ -170,23 +152,9 @@ class Run:
         if timers is not None:
             self.write_timers(timers)
 
-    def write_origin(self, config: str | None) -> None:
-        """Writes what the run was made with: `config.yaml` and `environment.json` (versions, git state)."""
-        if config is not None:
-            _write(self.dir / "config.yaml", config)
-        write_json(self.dir / "environment.json", describe_environment())
-
-    def changed_settings(self, config: str) -> list[str]:
-        """Lines `name: old -> new` for what differs between the run's `config.yaml` and `config`."""
-        path = self.dir / "config.yaml"
-        if not path.exists():
-            return []
-        try:
-            old, new = (_flat(yaml.safe_load(text) or {}) for text in (path.read_text(encoding="utf-8"), config))
-        except (ValueError, yaml.YAMLError):
-            return [f"all settings: {path} is damaged"]
-        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names]
+    def ensure_origin(self) -> None:
+        """Writes `config.yaml`, `environment.json` and `weights.json` again if the folder has been lost in between."""
+        self.origin.ensure()
 
     @contextmanager
     def open_log(self) -> Iterator[None]:
@@ -221,7 +189,7 @@ class Run:
 
     def discard_if_empty(self) -> None:
         """Removes the folder of a run that failed before it wrote anything of worth."""
-        made_at_start = {"config.yaml", "weights.json", "environment.json", "log.txt"}
+        made_at_start = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, "log.txt"}
         if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
             shutil.rmtree(self.dir, ignore_errors=True)
             if _replaced(self.dir).is_dir():
@@ -253,60 +221,18 @@ class Run:
 
 
 def check_run_id(name: str) -> None:
-    """Raises ValueError for a name that is a path or hidden."""
+    """Raises ValueError for a name that is empty, a path or hidden."""
+    if not name.strip():
+        raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
     if Path(name).name != name or name.startswith("."):
         raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
 
 
-def describe_environment() -> dict[str, Any]:
-    """Versions of Python, the system and the packages that matter, and the state of the git repository."""
-    versions: dict[str, str] = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    git = {name: _git(*command) for name, command in _GIT.items()}
-    return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
-
-
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Writes JSON in one step (temporary file, then rename)."""
-    _write(path, json.dumps(content, indent=2) + "\n")
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    write_text(path, json_text(content))
 
 
 def _replaced(folder: Path) -> Path:
     """Where `--force` keeps the run of that folder until the new one has begun."""
     return folder.with_name(f".{folder.name}.replaced")
-
-
-def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Nested settings by their dotted names."""
-    if not isinstance(settings, dict):
-        return {prefix.rstrip("."): settings}
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        flat |= _flat(value, prefix if name == "init_args" else f"{prefix}{name}.")
-    return flat
-
-
-_GIT = {
-    "commit": ("rev-parse", "HEAD"),
-    "branch": ("rev-parse", "--abbrev-ref", "HEAD"),
-    "changed_files": ("status", "--porcelain"),
-}
-
-
-def _git(*command: str) -> str | None:
-    """What git says about this code; None without git or outside of a repository."""
-    try:
-        folder = Path(__file__).parent
-        return subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None

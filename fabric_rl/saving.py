@@ -1,15 +1,18 @@
 """When a run saves itself: checkpoints by timesteps and minutes, milestones."""
 
+import os
 import time
 import warnings
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from fabric_rl import checkpoint
 from fabric_rl.live import Live
-from fabric_rl.log import logger
+from fabric_rl.log import logger, say
 from fabric_rl.run import Run, write_json
+from fabric_rl.runs.folders import SET_ASIDE
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Saver:
         """
         self.run, self.saving, self.live = run, saving, live
         self._last = time.monotonic()
+        self._saved_steps = live.state.steps
         self._inexact = not exact
         self._collects_ahead = live.args.overlap or live.args.num_players > 0
         for callback in live.callbacks:
@@ -70,12 +74,60 @@ class Saver:
         minutes = self.saving.checkpoint_every_minutes
         return minutes is not None and time.monotonic() - self._last >= 60 * minutes
 
-    def after_iteration(self, on_demand: bool, ending: bool) -> bool:
+    @property
+    def unsaved_steps(self) -> int:
+        """On rank 0, agent-steps since the newest good checkpoint; 0 if the last one that was due could be written."""
+        if self._saved_steps == self.live.state.steps:
+            return 0
+        newest = self.newest_good
+        return self.live.state.steps - (0 if newest is None else checkpoint.steps_of(newest))
+
+    @property
+    def newest_good(self) -> Path | None:
+        """The newest checkpoint of the run whose checksum is right; reads it once, whole."""
+        for path in reversed(checkpoint.checkpoints(self.run.checkpoints)):
+            try:
+                checkpoint.verify(path)
+            except checkpoint.CheckpointError:
+                continue
+            return path
+        return None
+
+    def set_newer_milestones_aside(self) -> None:
+        """Moves milestones of a time that this run does not go on from to `milestones/set_aside/<phase>/`; rank 0 only.
+
+        They stay whole. One of the same phase and steps that lies there already keeps its name; the new one gets a
+        number behind its own.
+        """
+        moved = 0
+        aside = self.run.milestones / SET_ASIDE
+        try:
+            for folder in sorted(self.run.milestones.glob("*/*")):
+                newer = folder.name.isdecimal() and int(folder.name) > self.live.state.steps
+                if not newer or folder.parent.name == SET_ASIDE:
+                    continue
+                target, number = aside / folder.parent.name / folder.name, 1
+                while target.exists():
+                    number += 1
+                    target = target.with_name(f"{folder.name}-{number}")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(folder, target)
+                moved += 1
+        except OSError as error:
+            message = f"newer milestones of {self.run.milestones} cannot be moved to {SET_ASIDE}: {error}"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        if moved:
+            line = f"newer milestones: {moved} moved to {aside}"
+            say(line)
+            logger.info(line)
+
+    def after_iteration(self, on_demand: bool, ending: bool, mean_return: float | None) -> bool:
         """Saves what is due; every rank calls it with the same arguments.
 
         Args:
             on_demand: Somebody has asked for a checkpoint, or `minutes_due` of rank 0.
             ending: The loop ends here: the last checkpoint.
+            mean_return: Of the last episodes over all ranks, for a milestone; None if none has ended yet.
 
         Returns:
             Whether anything was due.
@@ -98,12 +150,15 @@ class Saver:
             if by_steps or on_demand or ending:
                 path = self.run.checkpoints / checkpoint.file_name(steps)
                 checkpoint.write(path, state)
+                self._saved_steps = steps
+                self.run.ensure_origin()
                 checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)
                 logger.info("checkpoint %s", path)
             if milestone:
-                self._write_milestone(state)
+                self._write_milestone(state, mean_return)
         except (OSError, checkpoint.CheckpointError) as error:
-            warnings.warn(f"{error}; training goes on, older checkpoints stay", RuntimeWarning, stacklevel=2)
+            what_next = "older checkpoints stay" if ending else "training goes on, older checkpoints stay"
+            warnings.warn(f"{error}; {what_next}", RuntimeWarning, stacklevel=2)
         return True
 
     def _passed(self, interval: int | None) -> bool:
@@ -111,23 +166,31 @@ class Saver:
         steps = self.live.state.steps
         return interval is not None and steps // interval > (steps - self.live.steps_per_iteration) // interval
 
-    def _write_milestone(self, state: dict[str, Any]) -> None:
+    def _write_milestone(self, state: dict[str, Any], mean_return: float | None) -> None:
         train_state = self.live.state
         folder = self.run.milestones / train_state.phase / f"{train_state.steps:012d}"
         checkpoint.write(folder / checkpoint.file_name(train_state.steps), state)
-        write_json(folder / "meta.json", milestone_meta(self.live))  # last: a folder without it is not finished
+        meta = milestone_meta(self.live, mean_return, state["fingerprint"])
+        write_json(folder / "meta.json", meta)  # last: a folder without it is not finished
         logger.info("milestone %s", folder)
 
 
-def milestone_meta(live: Live) -> dict[str, Any]:
-    """What a milestone says about itself."""
+def milestone_meta(live: Live, mean_return: float | None, fingerprint: dict[str, str]) -> dict[str, Any]:
+    """What a milestone says about itself.
+
+    Args:
+        live: The run.
+        mean_return: Of the last episodes over all ranks; None if none has ended yet.
+        fingerprint: What a run must share with it to go on from it, see `fabric_rl.live.fingerprint`.
+    """
     metrics = live.state.metrics
     return {
         "steps": live.state.steps,
         "phase": live.state.phase,
-        "mean_reward": metrics.get("reward/episode_return", metrics.get("reward/step")),
+        "mean_reward": mean_return,
         "entropy": metrics.get("ppo/entropy"),
         "kl": metrics.get("ppo/approx_kl"),
         "rating": metrics.get("rating/elo"),
         "timestamp": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "fingerprint": fingerprint,
     }

@@ -1,14 +1,9 @@
 """The training loop: collect -> GAE -> train, readable top to bottom."""
 
 import math
-import os
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from types import FrameType
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,26 +11,20 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.callbacks import Callback
 from fabric_rl.callbacks.base import failures_told
 from fabric_rl.gae import gae
 from fabric_rl.learn import join, learn, memory_named
 from fabric_rl.live import RECENT_EPISODES, Live
-from fabric_rl.log import Loggers, Sums, TrainConsole, means, reduce_sums
+from fabric_rl.log import Loggers, Sums, TrainConsole, logger, means, reduce_sums
 from fabric_rl.run import Run
 from fabric_rl.saving import Saver, Saving
 from fabric_rl.schedules import Cosine, Linear, Schedule
 from fabric_rl.sharding import gathered, shard_of, whole
+from fabric_rl.stopping import STOP_NAMES, stop_on_signals
 from fabric_rl.timers import Timers
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasMetrics, HasTimers, Minibatch, NonFiniteError
 from fabric_rl.weights_and_biases import keep_in_run_folder
-
-STOP_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP") if hasattr(signal, name)
-)
-"""Ctrl+C, a polite kill, what batch systems such as SLURM send before they take the machine away, a closed terminal."""
-FORWARDING_SECONDS = 2.0
-"""A launcher passes on a signal that its workers may have got themselves: so long it counts as the same one."""
 
 
 def train(
@@ -67,7 +56,8 @@ def train(
         inference: Play without learning; nothing is saved but metrics and summary.
 
     Returns:
-        The summary that `runs/<run_id>/summary.json` holds.
+        The summary that `runs/<run_id>/summary.json` holds (docs/runs.md). On rank 0 it has `unsaved_steps` where the
+        last checkpoint could not be written.
 
     Raises:
         ValueError: Settings, environment and agent do not fit or one of them is malformed; raised before anything is
@@ -94,13 +84,16 @@ def train(
     with failures_told(state, callbacks), gathered(live.module):
         for callback in callbacks:
             callback.on_train_start(state)
+    if saver is not None and fabric.is_global_zero and resume is not None and state.iteration < iterations:
+        saver.set_newer_milestones_aside()
 
+    stopped_by: str | None = None
     sums: Sums = {}
     recent = dict.fromkeys(RECENT_EPISODES, (0.0, 0.0))
-    total = iterations * live.steps_per_iteration
+    total = state.steps + (iterations - state.iteration) * live.steps_per_iteration
     console = TrainConsole(total, enabled=fabric.is_global_zero, plain=plain, done=state.steps)
     began, before_now = time.perf_counter(), live.seconds["wall"]
-    with console, stop_on_signals(state), failures_told(state, callbacks):
+    with console, stop_on_signals(state) as signals, failures_told(state, callbacks):
         while state.iteration < iterations:
             for callback in callbacks:
                 callback.on_iteration_start(state)
@@ -112,10 +105,11 @@ def train(
                     newest = _collect(live, timers)
                     figures = _collected_metrics(live)
                 collected, took = time.perf_counter(), live.collector.seconds
+                state.batch = newest
                 for callback in callbacks if not inference else ():
                     callback.on_learn_start(state)
                 ahead = live.collector.ahead and not inference and state.iteration + 1 < iterations
-                newest = newest.map(torch.clone) if ahead and live.collector.learns else newest
+                state.batch = newest = newest.map(torch.clone) if ahead and live.collector.learns else newest
                 with live.collector.meanwhile(ahead, timers):
                     with timers("learn"):
                         learns = live.collector.learns and not inference
@@ -145,22 +139,31 @@ def train(
                 with gathered(live.module):  # a callback may play on rank 0 alone
                     for callback in callbacks:
                         callback.on_iteration_end(state)
+                state.batch = None
                 loggers.log(state.metrics, state.steps)
                 console.show(state.steps, state.metrics)
             # Read once: a signal that comes later must not end the loop on this rank alone.
             due = state.save or (saver is not None and fabric.is_global_zero and saver.minutes_due)
-            asked = reduce_sums(fabric, {"stop": (float(state.stop), 1.0), "save": (float(due), 1.0)})
+            asks = {"stop": (float(state.stop), 1.0), "save": (float(due), 1.0)}
+            asked = reduce_sums(fabric, asks | {name: (float(name in signals), 1.0) for name in STOP_NAMES})
             state.stop, state.save = state.stop or asked["stop"][0] > 0, False
             ending = asked["stop"][0] > 0 or state.iteration >= iterations
+            if state.iteration < iterations and ending:
+                stopped_by = next((STOP_NAMES[name] for name in STOP_NAMES if asked[name][0] > 0), "a callback")
+                logger.info("stopped early by %s after %s steps", stopped_by, f"{state.steps:,}")
             if saver is not None:
                 with timers("save"):
-                    saved = saver.after_iteration(asked["save"][0] > 0, ending)
+                    saved = saver.after_iteration(asked["save"][0] > 0, ending, _mean(recent[max(RECENT_EPISODES)]))
                 if saved and run is not None and fabric.is_global_zero:
                     run.write_timers(timers)
             if ending:
                 break
 
-    summary = _summary(live, run, sums, recent, inference)
+    summary = _summary(live, run, sums, recent, stopped_by, inference)
+    if saver is not None and fabric.is_global_zero and (unsaved := saver.unsaved_steps):
+        good = saver.newest_good
+        summary |= {"unsaved_steps": unsaved, "checkpoint": None if good is None else str(good)}
+        logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{unsaved:,}", good)
     if run is not None and not sums:  # nothing was left to do
         summary |= run.read_summary()
     elif run is not None and fabric.is_global_zero:
@@ -174,7 +177,7 @@ def train(
 
 
 def _apply_schedules(live: Live) -> None:
-    args, progress = live.args, live.state.iteration / live.iterations
+    args, progress = live.args, live.progress
     live.module.progress.fill_(progress)
     if live.kl_adaptive is not None:
         factor = live.kl_adaptive.factor
@@ -256,14 +259,24 @@ def _learned_metrics(live: Live, newest: Minibatch, losses: dict[str, float]) ->
     return local
 
 
+def _mean(pair: tuple[float, float]) -> float | None:
+    """Sum / count; None where there is nothing."""
+    return pair[0] / pair[1] if pair[1] else None
+
+
 def _summary(
-    live: Live, run: Run | None, sums: Sums, recent: dict[int, tuple[float, float]], inference: bool
+    live: Live,
+    run: Run | None,
+    sums: Sums,
+    recent: dict[int, tuple[float, float]],
+    stopped_by: str | None,
+    inference: bool,
 ) -> dict[str, Any]:
     steps, seconds = live.state.steps, live.seconds
     summary: dict[str, Any] = {
         "run_id": run.name if run else None,
         "total_steps": steps,
-        "iterations": live.state.iteration,
+        "iterations": live.iterations_done,
         "world_size": live.fabric.world_size,
         "stopped_early": live.state.iteration < live.iterations,
         "wall_seconds": seconds["wall"],
@@ -271,10 +284,13 @@ def _summary(
         "consumed_steps_per_second": steps / max(seconds["learn"], 1e-9),
         "overall_steps_per_second": steps / max(seconds["wall"], 1e-9),
     }
+    if stopped_by is not None:
+        summary["stopped_by"] = stopped_by
     if inference:
+        summary["inference"] = True
         del summary["consumed_steps_per_second"]
     for window, name in RECENT_EPISODES.items():
-        summary[name] = recent[window][0] / recent[window][1] if recent[window][1] else None
+        summary[name] = _mean(recent[window])
     for name in ("touches_per_minute", "goals_per_minute"):
         if f"game/{name}" in sums:
             summary[name] = live.trace.start_and_end(f"game/{name}")
@@ -282,39 +298,6 @@ def _summary(
     if newest is not None:
         summary["checkpoint"] = str(newest)
     return summary
-
-
-@contextmanager
-def stop_on_signals(state: TrainState) -> Iterator[None]:
-    """The first stop signal ends training after the running iteration, a second one ends it at once."""
-    if threading.current_thread() is not threading.main_thread():  # signals only reach the main thread
-        yield
-        return
-
-    patience = FORWARDING_SECONDS if "TORCHELASTIC_RUN_ID" in os.environ else 0.0
-    first = 0.0
-
-    def handle(signum: int, frame: FrameType | None) -> None:
-        nonlocal first
-        if state.stop and state.signalled:
-            if time.monotonic() - first >= patience:
-                raise KeyboardInterrupt
-            return
-        first, state.stop, state.signalled = time.monotonic(), True, True
-        if state.fabric.is_global_zero:
-            with suppress(OSError, RuntimeError):  # nobody listens, or it came in the middle of another print
-                print("\nstopping after this iteration; press Ctrl+C again to stop at once", flush=True)
-
-    previous: dict[int, Callable[..., Any] | int | None] = {
-        signum: signal.signal(signum, handle)
-        for signum in STOP_SIGNALS
-        if signum != getattr(signal, "SIGHUP", None) or signal.getsignal(signum) != signal.SIG_IGN  # nohup
-    }
-    try:
-        yield
-    finally:
-        for signum, handler in previous.items():
-            signal.signal(signum, handler)
 
 
 def _explained_variance(batch: Minibatch) -> float:

@@ -1,20 +1,25 @@
 """Agents that have been trained, rebuilt from what their run left behind."""
 
-from collections.abc import Callable
+import argparse
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import yaml
 from gymnasium import Space
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl import checkpoint
 from fabric_rl.checkpoint import CheckpointError
-from fabric_rl.choose import load, locate
+from fabric_rl.choose import load_weights, locate
 from fabric_rl.env_config import load_agent_factory, load_env
 from fabric_rl.finite import within
+from fabric_rl.origin import CONFIG, EXPORTED, write_text
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, reads_masks
 
 
@@ -25,13 +30,11 @@ class Trained:
     Attributes:
         name: What it was asked for by.
         path: Its checkpoint.
-        steps: Agent-steps that it was trained for.
         env: Builds the environment: `env(seed=0)`.
     """
 
     name: str
     path: Path
-    steps: int
     env: EnvFactory
     _agent: AgentFactory
     _weights: dict[str, Any]
@@ -62,24 +65,77 @@ class Trained:
 
 
 def load_trained(name: str | Path, runs_dir: str | Path = "runs") -> Trained:
-    """Reads a run, milestone or checkpoint, and the settings of its run.
+    """Reads an agent and the settings of its run.
 
     Args:
-        name: A run id, the path of a run, milestone or checkpoint, or the name of an agent that comes with fabric-rl
-            (`school_1v1`).
+        name: A run id, the path of a run, milestone, checkpoint or exported agent, or the name of an agent that comes
+            with fabric-rl (`school_1v1`).
         runs_dir: Folder that holds all runs.
 
     Raises:
         CheckpointError: There is none, it cannot be read, or its run has no `config.yaml`.
         ValueError: The settings are wrong, or the environment is a Gymnasium id.
     """
-    path, state = load(locate("agent", runs_dir, str(name)))
-    found = next((folder / "config.yaml" for folder in path.parents if (folder / "config.yaml").is_file()), None)
+    weights = load_weights(locate("agent", runs_dir, str(name)))
+    config = str(_config_of(weights.path))
+    env = load_env(config, default="envs.RocketSimPool")
+    agent = load_agent_factory(config, default="agents.PPOLightningAgent")
+    return Trained(Path(name).name, weights.path, env, agent, weights.agent)
+
+
+def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") -> Path:
+    """Writes an agent without its run into a new folder, to keep or to hand on: `weights.ckpt` and `config.yaml`.
+
+    Such a folder goes wherever the path of a run does for its weights: `load_trained`, `--initialize_from`,
+    `fabric-rl evaluate`. Optimizer and environments stay behind, so that it is small and no run goes on from it.
+
+    Args:
+        name: As for `load_trained`.
+        folder: The new folder.
+        runs_dir: Folder that holds all runs.
+
+    Returns:
+        The folder.
+
+    Raises:
+        CheckpointError: As `load_trained`.
+        FileExistsError: The folder exists.
+        OSError: It cannot be written.
+    """
+    weights = load_weights(locate("agent", runs_dir, str(name)))
+    settings = yaml.safe_load(_config_of(weights.path).read_text(encoding="utf-8")) or {}
+    settings |= {"initialize_from": None, "inference": False}
+    target = Path(folder)
+    if target.exists():
+        raise FileExistsError(f"{target} exists already; choose a new folder")
+    target.mkdir(parents=True)
+    write_text(target / CONFIG, yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))
+    checkpoint.write(target / EXPORTED, {"agent": weights.agent})
+    return target
+
+
+def export_command(argv: Sequence[str]) -> int:
+    """`fabric-rl export NAME FOLDER`; returns the exit status."""
+    parser = argparse.ArgumentParser("fabric-rl export", description="An agent without its run, as a small folder.")
+    parser.add_argument("name", help="run id, or path of a run, milestone or checkpoint")
+    parser.add_argument("folder", help="the new folder")
+    parser.add_argument("--runs_dir", "--runs-dir", default="runs", help="folder of the run ids (runs)")
+    args = parser.parse_args(argv)
+    try:
+        folder = export(args.name, args.folder, args.runs_dir)
+    except (ValueError, OSError) as error:
+        print(f"fabric-rl export: error: {error}", file=sys.stderr)
+        return 2
+    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+    print(f"written: {folder} ({size:.1f} MB)")
+    return 0
+
+
+def _config_of(path: Path) -> Path:
+    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
     if found is None:
-        raise CheckpointError(f"{path}: no config.yaml lies above it, which says how environment and agent are built")
-    env = load_env(str(found), default="envs.RocketSimPool")
-    agent = load_agent_factory(str(found), default="agents.PPOLightningAgent")
-    return Trained(Path(name).name, path, state["steps"], env, agent, state["agent"])
+        raise CheckpointError(f"{path}: no {CONFIG} lies above it, which says how environment and agent are built")
+    return found
 
 
 def policy(agent: ActorCritic, deterministic: bool = True) -> Callable[..., NDArray[Any]]:

@@ -445,7 +445,7 @@ def test_trace_and_reset_commands_write_tables(command, tmp_path):
         (["trace-rewards", "--config", "CONFIG", "--car", "4"], "--car 4 is not there"),
         (["trace-rewards", "--bot", "genius"], "argument --bot: invalid choice: 'genius'"),
         (["show-resets", "--config", "CONFIG", "--episodes", "0"], "--episodes must be at least 1"),
-        (["audit"], "unknown command 'audit'; known: runs, evaluate, audit-rewards, trace-rewards, show-resets"),
+        (["audit"], "unknown command 'audit'; known: runs, evaluate, export, audit-rewards, trace-rewards"),
     ],
 )
 def test_mistakes_are_one_line(command, args, said):

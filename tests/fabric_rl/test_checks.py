@@ -50,8 +50,14 @@ def test_good_parts_pass_and_the_environment_is_seeded(attempt):
 @pytest.mark.parametrize(
     ("replaced", "message"),
     [
-        ({"reset": lambda r: r[0]}, r"CounterEnv.reset\(\) must return a tuple of 2, got ndarray"),
-        ({"step": lambda r: r[:4]}, r"CounterEnv.step\(\) must return a tuple of 5, got a tuple of 4"),
+        (
+            {"reset": lambda r: r[0]},
+            r"^--env CounterEnv.reset\(\) must return a tuple \(observations, infos\), got ndarray$",
+        ),
+        (
+            {"step": lambda r: r[:4]},
+            r"CounterEnv.step\(\) must return a tuple \(observations, rewards, .*\), got a tuple of 4$",
+        ),
         (
             {"reset": replace(0, lambda obs: obs[:, :1])},
             r"CounterEnv.reset\(\): the observations must be numbers of shape \[2, 2\], got float64 of shape \[2, 1\]",
@@ -95,7 +101,8 @@ def field(name, change):
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        ({"act": tuple}, r"KnownAgent.act\(\) must return a fabric_rl.ActOutput, got tuple"),
+        ({"act": tuple}, r"^--agent KnownAgent.act\(\) must return a fabric_rl.ActOutput\(.*\), got a tuple of 4$"),
+        ({"act": lambda chosen: None}, r"KnownAgent.act\(\) must return .*, got None \(is a return missing\?\)$"),
         (field("action", torch.Tensor.float), r"act\(\): action must be integers of shape \[2\], got float32"),
         (field("action", lambda action: action[:, None]), r"act\(\): action must be .* got int64 of shape \[2, 1\]"),
         (field("action", lambda action: action + 5), r"act\(\): action 5 is not in the environment's Discrete\(5\)"),
@@ -103,7 +110,10 @@ def field(name, change):
         (field("log_prob", torch.Tensor.log), r"act\(\): log_prob must be finite, got .*: sub-environment 0"),
         (field("value", torch.Tensor.tolist), r"act\(\): value must be a tensor, got list"),
         ({"value": torch.Tensor.sum}, r"act\(\): value must be floats of shape \[2\], got float32 of shape \[\]"),
-        ({"training_step": lambda r: r[0]}, r"training_step\(\) must return a tuple of 2, got Tensor"),
+        ({"training_step": lambda r: r[0]}, r"training_step\(\) must return a tuple \(loss, statistics\), got Tensor$"),
+        ({"training_step": replace(0, float)}, r"training_step\(\): the loss must be a tensor, got float$"),
+        ({"training_step": replace(1, lambda stats: None)}, r"statistics must be a dict of names .*, got None$"),
+        ({"training_step": replace(1, lambda stats: {3: stats["value_loss"]})}, r"statistics must be a dict of names"),
         ({"training_step": replace(0, torch.Tensor.detach)}, r"training_step\(\): the loss has no gradient"),
         ({"training_step": replace(0, lambda loss: loss[None])}, r"the loss must be floats of shape \[\]"),
         ({"training_step": replace(0, lambda loss: loss / 0)}, r"the loss must be finite, got nan$"),
@@ -139,9 +149,9 @@ def failing(error):
 @pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError, FloatingPointError, AssertionError])
 def test_what_a_part_refuses_is_one_line_that_says_where(attempt, kind):
     error = kind("no luck")
-    with pytest.raises(ValueError, match=r"^CounterEnv.step\(\): no luck \(FABRIC_RL_TRACEBACK=1 shows where\)$"):
+    with pytest.raises(ValueError, match=r"^--env CounterEnv.step\(\): no luck \(FABRIC_RL_TRACEBACK=1 shows where\)$"):
         attempt(step=failing(error))
-    with pytest.raises(ValueError, match=r"^KnownAgent.training_step\(\): no luck"):
+    with pytest.raises(ValueError, match=r"^--agent KnownAgent.training_step\(\): no luck"):
         attempt(agent={"training_step": failing(error)})
 
 

@@ -4,15 +4,18 @@ import csv
 import importlib
 import json
 import os
+import subprocess
+import sys
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fabric_rl import runs as runs_module
 from fabric_rl.checkpoint import file_name, write
 from fabric_rl.runs import (
     choose_metrics,
+    curves,
     draw_png,
     draw_text,
     find_run,
@@ -79,6 +82,18 @@ def test_runs_are_listed_newest_first_with_steps_and_state(runs):
 def test_a_finished_run_that_was_resumed_and_went_on_is_unfinished(tmp_path):
     run = load_run(make_run(tmp_path, "r", [[100, 1, 2], [300, 1, 2]], {"total_steps": 200, "stopped_early": False}))
     assert (run.status, run.steps) == ("unfinished", 300)
+
+
+def test_a_run_that_only_played_says_so(tmp_path):
+    summary = {"total_steps": 100, "stopped_early": False, "inference": True, "mean_return": 3.5}
+    assert load_run(make_run(tmp_path, "r", [[100, 1, 2]], summary)).status == "played"
+
+
+def test_milestones_that_the_run_has_gone_back_from_are_counted_only(tmp_path):
+    kept, left = ("main", 100, META), [("set_aside/main", 200, META), ("set_aside/7", "300-2", META)]
+    run = load_run(make_run(tmp_path, "r", milestones=[kept, *left]))
+    assert [(m.phase, m.steps) for m in run.milestones] == [("main", 100)]
+    assert run.abandoned == 2
 
 
 def test_steps_come_from_the_checkpoint_where_nothing_was_logged(tmp_path):
@@ -226,6 +241,13 @@ def test_show_has_the_summary_and_all_milestones(command):
     shown = [line.split()[1:] for line in out.splitlines() if "BallTouching" in line]
     assert shown[0] == ["100", "1.5", "4.1", "0.0123", "1,234", "2024-05-06", "07:08"]
     assert [row[0] for row in shown] == ["100", "200", "300", "400"]
+    assert row_of(out, "Phase")[1:3] == ["Steps", "Return"]  # as the list of runs calls the same figure
+
+
+def test_show_says_how_many_milestones_are_set_aside(command, runs):
+    make_run(runs, "back", [[100, 1, 2]], milestones=[("set_aside/main", 200, META)])
+    _, out, _ = command("show", "back")
+    assert row_of(out, "abandoned")[1:] == ["1", "milestones,", "in", "milestones/set_aside"]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +284,7 @@ def test_compare_tabulates_the_mean_of_the_last_tenth_even_without_plots(command
             raise ModuleNotFoundError(name)
         return real(name)
 
-    monkeypatch.setattr(runs_module, "import_module", without_plots)
+    monkeypatch.setattr(curves, "import_module", without_plots)
     status, out, err = command("compare", "alpha", "beta", "gamma")
     assert status == 2
     assert err == ('fabric-rl runs: error: plotext and matplotlib are not installed; pip install "fabric-rl[plots]"\n')
@@ -312,3 +334,19 @@ def test_the_terminal_curve_rises_where_the_numbers_rise(tmp_path):
     assert len(marks) >= 5
     assert marks == sorted(marks, reverse=True)
     assert max(map(len, lines)) <= 60
+
+
+FABRIC_RL = "import sys; sys.argv[0] = 'fabric-rl'; from fabric_rl.cli import fabric_rl; fabric_rl()"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGPIPE")
+@pytest.mark.parametrize(("argv", "shown"), [(["--help"], 0), (["runs", "compare", "alpha", "gamma"], 1)])
+def test_nobody_reads_on(runs, argv, shown):
+    """`... | head`: the reader closes its end, before anything is written or after the first byte."""
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    command = [sys.executable, "-c", FABRIC_RL, *argv]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    process = subprocess.Popen(command, cwd=runs.parent, env=env, **pipes)
+    process.stdout.read(shown)
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) == (b"", 1)

@@ -2,12 +2,15 @@
 
 Reads one job per line from standard input as JSON: `[arguments, folder]` starts the command line with its output in
 `folder/out` and `folder/err` and answers with the process id; `[pid]` waits and answers with the exit status. A third
-entry of the first kind holds environment variables.
+entry of the first kind holds environment variables; one called TERMINAL names a pseudo terminal that takes the place
+of standard input and output.
 """
 
+import fcntl
 import json
 import os
 import sys
+import termios
 import traceback
 
 import train_fabric
@@ -18,6 +21,12 @@ def child(arguments, folder, variables=()):
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(os.path.join(folder, name), os.O_CREAT | os.O_WRONLY), number)
+    if "TERMINAL" in os.environ:
+        os.setsid()
+        terminal = os.open(os.environ["TERMINAL"], os.O_RDWR)
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)  # Ctrl+C is a signal then
+        os.dup2(terminal, 0)
+        os.dup2(terminal, 1)
     if "--broken-pipe" in arguments:
         arguments.remove("--broken-pipe")
         reader, writer = os.pipe()

@@ -1,6 +1,7 @@
 """Every mistake a user can make is one line that names the flag, status 2, and leaves no run folder behind."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +22,19 @@ env:
     done: [{class_path: envs.TimeoutCondition, init_args: {timeout_secs: 3}}]
 """,
     "cartpole.yaml": "env_id: CartPole-v1\n",
+    "list.yaml": "- total_timesteps\n",
+    "broken.yaml": "total_timesteps: [3\n",
+    "second.yaml": """
+callbacks:
+- class_path: malformed.Fine
+- {class_path: fabric_rl.callbacks.AdaptiveBatchSize, init_args: {share: 3}}
+""",
+    "second_type.yaml": """
+callbacks:
+- class_path: malformed.Fine
+- {class_path: malformed.Fine, init_args: {size: abc}}
+""",
+    "second_unknown.yaml": "callbacks: [{class_path: malformed.Fine}, {class_path: malformed.Fines}]\n",
 }
 ON_CARTPOLE = "--env_id CartPole-v1 --num_steps 16"
 # name: (arguments, what the line must contain). {tmp} is a folder of the case's own, with FILES in it.
@@ -129,6 +143,110 @@ CASES = {
     "environment with another autoreset": ("--env malformed.NextStepReset", ["NextStepReset", "SAME_STEP"]),
     "environment without final observations": ("--env malformed.NoFinalObs", ["NoFinalObs.step()", "'final_obs'"]),
     "environment that is no vector": ("--env malformed.NoVector", ["--env", "VectorEnv"]),
+    "callback that refuses": (
+        "--callbacks+=fabric_rl.callbacks.Notify",
+        ["error: --callbacks: Notify: nobody is told; give it a command, a url or both\n"],
+    ),
+    "setting that a callback refuses": (
+        "--callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3",
+        ["error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0\n"],
+    ),
+    "setting of a callback of the wrong type": (
+        "--callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc",
+        ["error: --callbacks.share: expected a number, got abc\n"],
+    ),
+    "module of a callback": ("--callbacks no.such.Class", ["--callbacks: no.such.Class: there is no module no; "]),
+    "class of a callback": (
+        "--callbacks fabric_rl.callbacks.Notfy",
+        ["error: --callbacks: there is no class fabric_rl.callbacks.Notfy; did you mean Notify?\n"],
+    ),
+    "callback that is none": ("--callbacks builtins.int", ["--callbacks: builtins.int is no subclass of Callback\n"]),
+    "reward that is none": ("--env.reward builtins.int", ["--env.reward: builtins.int is no subclass of Reward\n"]),
+    "callback that divides by zero": (
+        "--callbacks+=malformed.Divides",
+        ["--callbacks: Divides: ZeroDivisionError: division by zero (malformed.py, line "],
+    ),
+    "callback that lacks settings": (
+        "--callbacks malformed.NeedsSettings",
+        ["malformed.NeedsSettings lacks settings; give --callbacks.path, --callbacks.size\n"],
+    ),
+    "second callback of a file": (
+        "--config {tmp}/second.yaml",
+        ["--callbacks (number 2 of 2): AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0\n"],
+    ),
+    "type of a second callback": (
+        "--config {tmp}/second_type.yaml",
+        ["--callbacks.size: expected a whole number, got abc\n"],
+    ),
+    "class of a second callback": (
+        "--config {tmp}/second_unknown.yaml",
+        ["--callbacks: there is no class malformed.Fines; did you mean Fine?\n"],
+    ),
+    "logger that lacks settings": (
+        "--logger lightning.fabric.loggers.CSVLogger",
+        ["--logger: lightning.fabric.loggers.CSVLogger lacks settings; give --logger.root_dir\n"],
+    ),
+    "logger of a package that is missing": (
+        "--logger no_such_package.Logger",
+        ["--logger: no_such_package.Logger: there is no module no_such_package"],
+    ),
+    "config file of a list": ("--config {tmp}/list.yaml", ["--config: this is no YAML file of settings"]),
+    "config file that is no YAML": ("--config {tmp}/broken.yaml", ["--config: this is no YAML file of settings"]),
+    "steps that are no number": ("--total_timesteps abc", ["--total_timesteps: expected a whole number, got abc\n"]),
+    "minutes that are no number": (
+        "--checkpoint_every_minutes x",
+        ["--checkpoint_every_minutes: expected a number, got x\n"],
+    ),
+    "number or schedule": (
+        "--agent.entropy_coef x",
+        ["--agent.entropy_coef: expected a number or the path of a class, got x\n"],
+    ),
+    "number or list": ("--gamma x", ["--gamma: expected a number or a list, got x\n"]),
+    "misspelt strategy": (
+        "--strategy fdsp --accelerator cpu",
+        ["--strategy fdsp: no such strategy; did you mean fsdp?\n"],
+    ),
+    "unknown precision": ("--precision 8", ["--precision: expected one of 32-true, bf16-mixed, 16-mixed, got 8\n"]),
+    "misspelt accelerator": ("--accelerator gpuu", ["--accelerator: expected one of ", "gpuu; did you mean gpu?\n"]),
+    "devices that are none": ("--devices x --accelerator cpu", ["error: --devices x: "]),
+    "flag without a value": ("--env_id", ["error: --env_id needs a value\n"]),
+    "word without a flag": ("stray", ["error: stray: not understood; flags begin with --, see --help\n"]),
+    "agent that returns a tuple": (
+        f"{ON_CARTPOLE} --agent malformed.ReturnsTuple",
+        ["--agent ReturnsTuple.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got a tuple of 4\n"],
+    ),
+    "agent that takes no spaces": (
+        f"{ON_CARTPOLE} --agent malformed.WithoutSpaces",
+        ["--agent: WithoutSpaces: its __init__ takes (size), but must take observation_space and action_space"],
+    ),
+    "agent that forgets super": (
+        f"{ON_CARTPOLE} --agent malformed.WithoutSuper",
+        ["--agent: WithoutSuper", "must first call super().__init__(observation_space, action_space)", "malformed.py"],
+    ),
+    "agent that is not initialised": (
+        f"{ON_CARTPOLE} --agent malformed.WithoutInit",
+        ["--agent WithoutInit: its __init__ must call super().__init__(observation_space, action_space)"],
+    ),
+    "agent that lacks methods": (
+        f"{ON_CARTPOLE} --agent malformed.WithoutMethods",
+        ["--agent WithoutMethods lacks value(), training_step(), configure_optimizers(); fabric_rl.ActorCritic says"],
+    ),
+    "agent that cannot be built": (
+        f"{ON_CARTPOLE} --agent malformed.FailsToBuild",
+        ["--agent: FailsToBuild: KeyError: 'layers' (malformed.py, line "],
+    ),
+    "agent that optimizes nothing": (
+        f"{ON_CARTPOLE} --agent malformed.NothingToOptimize",
+        ["--agent NothingToOptimize.configure_optimizers() (malformed.py, line ", "empty parameter list"],
+    ),
+    "agent with a parameter that DDP would wait for": (
+        f"{ON_CARTPOLE} --agent malformed.Unused --strategy ddp --accelerator cpu",
+        ["--agent Unused.training_step(): the loss does not depend on the parameters extra.weight, extra.bias, but"],
+    ),
+    "agent with a list of optimizers": (
+        f"{ON_CARTPOLE} --agent malformed.Optimizers",
+        ["--agent Optimizers.configure_optimizers() must return one torch optimizer"],
+    ),
     "values of the wrong shape": (
         f"{ON_CARTPOLE} --agent malformed.ColumnValues",
         ["ColumnValues.value() must be floats of shape [4], got float32 of shape [4, 1]"],
@@ -140,6 +258,17 @@ CASES = {
     "agent that begins with NaN": (
         f"{ON_CARTPOLE} --agent malformed.NanWeights",
         ["NanWeights.value() must be finite, got nan: sub-environment 0"],
+    ),
+}
+# A mistake in the code of a part keeps its traceback; the last line says where it is. name: (arguments, that line).
+TRACES = {
+    "agent that misspells": (
+        f"{ON_CARTPOLE} --agent malformed.Misspells",
+        r"error: --agent Misspells\.act\(\) \(malformed\.py, line \d+\): AttributeError: .* no attribute 'actr'$",
+    ),
+    "callback that fails": (
+        f"{ON_CARTPOLE} --callbacks+=malformed.FailsLater",
+        r"error: --callbacks FailsLater\.on_train_start\(\) \(malformed\.py, line \d+\): LookupError: no such key$",
     ),
 }
 LEFT = sorted([*FILES, "runs", "runs/taken"])
@@ -181,7 +310,7 @@ def arguments_of(name, tmp):
     for file, text in FILES.items():
         (tmp / file).write_text(text)
     (tmp / "runs/taken").mkdir(parents=True)
-    arguments = CASES[name][0].format(tmp=tmp).split()
+    arguments = (CASES | TRACES)[name][0].format(tmp=tmp).split()
     defaults = ["--runs_dir", str(tmp / "runs"), "--total_timesteps", "1"]  # ends at once if nothing is noticed
     return [*defaults, *arguments]  # the last of two equal flags counts
 
@@ -189,10 +318,10 @@ def arguments_of(name, tmp):
 @pytest.fixture(scope="module")
 def outcomes(run_python, tmp_path_factory):
     """Status, output and the files left of every case."""
-    folders = {name: tmp_path_factory.mktemp("case") for name in CASES}
-    outputs = {name: tmp_path_factory.mktemp("output") for name in CASES}
-    jobs = [(arguments_of(name, folders[name]), str(outputs[name])) for name in CASES]
-    result = run_python("-c", RUN_ALL, json.dumps(jobs), Path(__file__).parent)
+    folders = {name: tmp_path_factory.mktemp("case") for name in CASES | TRACES}
+    outputs = {name: tmp_path_factory.mktemp("output") for name in CASES | TRACES}
+    jobs = [(arguments_of(name, folders[name]), str(outputs[name])) for name in CASES | TRACES]
+    result = run_python("-c", RUN_ALL, json.dumps(jobs), Path(__file__).parent, seconds=500)
     assert result.returncode == 0, result.stderr
     return {
         name: SimpleNamespace(
@@ -201,7 +330,7 @@ def outcomes(run_python, tmp_path_factory):
             err=(outputs[name] / "err").read_text(),
             left=files_in(folders[name]),
         )
-        for name, status in zip(CASES, json.loads(result.stdout), strict=True)
+        for name, status in zip(CASES | TRACES, json.loads(result.stdout), strict=True)
     }
 
 
@@ -214,11 +343,21 @@ def test_bad_input_is_one_line(outcomes, name):
     if name == "no GPU" and torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     outcome, named = outcomes[name], CASES[name][1]
+    if "--strategy ddp" in CASES[name][0]:
+        outcome.err = outcome.err.splitlines(keepends=True)[-1]  # Lightning says how many ranks it starts
     assert (outcome.status, outcome.err.count("\n")) == (2, 1), outcome.err
     assert outcome.err.startswith("train_fabric.py: error: ")
     assert "Traceback" not in outcome.out + outcome.err
     assert [text for text in named if text not in outcome.err] == [], outcome.err
     assert outcome.left == LEFT
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_mistake_in_the_code_of_a_part_keeps_its_traceback(outcomes, name):
+    outcome = outcomes[name]
+    assert outcome.status == 1
+    assert outcome.err.startswith("Traceback")
+    assert re.search(TRACES[name][1], outcome.err.splitlines()[-1]), outcome.err
 
 
 def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):

@@ -183,7 +183,9 @@ def test_ctrl_c_ends_cleanly_with_a_checkpoint(start_python, tmp_path, devices):
     assert "Traceback" not in err
     assert "stopping after this iteration" in out
     summary = json.loads((tmp_path / "c/summary.json").read_text())
-    assert summary["stopped_early"] is True
+    assert (summary["stopped_early"], summary["stopped_by"]) == (True, "Ctrl+C")
+    assert "stopped early by Ctrl+C" in out
+    assert f"Next:\n  python train_fabric.py --runs_dir {tmp_path} --run_id c --resume\n" in out
     assert 0 < summary["total_steps"] < 100_000_000
     assert summary["world_size"] == devices
     checkpoint = load_checkpoint(tmp_path / "c")[1]

@@ -35,12 +35,16 @@ def runs(tmp_path_factory):
     return folder
 
 
-def evaluate(*argv):
-    """The exit status of `fabric-rl evaluate`."""
+def command(*argv):
+    """The exit status of `fabric-rl ...`."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
-        patch.setattr("sys.argv", ["fabric-rl", "evaluate", *map(str, argv)])
+        patch.setattr("sys.argv", ["fabric-rl", *map(str, argv)])
         fabric_rl()
     return ended.value.code
+
+
+def evaluate(*argv):
+    return command("evaluate", *argv)
 
 
 def test_trained_agent_is_that_of_the_run(runs):
@@ -48,7 +52,6 @@ def test_trained_agent_is_that_of_the_run(runs):
     pool = trained.env(seed=0)
     agent = trained.agent(pool.single_observation_space, pool.single_action_space)
     saved = torch.load(trained.path, weights_only=True)["agent"]
-    assert trained.steps == 64
     assert all(torch.equal(tensor, saved[name]) for name, tensor in agent.state_dict().items())
     assert len(pool.arenas) == 2  # the run's own setting
 
@@ -63,6 +66,26 @@ def test_checkpoint_without_settings_is_refused(runs, tmp_path):
     copy.write_bytes((runs / "plain" / "checkpoints" / "step_000000000064.ckpt").read_bytes())
     with pytest.raises(CheckpointError, match=r"no config\.yaml lies above it"):
         load_trained(copy)
+
+
+def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
+    folder, weights = tmp_path / "bots" / "mine", load_trained("plain", runs)._weights
+    assert command("export", "plain", folder, "--runs_dir", runs) == 0
+    assert sorted(file.name for file in folder.iterdir()) == ["config.yaml", "weights.ckpt"]
+    assert "written: " in capsys.readouterr().out
+    again = load_trained(folder)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in again._weights.items())
+    assert evaluate(folder, "idle", "--matches", 1, "--minutes", 0.05) == 0
+    flags = ["--config", str(folder / "config.yaml"), "--total_timesteps", "128", "--runs_dir", str(tmp_path)]
+    cli([*flags, "--initialize_from", str(folder), "--run_id", "next"])
+    initial = torch.load(tmp_path / "next" / "initial.ckpt", weights_only=True)["agent"]
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in initial.items())
+
+    assert command("export", "plain", folder, "--runs_dir", runs) == 2
+    assert f"{folder} exists already; choose a new folder" in capsys.readouterr().err
+    assert command("export", "no_such", tmp_path / "x", "--runs_dir", runs) == 2
+    assert "agent no_such: no such checkpoint, run or milestone" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
 
 
 def test_policy_remembers_until_an_episode_begins(runs):

@@ -1,0 +1,118 @@
+"""Curves of runs: reading `metrics.csv`, choosing metrics, drawing them as a picture and with characters."""
+
+import csv
+import math
+from collections.abc import Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabric_rl.runs.folders import parse
+
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Steps and values of one metric, `[points]` each, by rising steps."""
+
+DEFAULT_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")
+"""What `compare` shows if nothing is asked for; runs without any of these: their first four metrics."""
+_MARKERS = "ox+*#@%&"
+
+
+def read_metrics(file: str | Path) -> dict[str, Curve]:
+    """The curves of a `metrics.csv` (header `step,<metric names...>`).
+
+    Where a step occurs twice (a killed run was resumed from an earlier checkpoint) the later row counts. Empty cells,
+    NaN and a last row that was cut off are left out.
+
+    Raises:
+        ValueError: The file is missing or has no column `step`.
+    """
+    file = Path(file)
+    points: dict[str, dict[float, float]] = {}
+    try:
+        with open(file, newline="", encoding="utf-8", errors="replace") as lines:
+            rows = csv.DictReader(line for line in lines if line.endswith("\n"))
+            if "step" not in (rows.fieldnames or ()):
+                raise ValueError(f"{file} has no column 'step'; it is no metrics file of a run")
+            for row in rows:
+                step = parse(row.pop("step"))
+                for name, cell in row.items():
+                    value = parse(cell) if isinstance(name, str) else None
+                    if step is not None and value is not None:
+                        points.setdefault(name, {})[step] = value
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read ({error.strerror}); the run has logged no metrics") from error
+    return {
+        name: (np.array(sorted(curve)), np.array([curve[step] for step in sorted(curve)]))
+        for name, curve in points.items()
+    }
+
+
+def choose_metrics(curves: dict[str, dict[str, Curve]], asked: Sequence[str] = ()) -> list[str]:
+    """The metrics to compare, in order.
+
+    Args:
+        curves: Run -> metric -> curve.
+        asked: Names, or patterns such as `ppo/*`. Default: `DEFAULT_METRICS`.
+
+    Raises:
+        ValueError: No run has one that was asked for.
+    """
+    known = sorted({name for run in curves.values() for name in run})
+    if not asked:
+        return [name for name in DEFAULT_METRICS if name in known] or known[:4]
+    chosen: list[str] = []
+    for pattern in asked:
+        found = [name for name in known if fnmatchcase(name, pattern)]
+        if not found:
+            close = get_close_matches(pattern, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
+            raise ValueError(f"--metrics {pattern}: no run has it; {hint}")
+        chosen += [name for name in found if name not in chosen]
+    return chosen
+
+
+def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
+    """Draws one panel per metric and one line per run; needs matplotlib.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    columns = 1 if len(metrics) == 1 else 2
+    rows = math.ceil(len(metrics) / columns)
+    figure = import_module("matplotlib.figure").Figure(figsize=(6.5 * columns, 3.5 * rows), layout="constrained")
+    for i, metric in enumerate(metrics):
+        axes = figure.add_subplot(rows, columns, i + 1)
+        for number, (name, run) in enumerate(curves.items()):
+            if metric in run:
+                axes.plot(*run[metric], color=f"C{number % 10}", label=name.replace("$", r"\$"))
+        axes.set(title=metric, xlabel="agent-steps")
+        axes.grid(alpha=0.3)
+        axes.legend(*axes.get_legend_handles_labels())
+    figure.savefig(path, format="png", dpi=120)
+
+
+def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
+    """Draws one metric of all runs with characters, without colours; needs plotext.
+
+    Raises:
+        ImportError: plotext is not installed.
+    """
+    plot = import_module("plotext")
+    shown = {name: run[metric] for name, run in curves.items() if metric in run}
+    largest = max(float(steps[-1]) for steps, _ in shown.values())
+    unit, label = next((u for u in ((1e6, "million "), (1e3, "thousand ")) if largest >= u[0]), (1.0, ""))
+    plot.clear_figure()
+    plot.theme("clear")
+    plot.plotsize(width, height)
+    plot.title(metric)
+    plot.xlabel(f"{label}agent-steps")
+    for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
+        stride = max(1, len(steps) // (2 * width))  # more points than columns only cost time
+        plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
+    drawing: str = plot.uncolorize(plot.build())
+    return drawing

@@ -1,0 +1,89 @@
+"""Tables of runs and milestones that fit on a terminal of 80 columns."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from fabric_rl.checkpoint import checkpoints, steps_of
+from fabric_rl.runs.curves import Curve
+from fabric_rl.runs.folders import SET_ASIDE, Milestone, RunRecord, number_of
+
+_LATEST = 3
+
+
+def runs_table(runs: Sequence[RunRecord]) -> Table:
+    """Runs with their latest milestones below them; fits 80 columns."""
+    table = _table("Run", "State", ">Steps", ">Return", ">Rating", "Changed")
+    for run in runs:
+        row = (run.status, f"{run.steps:,}", _figure(run.summary.get("mean_return")), "", _when(run.changed))
+        table.add_row(Text(run.name, "bold"), *row)
+        for milestone in sorted(run.milestones, key=lambda m: m.steps)[-_LATEST:]:
+            figures = (_figure(milestone.mean_reward), _figure(milestone.rating), _when(milestone.timestamp))
+            table.add_row(Text(f"  {milestone.phase}"), "milestone", f"{milestone.steps:,}", *figures)
+        if len(run.milestones) > _LATEST:
+            table.add_row("", Text(f"{len(run.milestones) - _LATEST} more", "dim"))
+    return table
+
+
+def run_table(run: RunRecord) -> Table:
+    """The figures of one run, from its summary."""
+    table = Table.grid(padding=(0, 2))
+    table.add_row("run", Text(run.name, "bold"))
+    table.add_row("folder", Text(str(run.folder)))
+    table.add_row("state", run.status)
+    table.add_row("steps", f"{run.steps:,}")
+    table.add_row("changed", _when(run.changed))
+    saved = checkpoints(run.folder / "checkpoints")
+    table.add_row("checkpoints", ", ".join(f"{steps_of(path):,}" for path in saved) or "-")
+    if run.abandoned:
+        table.add_row("abandoned", f"{run.abandoned} milestones, in milestones/{SET_ASIDE}")
+    for key, value in run.summary.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{_figure(part)} at the {name}" for name, part in value.items())
+        if key not in ("run_id", "total_steps", "stopped_early", "inference", "checkpoint"):
+            table.add_row(Text(key.replace("_", " ")), Text(value if isinstance(value, str) else _figure(value)))
+    return table
+
+
+def milestones_table(milestones: Sequence[Milestone]) -> Table:
+    """All milestones of a run; fits 80 columns."""
+    table = _table("Phase", ">Steps", ">Return", ">Entropy", ">KL", ">Rating", "When")
+    for m in milestones:
+        figures = map(_figure, (m.mean_reward, m.entropy, m.kl, m.rating))
+        table.add_row(Text(m.phase), f"{m.steps:,}", *figures, _when(m.timestamp))
+    return table
+
+
+def comparison_table(curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> Table:
+    """Each metric's mean over the last tenth of each run's points (at least one point)."""
+    table = _table("Mean of the last 10 %", *(f">{name}" for name in curves), fold=True)
+    for metric in metrics:
+        last = [
+            run[metric][1][-max(1, len(run[metric][1]) // 10) :] if metric in run else None for run in curves.values()
+        ]
+        table.add_row(Text(metric), *(_figure(None if part is None else part.mean()) for part in last))
+    return table
+
+
+def _table(first: str, *others: str, fold: bool = False) -> Table:
+    """A table whose first column folds where the terminal is narrow; `>` aligns to the right."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(Text(first), overflow="fold")
+    for header in others:
+        justify = "right" if header.startswith(">") else "left"
+        table.add_column(Text(header.lstrip(">")), justify=justify, no_wrap=not fold, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
+def _figure(value: object) -> str:
+    number = number_of(value)
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+
+
+def _when(moment: datetime | None) -> str:
+    return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"

@@ -1,0 +1,123 @@
+"""What --resume without a name goes on from, what it says of the rest, and which milestones it offers."""
+
+import json
+import re
+import time
+from datetime import datetime
+
+import pytest
+import torch
+
+from fabric_rl import choose
+from fabric_rl.checkpoint import CheckpointError, checkpoints, file_name, write
+from fabric_rl.choose_milestone import fitting
+from fabric_rl.runs import list_runs
+
+OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
+OTHER = OURS | {"observations": "Box(6)"}
+
+
+def state(steps, fingerprint=OURS):
+    """The least that a checkpoint of a run holds."""
+    empty = {"callback_names": [], "callbacks": [], "metrics": {}, "optimizer": {}, "precision": {}, "ranks": []}
+    empty |= {"seconds": {}, "trace": {}, "world_size": 1, "exact": True}
+    return empty | {"agent": {"w": torch.ones(2)}, "fingerprint": fingerprint, "steps": steps}
+
+
+def make_run(folder, *steps, fingerprint=OURS):
+    (folder / "checkpoints").mkdir(parents=True)
+    for number in steps:
+        write(folder / "checkpoints" / file_name(number), state(number, fingerprint))
+    return folder
+
+
+def make_milestone(run, phase, steps, meta=None, fingerprint=OURS):
+    folder = run / "milestones" / phase / f"{steps:012d}"
+    write(folder / file_name(steps), state(steps, fingerprint))
+    if meta is not None:
+        (folder / "meta.json").write_text(json.dumps({"steps": steps, "phase": phase} | meta))
+    return folder
+
+
+def damage(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+# ---------------------------------------------------------------- the newest run that fits
+
+
+def test_only_the_newest_of_many_runs_that_do_not_fit_is_set_beside_this_one(tmp_path, capsys):
+    make_run(tmp_path / "fits", 64)
+    for name in "edcba":
+        time.sleep(0.01)
+        make_run(tmp_path / f"{name}[red]", 64, fingerprint=OTHER)
+    choice = choose.resume_choice(tmp_path, None, True, lambda: OURS)
+    out = capsys.readouterr().out
+    assert (choice.run.name, choice.state["steps"]) == ("fits", 64)
+    assert out.count("does not fit") == 1 and "--resume: run a[red] does not fit" in out
+    assert len(re.findall(r"observations .*Box\(6\).*Box\(4\)", out)) == 1
+    assert out.splitlines()[-1] == "--resume: 4 more runs do not fit: b[red], c[red], d[red], ..."
+
+
+def test_one_more_run_that_does_not_fit(tmp_path, capsys):
+    make_run(tmp_path / "a", 64, fingerprint=OTHER)
+    time.sleep(0.01)
+    make_run(tmp_path / "b", 64, fingerprint=OTHER)
+    assert choose.resume_choice(tmp_path, None, True, lambda: OURS) is None
+    assert capsys.readouterr().out.splitlines()[-1] == "--resume: 1 more run does not fit: a"
+
+
+# ---------------------------------------------------------------- damaged checkpoints
+
+
+@pytest.mark.filterwarnings("ignore::fabric_rl.checkpoint.CheckpointWarning")
+def test_a_run_whose_checkpoints_are_damaged_names_its_milestones(tmp_path):
+    run = make_run(tmp_path / "r", 64, 128)
+    for path in checkpoints(run / "checkpoints"):
+        damage(path)
+    with pytest.raises(CheckpointError, match=r"none of the 2 checkpoints in .* can be read; start a new run$"):
+        choose.load(run)
+    for steps in (50, 100):
+        make_milestone(run, "main", steps)
+    newest = make_milestone(run, "late", 120)
+    (run / "milestones/late/000000000999").mkdir()  # never finished
+    with pytest.raises(CheckpointError) as raised:
+        choose.load(run)
+    assert str(raised.value) == (
+        f"none of the 2 checkpoints in {run / 'checkpoints'} can be read; its milestones are main/000000000050, "
+        f"main/000000000100, late/000000000120: --resume {newest}"
+    )
+    assert choose.resume_choice(tmp_path, None, str(newest), dict).state["steps"] == 120
+    make_milestone(run, "main", 10)
+    with pytest.raises(CheckpointError, match="its 4 milestones end with main/000000000050, main/000000000100, late/0"):
+        choose.load(run)
+
+
+def test_a_run_without_checkpoints_names_its_milestones(tmp_path):
+    run = make_run(tmp_path / "r")
+    with pytest.raises(CheckpointError, match=r"r: holds no checkpoints$"):
+        choose.load(run)
+    only = make_milestone(run, "main", 50)
+    with pytest.raises(CheckpointError) as raised:
+        choose.load(run)
+    assert str(raised.value).endswith(f"holds no checkpoints; its milestones are main/000000000050: --resume {only}")
+
+
+# ---------------------------------------------------------------- milestones that fit
+
+
+def test_only_milestones_that_fit_are_offered_newest_first(tmp_path):
+    """Fingerprints come from meta.json without opening the checkpoint, or from it where meta.json has none."""
+    old, new = make_run(tmp_path / "old"), make_run(tmp_path / "new")
+    other = make_run(tmp_path / "other")
+    noon, one = "2024-05-01T12:00:00", "2024-05-01T13:00:00"
+    late = make_milestone(new, "main", 10, {"timestamp": one, "fingerprint": OURS}, fingerprint=OTHER)
+    early = make_milestone(old, "main", 30, {"timestamp": noon}, fingerprint=OURS)
+    damage(make_milestone(old, "main", 40, {"timestamp": noon}) / file_name(40))  # cannot be known
+    make_milestone(other, "main", 50, {"timestamp": one, "fingerprint": OTHER}, fingerprint=OURS)
+    make_milestone(other, "late", 60, None, fingerprint=OTHER)
+    (other / "milestones/main/000000000070").mkdir()  # never finished
+    offers, left_out = fitting(list_runs(tmp_path), OURS)
+    assert [(offer.run, offer.milestone.folder) for offer in offers] == [("new", late), ("old", early)]
+    assert offers[0].written == datetime.fromisoformat(one)
+    assert left_out == 3

@@ -1,0 +1,104 @@
+"""The command line's help, notes and words."""
+
+import re
+import warnings
+
+import pytest
+
+import train_fabric
+from fabric_rl.messages import one_line
+
+
+@pytest.fixture
+def output(capsys, monkeypatch):
+    """What the command line prints for arguments that do not train."""
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # which it replaces
+
+    def call(*arguments):
+        with pytest.raises(SystemExit):
+            train_fabric.cli([str(argument) for argument in arguments])
+        return capsys.readouterr()
+
+    return call
+
+
+def entries(text):
+    """Flag -> its help in one line, without type and default."""
+    blocks = re.findall(r"^  (--[\w.]+)(.*?)(?=^  -|^\S|\Z)", text, re.MULTILINE | re.DOTALL)
+    return {flag: " ".join(rest.split()) for flag, rest in blocks}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--agent.help"], ["--env.help"]])
+def test_every_flag_has_a_sentence(output, arguments):
+    found = entries(output(*arguments).out)
+    assert len(found) > 10
+    assert [flag for flag, text in found.items() if not re.search(r"\.(?: \(type|$)", text)] == []
+
+
+def test_help_is_short_and_names_no_python_types(output):
+    text = output("--help").out
+    assert "<class" not in text
+    assert "Args:" not in text
+    assert "type: EnvFactory, default: envs.RocketSimPool" in " ".join(text.split())
+
+
+def test_help_of_an_agent_lists_no_modules_of_torch(output):
+    """jsonargparse would list hundreds of subclasses of torch.nn.Module."""
+    text = output("--agent.help").out
+    assert text.count("\n") < 100
+    assert "for example torch.nn.ReLU. (type: type[Module], default: torch.nn.Tanh)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (["--agent.help"], "--agent.critic_hidden_sizes"),
+        (["--agent", "agents.ConvPPOAgent", "--agent.help"], "--agent.encoder"),
+        (["--env.help"], "--env.num_arenas"),
+        (["--env.help", "envs.GymnasiumEnvs"], "--env.env_id"),
+    ],
+)
+def test_help_without_a_class_explains_the_chosen_one(output, arguments, flag):
+    assert flag in entries(output(*arguments).out)
+
+
+def test_an_env_that_has_no_effect_is_noted(output, tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("env: {class_path: envs.RocketSimPool, init_args: {num_arenas: 2}}\n")
+    elsewhere = ["--env_id", "CartPole-v1", "--runs_dir", tmp_path, "--resume", "nowhere"]  # which ends it
+    note = f"note: --env_id CartPole-v1 takes the place of the env in {file}, which has no effect\n"
+    assert output("--config", file, *elsewhere).out == note
+    file.write_text("num_steps: 8\n")
+    assert output("--config", file, *elsewhere).out == ""
+    assert output("--config", train_fabric.DEFAULT_CONFIG, *elsewhere).out == ""
+
+
+UNION = """\
+Parser key "agent":
+  Parser key "size":
+    Does not validate against any of the Union subtypes
+    Subtypes: [<class 'int'>, <class 'float'>]
+    Errors:
+      - {}
+      - {}
+    Given value type: <class 'str'>
+    Given value: x"""
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        (
+            UNION.format("Expected a <class 'int'>", "Expected a <class 'float'>"),
+            "--agent.size: expected a whole number or a number, got x",
+        ),
+        (
+            UNION.format("Expected a <class 'NoneType'>", "Expected a <class 'int'>"),
+            "--agent.size: expected a whole number, got x",
+        ),
+        (UNION.format("Expected a <class 'int'>", "must be even"), "--agent.size: must be even"),
+        ("training stopped: Errors:\n  - two lines", "training stopped: Errors: - two lines"),
+    ],
+)
+def test_a_union_says_what_helps(message, line):
+    assert one_line(message) == line

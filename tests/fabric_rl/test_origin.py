@@ -1,0 +1,118 @@
+"""What a run keeps of its beginning, and that it comes back when the folder is lost."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from fabric_rl import Run
+from fabric_rl.checkpoint import CheckpointError
+from fabric_rl.choose import load_weights
+from fabric_rl.origin import Weights
+
+CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"
+WEIGHTS = Weights(Path("runs/x/step.ckpt"), {"w": torch.tensor([1.5, -2.0])})
+
+
+def texts(run):
+    return {path.name: path.read_text() for path in run.dir.iterdir() if path.suffix in (".yaml", ".json")}
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_a_run_without_a_name_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="--run_id is empty; give the run a name"):
+        Run.create(tmp_path, name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_run_keeps_its_settings_as_they_are(tmp_path):
+    run = Run.create(tmp_path, "r")
+    assert run.origin.weights() is None
+    run.origin.write(CONFIG)
+    assert run.origin.config.read_text() == CONFIG
+    assert set(texts(run)) == {"config.yaml", "environment.json"}
+
+
+def test_a_run_keeps_a_copy_of_the_weights_it_begins_with(tmp_path):
+    run = Run.create(tmp_path, "r [1]: #2", weights=WEIGHTS)
+    run.origin.write(CONFIG)
+    copy = run.dir / "initial.ckpt"
+    expected = {"seed": 3, "initialize_from": str(copy), "inference": False, "agent": {"initialize_from": 7}}
+    assert yaml.safe_load(run.origin.config.read_text()) == expected
+    kept = Run(run.dir).origin.weights()
+    assert kept.path == copy and kept.agent["w"].tolist() == [1.5, -2.0]
+    assert load_weights(copy).agent["w"].tolist() == [1.5, -2.0]
+    assert json.loads((run.dir / "weights.json").read_text())["from"] == str(WEIGHTS.path.absolute())
+
+
+def test_settings_without_a_word_about_weights_get_one(tmp_path):
+    run = Run.create(tmp_path, "r", weights=WEIGHTS)
+    run.origin.write("seed: 3")
+    copy = str(run.dir / "initial.ckpt")
+    assert yaml.safe_load(run.origin.config.read_text()) == {"seed": 3, "initialize_from": copy, "inference": False}
+
+
+def test_how_a_run_began_is_no_changed_setting(tmp_path):
+    run = Run.create(tmp_path, "r", weights=WEIGHTS)
+    run.origin.write(CONFIG)
+    assert run.origin.changed_settings(CONFIG.replace("3", "4")) == ["seed: 3 -> 4"]
+
+
+def test_a_run_that_plays_keeps_whose_weights_it_plays_with(tmp_path):
+    run = Run.create(tmp_path, "r", weights=Weights(WEIGHTS.path, WEIGHTS.agent, inference=True))
+    run.origin.write(CONFIG)
+    settings = yaml.safe_load(run.origin.config.read_text())
+    assert (settings["inference"], settings["initialize_from"]) == (True, str(WEIGHTS.path.absolute()))
+    assert not (run.dir / "initial.ckpt").exists()
+    with pytest.raises(
+        CheckpointError, match=r"^--resume: run r only plays; .*--force --initialize_from .* --inference$"
+    ):
+        run.origin.weights()
+
+
+def test_damaged_weights_are_never_replaced_by_random_ones(tmp_path):
+    run = Run.create(tmp_path, "r", weights=WEIGHTS)
+    copy = run.dir / "initial.ckpt"
+    copy.write_bytes(copy.read_bytes()[:-1])
+    with pytest.raises(
+        CheckpointError, match=r"no checkpoint yet, and checkpoint .*; start it again with --run_id r --fo"
+    ):
+        run.origin.weights()
+    copy.unlink()
+    with pytest.raises(CheckpointError, match=r"no checkpoint yet, and checkpoint .*No such file"):
+        run.origin.weights()
+    (run.dir / "weights.json").unlink()
+    copy.mkdir()  # something else of that name
+    with pytest.raises(CheckpointError, match="start it again"):
+        run.origin.weights()
+
+
+def test_what_is_lost_is_written_again(tmp_path):
+    run = Run.create(tmp_path, "r", weights=WEIGHTS)
+    run.ensure_origin()
+    assert set(texts(run)) == {"weights.json"}  # nothing is known yet
+    run.origin.write(CONFIG)
+    before = texts(run)
+    assert len(before) == 3
+    run.origin.config.unlink()
+    (run.dir / "environment.json").write_text("edited")
+    run.ensure_origin()
+    assert texts(run) == before | {"environment.json": "edited"}
+    shutil.rmtree(run.dir)
+    run.ensure_origin()
+    lost = str(run.dir / "initial.ckpt")
+    # The copy is lost with the folder: the settings name where it was from.
+    assert texts(run) == before | {"config.yaml": before["config.yaml"].replace(lost, str(WEIGHTS.path.absolute()))}
+
+
+def test_a_folder_that_cannot_be_begun_is_removed_and_the_old_run_comes_back(tmp_path):
+    old = Run.create(tmp_path, "r")
+    (old.checkpoints / "kept").write_text("of worth")
+    broken = Weights(WEIGHTS.path, {"w": object()})
+    with pytest.raises(TypeError, match="cannot be loaded without executing"):
+        Run.create(tmp_path, "r", force=True, weights=broken)
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+    assert (old.checkpoints / "kept").read_text() == "of worth"

@@ -1,0 +1,151 @@
+"""What a run keeps: milestones and what they say, milestones it has gone back from, a disk that is full at the end."""
+
+import json
+import os
+from functools import partial
+
+import pytest
+
+from fabric_rl import Callback, Run, Saving, TrainArgs, load_checkpoint, train
+from fabric_rl.checkpoint import checkpoints, file_name
+from fabric_rl.report import report
+from fabric_rl.runs import load_run
+
+BOTH = Saving(checkpoint_every_timesteps=30, milestone_interval=15, keep_checkpoints=100)
+
+
+@pytest.fixture
+def known(fabric, counter_env, known_agent, tmp_path):
+    """Trains for 15 agent-steps per iteration: episodes of sub-environment 0, 1, 2 return 6, 3, 10."""
+
+    def call(run, total, env=counter_env, callbacks=(), **more):
+        run = run if isinstance(run, Run) else Run.create(tmp_path, run)
+        args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=total)
+        return train(fabric, env, known_agent, args, run, callbacks, plain=True, **({"saving": BOTH} | more))
+
+    return call
+
+
+def meta_of(run, steps):
+    return json.loads((run / f"milestones/main/{steps:012d}/meta.json").read_text())
+
+
+# ---------------------------------------------------------------- milestones
+
+
+RARE = Saving(checkpoint_every_timesteps=30, milestone_interval=45, keep_checkpoints=100)
+MEAN = (4 * 6 + 7 * 3 + 3 * 10) / 14
+"""Of all episodes that end in 10 steps and, begun anew at the checkpoint, in 5 more; 5.5 in the last 5 alone."""
+
+
+def test_a_milestone_tells_the_mean_return_of_the_recent_episodes(known, tmp_path):
+    summary = known("a", 45, saving=RARE)
+    assert meta_of(tmp_path / "a", 45)["mean_reward"] == pytest.approx(MEAN)
+    assert summary["mean_return"] == pytest.approx(MEAN)
+
+
+def test_just_after_a_resume_too(known, tmp_path):
+    known("a", 30, saving=RARE)
+    known(Run(tmp_path / "a"), 45, saving=RARE, resume=load_checkpoint(tmp_path / "a")[1])
+    assert meta_of(tmp_path / "a", 45)["mean_reward"] == pytest.approx(MEAN)
+
+
+def test_without_an_episode_there_is_no_mean_return(known, counter_env, tmp_path):
+    known("a", 15, env=partial(counter_env, terminate_after=(99,) * 3, truncate_after=(99,) * 3))
+    assert meta_of(tmp_path / "a", 15)["mean_reward"] is None
+
+
+def test_a_milestone_says_what_a_run_must_share_with_it(known, tmp_path):
+    known("a", 15)
+    fingerprint = meta_of(tmp_path / "a", 15)["fingerprint"]
+    assert fingerprint == load_checkpoint(tmp_path / "a")[1]["fingerprint"]
+    assert fingerprint["actions"] == "Discrete(5)"
+
+
+def test_milestones_of_a_time_that_was_gone_back_from_are_set_aside(known, tmp_path):
+    """Twice: the same milestone of the second time does not take the place of the first one's."""
+    known("a", 60)
+    run = tmp_path / "a"
+    state = load_checkpoint(run / "milestones/main" / f"{15:012d}")[1]
+    for times in (1, 2):
+        known(Run(run), 30, resume=state)
+        assert [m.steps for m in load_run(run).milestones] == [15, 30]
+        assert load_run(run).abandoned == 2 + times
+    aside = run / "milestones/set_aside/main"
+    names = {f"{30:012d}", f"{30:012d}-2", f"{45:012d}", f"{60:012d}"}
+    assert {path.name for path in aside.iterdir()} == names
+    assert [load_checkpoint(aside / name)[1]["steps"] for name in sorted(names)] == [30, 30, 45, 60]
+
+
+def test_a_run_that_has_nothing_left_to_do_moves_nothing(known, tmp_path):
+    known("a", 60)
+    known(Run(tmp_path / "a"), 15, resume=load_checkpoint(tmp_path / "a/milestones/main" / f"{15:012d}")[1])
+    assert [m.steps for m in load_run(tmp_path / "a").milestones] == [15, 30, 45, 60]
+
+
+# ---------------------------------------------------------------- playing, full disks
+
+
+def test_a_run_that_only_plays_says_so(known, tmp_path):
+    assert known("a", 30, inference=True)["inference"] is True
+    assert load_run(tmp_path / "a").status == "played"
+    assert "inference" not in known("b", 30)
+
+
+class FullDisk(Callback):
+    """From an iteration on no file may grow: the disk is full. Until the end, or until another iteration."""
+
+    def __init__(self, begins, ends=None):
+        self.begins, self.ends = begins, ends
+
+    def on_iteration_end(self, state):
+        import resource
+
+        if state.iteration in (self.begins, self.ends):
+            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            soft = 1000 if state.iteration == self.begins else resource.RLIM_INFINITY
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def file_limit():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_at_the_end(known, file_limit, tmp_path):
+    with pytest.warns(RuntimeWarning, match="older checkpoints stay") as warned:
+        summary = known("a", 60, callbacks=[FullDisk(begins=3)])
+    assert "training goes on" not in str([w.message for w in warned if "checkpoint" in str(w.message)][-1])
+    good = tmp_path / "a/checkpoints" / file_name(30)
+    assert (summary["unsaved_steps"], summary["checkpoint"]) == (30, str(good))
+    assert checkpoints(tmp_path / "a/checkpoints") == [good]
+    (line,) = (line for line in report(Run(tmp_path / "a"), summary).splitlines() if "NOT SAVED" in line)
+    assert "the last 30 steps" in line and line.endswith(f"the newest good checkpoint is {good}")
+
+
+def test_a_disk_that_is_full_before_the_first_checkpoint(known, file_limit, tmp_path):
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        summary = known("a", 30, callbacks=[FullDisk(begins=1)])
+    assert (summary["unsaved_steps"], summary["checkpoint"]) == (30, None)
+    assert "there is no good checkpoint" in report(Run(tmp_path / "a"), summary)
+
+
+def test_a_disk_that_has_room_again_at_the_end(known, file_limit, tmp_path):
+    with pytest.warns(RuntimeWarning, match="training goes on"):
+        summary = known("a", 60, callbacks=[FullDisk(begins=2, ends=4)])
+    assert "unsaved_steps" not in summary
+    assert summary["checkpoint"] == str(tmp_path / "a/checkpoints" / file_name(60))
+
+
+def test_a_damaged_newest_checkpoint_is_not_the_newest_good_one(known, file_limit, tmp_path):
+    class Damage(Callback):
+        def on_iteration_end(self, state):
+            if state.iteration == 5:
+                os.truncate(tmp_path / "a/checkpoints" / file_name(60), 100)
+
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        summary = known("a", 75, callbacks=[Damage(), FullDisk(begins=5)])
+    assert (summary["unsaved_steps"], summary["checkpoint"]) == (45, str(tmp_path / "a/checkpoints" / file_name(30)))

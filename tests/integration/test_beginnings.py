@@ -1,0 +1,356 @@
+"""How runs begin and begin again: another run's weights, lost files, somebody at the terminal who chooses."""
+
+import csv
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import sys
+
+import pytest
+import torch
+import yaml
+
+from fabric_rl import Callback, load_checkpoint
+from fabric_rl.checkpoint import checkpoints, file_name
+from tests.integration.launching import CPU, PAUSING, TORCHRUN, Forks, Launched, kill, pause, reached, saved, until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="os.fork, terminals")
+TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
+TOTAL = ["--total_timesteps", 640, "--checkpoint_every_timesteps", 128]
+FOREVER = ["--total_timesteps", 100_000_000, "--checkpoint_every_timesteps", 10**9]
+SECONDS = 60
+
+
+class Fails(Callback):
+    """Raises in a hook."""
+
+    def __init__(self, at_start: bool):
+        self.at_start = at_start
+
+    def on_train_start(self, state):
+        if self.at_start:
+            raise RuntimeError("on purpose")
+
+    def on_iteration_end(self, state):
+        raise RuntimeError("on purpose")
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory):
+    forks = Forks(tmp_path_factory.mktemp("forks"))
+    yield forks
+    forks.close()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def begin(forks, runs):
+    return lambda *flags, **variables: forks.start("--runs_dir", runs, *CPU, "--plain", *flags, **variables)
+
+
+@pytest.fixture(scope="module")
+def call(begin, forks):
+    """A command line to its end: status, output, lines of errors."""
+
+    def call(*flags):
+        (status,), out, err = forks.wait([begin(*flags)])
+        return status, out, err.splitlines()
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def first(call, runs):
+    status, _, err = call(*TASK, *TOTAL, "--run_id", "first", "--milestone_interval", 256)
+    assert (status, err) == (0, [])
+    return runs / "first"
+
+
+@pytest.fixture(scope="module")
+def child(first, call, runs):
+    """A run with the weights of the first that nobody has disturbed."""
+    status, _, err = call(*TASK, *TOTAL, "--run_id", "child", "--initialize_from", "first")
+    assert (status, err) == (0, [])
+    return runs / "child"
+
+
+def weights_of(run):
+    return load_checkpoint(run)[1]["agent"]
+
+
+def equal(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def rows_of(run):
+    """All metrics but speeds."""
+    with open(run / "metrics.csv", newline="") as file:
+        return [{k: v for k, v in row.items() if not k.startswith("speed/")} for row in csv.DictReader(file)]
+
+
+def settings_of(run):
+    return yaml.safe_load((run / "config.yaml").read_text())
+
+
+# ---------------------------------------------------------------- with the weights of another run
+
+
+def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, first, begin, call, forks, runs):
+    """The run whose weights they were is gone by then."""
+    source = shutil.copytree(first, runs / "source")
+    started = begin(*TASK, *FOREVER, "--run_id", "early", "--initialize_from", "source")
+    until(lambda: (runs / "early/metrics.csv").exists())
+    kill(started[0])
+    assert forks.wait([started])[0] == [-signal.SIGKILL]
+    assert checkpoints(runs / "early/checkpoints") == []
+    shutil.rmtree(source)
+    status, out, err = call("--run_id", "early", "--resume", *TOTAL)
+    assert (status, err) == (0, [])
+    assert f"run early has no checkpoint yet: it begins again with the weights of {runs / 'early/initial.ckpt'}" in out
+    changed = re.findall("changed: (.*)", out)
+    assert changed == ["total_timesteps: 100000000 -> 640", "checkpoint_every_timesteps: 1000000000 -> 128"]
+    assert equal(weights_of(runs / "early"), weights_of(child))
+    assert not equal(weights_of(child), weights_of(first))
+    assert rows_of(runs / "early") == rows_of(child)
+    assert settings_of(runs / "early")["initialize_from"] == str(runs / "early/initial.ckpt")
+
+
+def test_torchrun_begins_it_again(child, tmp_path, runs):
+    flags = [*TASK, *TOTAL, *CPU, "--runs_dir", tmp_path, "--run_id", "r", *PAUSING, "--plain"]
+    pause(tmp_path / "pauses", rank=0, iteration=1)
+    source = shutil.copytree(runs / "first", tmp_path / "source")
+    launcher = [*TORCHRUN, "--nproc-per-node", 1, "--max-restarts", 1, "train_fabric.py"]
+    pauses = {"PAUSES": str(tmp_path / "pauses")}
+    with Launched(tmp_path / "output", *launcher, *flags, "--initialize_from", "source", **pauses) as launched:
+        rank = reached(tmp_path / "pauses", launched)
+        shutil.rmtree(source)
+        kill(rank)
+        assert launched.wait() == 0, launched.err
+        out = launched.out
+    assert "torchrun has started the ranks of run r again (restart 1 of at most 1)" in out
+    assert "run r has no checkpoint yet: it begins again with the weights of" in out
+    assert equal(weights_of(tmp_path / "r"), weights_of(child))
+
+
+def test_its_configuration_runs_again_as_it_is(child, call, runs):
+    copy = child / "initial.ckpt"
+    assert (settings_of(child)["initialize_from"], settings_of(child)["inference"]) == (str(copy), False)
+    assert json.loads((child / "weights.json").read_text())["inference"] is False
+    status, out, err = call("--config", child / "config.yaml", "--run_id", "again")
+    assert (status, err) == (0, []) and f"run again begins with the weights of {copy}" in out
+    assert equal(weights_of(runs / "again"), weights_of(child))
+    assert rows_of(runs / "again") == rows_of(child)
+
+
+def test_its_configuration_does_not_keep_it_from_going_on(child, call, runs):
+    run = shutil.copytree(child, runs / "longer")
+    longer = ["--run_id", "longer", "--resume", "--total_timesteps"]
+    for settings, total in (([], 704), (["--config", run / "config.yaml"], 768)):
+        status, out, err = call(*settings, *longer, total)
+        assert (status, err) == (0, [])
+        assert re.findall("changed: (.*)", out) == [f"total_timesteps: {total - 64} -> {total}"]
+        assert settings_of(run)["initialize_from"] == str(run / "initial.ckpt")
+    status, _, err = call(*longer, 832, "--initialize_from", "first")
+    assert status == 2 and len(err) == 1
+    assert "--resume takes weights, optimizer and counters, --initialize_from weights only; choose one" in err[0]
+    status, out, err = call(*longer, 832, "--print_config")
+    assert (status, err) == (0, [])
+    printed = yaml.safe_load(out)
+    assert (printed["initialize_from"], printed["total_timesteps"]) == (str(run / "initial.ckpt"), 832)
+
+
+def test_a_new_run_begins_as_its_configuration_says_where_none_fits(child, call, tmp_path):
+    status, out, err = call("--config", child / "config.yaml", "--resume", "--runs_dir", tmp_path)
+    assert (status, err) == (0, [])
+    assert "holds no run that fits; a new one begins" in out
+    (run,) = tmp_path.iterdir()
+    assert equal(weights_of(run), weights_of(child))
+
+
+def test_a_run_that_plays(first, call, runs):
+    play = ["--run_id", "player", "--inference", "--total_timesteps", 128]
+    assert call(*TASK, "--initialize_from", "first", *play)[0] == 0
+    player, whose = runs / "player", str(checkpoints(first / "checkpoints")[-1])
+    assert (settings_of(player)["inference"], settings_of(player)["initialize_from"]) == (True, whose)
+    assert json.loads((player / "weights.json").read_text()) == {"from": whose, "inference": True}
+    status, _, err = call("--config", player / "config.yaml", "--run_id", "replay")
+    assert (status, err) == (0, [])
+    assert rows_of(runs / "replay") == rows_of(player) and len(rows_of(player)) == 2
+    assert checkpoints(runs / "replay/checkpoints") == []
+    for flags in (["--run_id", "player", "--resume"], ["--resume", "player", "--inference"]):
+        before = sorted(runs.iterdir())
+        status, _, err = call(*flags, "--total_timesteps", 640)
+        assert status == 2 and len(err) == 1
+        again = f"start it again with --run_id player --force --initialize_from {whose} --inference"
+        assert f"--resume: run player only plays; {again}" in err[0]
+        assert sorted(runs.iterdir()) == before
+    assert len(rows_of(player)) == 2
+
+
+# ---------------------------------------------------------------- names, and what is left of a failure
+
+
+def test_the_same_name_twice(first, call):
+    status, out, err = call("--resume", "first", "--run_id", "first")
+    assert (status, err) == (0, []) and "nothing to do: it has done its 640 steps" in out
+    status, _, err = call("--resume", "first", "--run_id", "other")
+    assert status == 2 and "--resume first says which run goes on; leave --run_id out" in err[0]
+
+
+@pytest.mark.parametrize("flags", [["--run_id", ""], ["--run_id=", "--resume"]])
+def test_an_empty_name_is_refused(first, call, runs, flags):
+    before = sorted(runs.iterdir())
+    status, _, err = call(*TASK, *flags, "--total_timesteps", 64)
+    assert status == 2 and len(err) == 1 and "--run_id is empty; give the run a name" in err[0]
+    assert sorted(runs.iterdir()) == before
+
+
+def test_a_run_that_fails_in_its_first_iteration_stays(begin, forks, runs):
+    """With the reason in its log; one that fails before anything is collected leaves nothing."""
+    failing = "--callbacks+=tests.integration.test_beginnings.Fails", "--callbacks.at_start"
+    (status,), _, err = forks.wait([begin(*TASK, *TOTAL, "--run_id", "fails", *failing, "false")])
+    assert status == 1 and "on purpose" in err
+    assert "RuntimeError: on purpose" in (runs / "fails/log.txt").read_text()
+    assert settings_of(runs / "fails")["total_timesteps"] == 640
+    (status,), _, err = forks.wait([begin(*TASK, *TOTAL, "--run_id", "fails2", *failing, "true")])
+    assert status == 1 and "on purpose" in err
+    assert not (runs / "fails2").exists()
+
+
+# ---------------------------------------------------------------- lost settings, other sizes
+
+
+def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, forks, runs):
+    run = runs / "lost"
+    forever = ["--total_timesteps", 100_000_000, "--checkpoint_every_timesteps", 640]
+    started = begin(*TASK, *forever, "--run_id", "lost", "--initialize_from", "child")
+    until(lambda: checkpoints(run / "checkpoints"))
+    names = ("config.yaml", "environment.json", "weights.json")
+    before = {name: (run / name).read_text() for name in names}
+    run.rename(runs / "elsewhere")
+    until(lambda: all((run / name).exists() for name in names))
+    kill(started[0], signal.SIGTERM)
+    assert forks.wait([started])[0] == [0]
+    after = {name: (run / name).read_text() for name in names}
+    whose = json.loads(before["weights.json"])["from"]
+    before["config.yaml"] = before["config.yaml"].replace(str(run / "initial.ckpt"), whose)
+    assert after == before
+
+
+def test_a_run_without_settings_says_so(first, call, runs):
+    (shutil.copytree(first, runs / "nothing") / "config.yaml").unlink()
+    small = ["--env.num_arenas", 1, "--num_steps", 8, "--minibatch_size", 16]
+    status, out, err = call("--run_id", "nothing", "--resume", *small)
+    assert out.count("--resume: run nothing has no config.yaml, so its settings are not known: those of this") == 1
+    assert status == 2 and "does not fit --env and --agent" in err[0]  # the preset's
+    status, out, err = call(*TASK, "--run_id", "nothing", "--resume", "--total_timesteps", 704)
+    assert (status, err) == (0, []) and "no config.yaml" not in out  # all was given
+    assert settings_of(runs / "nothing")["total_timesteps"] == 704
+
+
+def test_iterations_of_another_size_are_counted_as_what_they_were(first, call, runs):
+    """10 of 64 steps, then 2 of 96, then 3 of 64 again."""
+    run = shutil.copytree(first, runs / "sizes")
+    sizes = {
+        832: (["--num_envs", 3, "--minibatch_size", 96], 12),
+        1024: (["--num_envs", 2, "--minibatch_size", 64], 15),
+    }
+    for total, (flags, iterations) in sizes.items():
+        assert call("--run_id", "sizes", "--resume", *flags, "--total_timesteps", total)[0] == 0
+        assert (saved(run)["steps"], saved(run)["iteration"]) == (total, iterations)
+        assert json.loads((run / "summary.json").read_text())["iterations"] == iterations
+
+
+# ---------------------------------------------------------------- somebody at the terminal
+
+
+class Terminal:
+    """A pseudo terminal for one command line."""
+
+    def __init__(self):
+        self.master, self.slave = os.openpty()
+        self.variables = {"TERMINAL": os.ttyname(self.slave), "TERM": "dumb", "COLUMNS": "100"}
+        self.screen = ""
+
+    def until(self, text):
+        while text not in self.screen:
+            assert select.select([self.master], [], [], SECONDS)[0], f"no {text} after {self.screen}"
+            self.screen += os.read(self.master, 65536).decode().replace("\r\n", "\n")
+
+    def types(self, keys):
+        os.write(self.master, keys.encode())
+
+    def read(self):
+        while select.select([self.master], [], [], 0)[0]:
+            self.screen += os.read(self.master, 65536).decode().replace("\r\n", "\n")
+        return self.screen
+
+
+@pytest.fixture(scope="module")
+def choice(first, tmp_path_factory):
+    """A runs folder: 22 milestones of the first run, and those of one with another environment."""
+    runs = tmp_path_factory.mktemp("choice")
+    milestones = shutil.copytree(first, runs / "fits") / "milestones"
+    template = milestones / "main" / f"{256:012d}"
+    shutil.rmtree(milestones / "main" / f"{512:012d}")
+    shutil.copytree(runs / "fits", runs / "other")
+    for minute in range(22):
+        folder = shutil.copytree(template, milestones / "late" / f"{1000 + minute:012d}")
+        (folder / file_name(256)).rename(folder / file_name(1000 + minute))
+        write_meta(folder, timestamp=f"2030-01-01T12:{minute:02d}:00", rating=1000.0 + minute, mean_reward=21.5)
+    shutil.rmtree(template)
+    write_meta(runs / "other/milestones/main" / template.name, fingerprint={"agent": "another"})
+    real = template.parent.with_name("real") / template.name  # one that can be gone on from, the newest
+    shutil.copytree(first / "milestones/main" / template.name, real)
+    write_meta(real, timestamp="2031-01-01T12:00:00")
+    return runs
+
+
+def write_meta(folder, **more):
+    path = folder / "meta.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | more))
+
+
+def ask(begin, forks, runs, keys):
+    """What the terminal shows until the end, and the exit status."""
+    terminal = Terminal()
+    started = begin(*TASK, "--resume", "--total_timesteps", 704, "--runs_dir", runs, **terminal.variables)
+    terminal.until("Enter for the latest checkpoint: ")
+    for answer in keys[:-1]:
+        terminal.types(answer)
+        terminal.until("please")
+    terminal.types(keys[-1])
+    (status,), _, _ = forks.wait([started])
+    return terminal.read(), status
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"])
+def test_ctrl_c_and_ctrl_d_start_nothing(choice, begin, forks, key):
+    before = {path: path.stat().st_mtime_ns for path in choice.rglob("*")}
+    screen, status = ask(begin, forks, choice, ["99\n", key])
+    assert status == 130
+    assert "a number from 1 to 20, please" in screen
+    assert screen.rstrip().endswith("nothing is started")
+    assert {path: path.stat().st_mtime_ns for path in choice.rglob("*")} == before
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in screen.splitlines() if line.startswith("│")]
+    assert rows[1] == ["2", "fits", "late", "1,021", "21.5", "1021", "2030-01-01 12:21"]
+    assert rows[0][1:4] == ["fits", "real", "256"] and rows[0][5:] == ["-", "2031-01-01 12:00"]
+    assert [row[3] for row in rows[1:]] == [f"{steps:,}" for steps in range(1021, 1002, -1)]
+    assert "and 3 older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS" in screen
+    assert "1 of other environments or agents are left out" in screen
+
+
+def test_a_number_goes_on_from_that_milestone_and_enter_from_the_latest_checkpoint(choice, begin, forks, tmp_path):
+    for keys, steps in ((["1\n"], 256), (["\n"], 640)):
+        runs = shutil.copytree(choice, tmp_path / f"{steps}")
+        screen, status = ask(begin, forks, runs, keys)
+        assert status == 0
+        name = re.search(rf"going on with run (\w+) after {steps} steps", screen)[1]
+        assert saved(runs / name)["steps"] == 704
