@@ -64,3 +64,13 @@ def fabric_run():
 @pytest.fixture(scope="session")
 def root():
     return ROOT
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory):
+    """Starts command lines without importing everything anew, see forks.py."""
+    from tests.integration.launching import Forks  # which imports from here
+
+    forks = Forks(tmp_path_factory.mktemp("forks"))
+    yield forks
+    forks.close()

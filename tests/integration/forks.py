@@ -9,6 +9,7 @@ of standard input and output.
 import fcntl
 import json
 import os
+import signal
 import sys
 import termios
 import traceback
@@ -18,6 +19,8 @@ import train_fabric
 
 def child(arguments, folder, variables=()):
     os.environ.update(variables)
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        signal.signal(number, handler)  # a program in the background, or under nohup, hands on that they are ignored
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(os.path.join(folder, name), os.O_CREAT | os.O_WRONLY), number)

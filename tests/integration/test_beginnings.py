@@ -15,7 +15,7 @@ import yaml
 
 from fabric_rl import Callback, load_checkpoint
 from fabric_rl.checkpoint import checkpoints, file_name
-from tests.integration.launching import CPU, PAUSING, TORCHRUN, Forks, Launched, kill, pause, reached, saved, until
+from tests.integration.launching import CPU, PAUSING, TORCHRUN, Launched, kill, pause, reached, saved, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="os.fork, terminals")
 TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
@@ -36,13 +36,6 @@ class Fails(Callback):
 
     def on_iteration_end(self, state):
         raise RuntimeError("on purpose")
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    forks = Forks(tmp_path_factory.mktemp("forks"))
-    yield forks
-    forks.close()
 
 
 @pytest.fixture(scope="module")

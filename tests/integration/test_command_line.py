@@ -257,7 +257,7 @@ def test_what_is_malformed_on_one_of_two_ranks_is_one_line(run_python, tmp_path)
     (tmp_path / "malformed_parts.py").write_text(MALFORMED)
     flags = ["--env", "malformed_parts.OnRankOne", "--accelerator", "cpu", "--devices", 2, "--num_steps", 16]
     result = run_python(tmp_path / "malformed_parts.py", *flags, "--runs_dir", tmp_path / "runs")
-    message = "OnRankOne.reset(): the observations must be numbers of shape [2, 4], got float32 of shape [2, 3]"
+    message = "--env OnRankOne.reset(): the observations must be numbers of shape [2, 4], got float32 of shape [2, 3]"
     assert (result.returncode, result.stderr.count("error")) == (2, 1), result.stderr
     assert result.stderr.endswith(f"train_fabric.py: error: {message}\n")
     assert list((tmp_path / "runs").iterdir()) == []

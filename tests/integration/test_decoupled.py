@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fabric_rl.checkpoint import checkpoints, read
-from tests.integration.launching import Forks, kill, saved, until
+from tests.integration.launching import kill, saved, until
 from tests.integration.test_resume import assert_same, outcome
 
 SMALL = ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--plain", "--seed", 10]
@@ -17,13 +17,6 @@ MEMORY += ["--agent.normalize_obs", "true", "--update_epochs", 2, "--exp_buffer_
 MEMORY += ["--lr_schedule", "kl_adaptive", "--batch_size", 64]
 CARTPOLE = ["--env", f"{PARTS}.Masked", "--agent", f"{PARTS}.Certain", "--num_steps", 32, "--update_epochs", 2]
 CARTPOLE += ["--agent.normalize_obs", "true", "--standardize_returns", "true", *SMALL]
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    forks = Forks(tmp_path_factory.mktemp("forks"))
-    yield forks
-    forks.close()
 
 
 def play(forks, runs, tasks, *flags):

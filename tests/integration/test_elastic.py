@@ -14,7 +14,6 @@ from tests.integration.launching import (
     STEPS,
     TASK,
     TORCHRUN,
-    Forks,
     Launched,
     assert_same_weights,
     kill,
@@ -27,13 +26,6 @@ from tests.integration.launching import (
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="os.fork, /proc, sched_setaffinity")
 TOTAL = ["--total_timesteps", STEPS]
 FOREVER = ["--total_timesteps", 100_000_000]
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    forks = Forks(tmp_path_factory.mktemp("forks"))
-    yield forks
-    forks.close()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from tests.integration.launching import (
     PAUSING,
     STEPS,
     TASK,
-    Forks,
     Launched,
     assert_same_weights,
     kill,
@@ -113,13 +112,6 @@ def both(hosts, tmp_path):
         yield both
         for node in (0, 1):
             hosts.end(node)
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    forks = Forks(tmp_path_factory.mktemp("forks"))
-    yield forks
-    forks.close()
 
 
 @pytest.fixture(scope="module")
