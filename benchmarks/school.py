@@ -88,7 +88,7 @@ def evaluate(runs_dir: Path, name: str, matches: int, minutes: float) -> dict[st
 
 
 def plot(runs: list[Path], path: Path) -> None:
-    """Touches and goals per minute over the steps, one line per seed."""
+    """Touches and goals per minute over the steps, one line per seed; phase 2 of the first one only."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -98,6 +98,8 @@ def plot(runs: list[Path], path: Path) -> None:
     for number, run in enumerate(runs):
         data = curve(run)
         points = max(1, round(WINDOW_STEPS / data["step"][0]))
+        if number:  # phase 1 of the other seeds
+            data = {name: values[data["phase/number"] == 1] for name, values in data.items()}
         for ax, name in zip(axes, ("touches", "goals"), strict=True):
             ax.plot(
                 data["step"] / 1e6, smooth(data[f"game/{name}_per_minute"], points), color=f"C{number}", label=run.name

@@ -66,6 +66,10 @@ class Trace:
             self._first.append(sums)
         self._last.append(sums)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether the newest iteration has that metric."""
+        return bool(self._last) and name in self._last[-1]
+
     def start_and_end(self, name: str) -> dict[str, float]:
         """Means of a metric over the first and over the last iterations."""
         return {"start": _mean(self._first, name), "end": _mean(self._last, name)}

@@ -126,7 +126,7 @@ def train(
             with timers("metrics"):
                 local = figures | _learned_metrics(live, newest, losses)
                 sums = reduce_sums(fabric, local if live.decoupled is None else live.decoupled.complete(local))
-                recent = {window: sums.pop(f"recent/{window}") for window in RECENT_EPISODES}
+                recent = _recent_of(sums)
                 live.trace.add({name: pair for name, pair in sums.items() if name.startswith("game/")})
                 state.sums = sums
                 state.metrics = means(sums) | {
@@ -159,15 +159,18 @@ def train(
             if ending:
                 break
 
-    summary = _summary(live, run, sums, recent, stopped_by, inference)
+    if not sums:  # nothing was left to do
+        recent = _recent_of(reduce_sums(fabric, _recent_returns(live)))
+    summary = _summary(live, run, recent, stopped_by, inference)
     if saver is not None and fabric.is_global_zero and (unsaved := saver.unsaved_steps):
         good = saver.newest_good
         summary |= {"unsaved_steps": unsaved, "checkpoint": None if good is None else str(good)}
         logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{unsaved:,}", good)
-    if run is not None and not sums:  # nothing was left to do
-        summary |= run.read_summary()
-    elif run is not None and fabric.is_global_zero:
-        run.write_summary(summary, timers)
+    kept = run.read_summary() if run is not None and not sums else {}
+    if kept.get("total_steps") == state.steps:
+        summary |= kept
+    elif run is not None and fabric.is_global_zero:  # also of a run that was killed after its last checkpoint
+        run.write_summary(summary, timers if sums else None)
     with gathered(live.module):
         for callback in callbacks:
             callback.on_train_end(state)
@@ -240,12 +243,23 @@ def _collected_metrics(live: Live) -> Sums:
     local["reward/step"] = (float(rollout.reward.sum()), float(rollout.done.numel()))
     for number, name in enumerate(rollout.reward_signals):
         local[f"reward/{name}"] = (float(rollout.reward[..., number].sum()), float(rollout.done.numel()))
+    if isinstance(live.envs, HasMetrics):
+        local |= live.envs.drain_metrics()
+    return local | _recent_returns(live)
+
+
+def _recent_returns(live: Live) -> Sums:
+    """The returns of this rank's part of the last episodes."""
+    local: Sums = {}
     for window in RECENT_EPISODES:
         returns = list(live.episodes.recent)[-max(1, window // live.team.world_size) :]
         local[f"recent/{window}"] = (sum(returns), float(len(returns)))
-    if isinstance(live.envs, HasMetrics):
-        local |= live.envs.drain_metrics()
     return local
+
+
+def _recent_of(sums: Sums) -> dict[int, tuple[float, float]]:
+    """Takes those of all ranks out of the metrics."""
+    return {window: sums.pop(f"recent/{window}") for window in RECENT_EPISODES}
 
 
 def _learned_metrics(live: Live, newest: Minibatch, losses: dict[str, float]) -> Sums:
@@ -267,7 +281,6 @@ def _mean(pair: tuple[float, float]) -> float | None:
 def _summary(
     live: Live,
     run: Run | None,
-    sums: Sums,
     recent: dict[int, tuple[float, float]],
     stopped_by: str | None,
     inference: bool,
@@ -292,7 +305,7 @@ def _summary(
     for window, name in RECENT_EPISODES.items():
         summary[name] = _mean(recent[window])
     for name in ("touches_per_minute", "goals_per_minute"):
-        if f"game/{name}" in sums:
+        if f"game/{name}" in live.trace:
             summary[name] = live.trace.start_and_end(f"game/{name}")
     newest = run.newest_checkpoint if run is not None else None
     if newest is not None:

@@ -194,6 +194,20 @@ def test_a_finished_run_stays_as_it_is(first, call):
     assert after == before
 
 
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_run_that_was_killed_before_its_summary_gets_it(first, call, stale):
+    run = copy_of(first, f"unsummed{stale}")
+    written = json.loads((run / "summary.json").read_text())
+    if stale:  # that of an earlier stop
+        (run / "summary.json").write_text(json.dumps(written | {"total_steps": 64, "mean_return": -1.0}))
+    else:
+        (run / "summary.json").unlink()
+    assert call("--resume", run.name)[0] == 0
+    again = json.loads((run / "summary.json").read_text())
+    assert again.pop("checkpoint") == written.pop("checkpoint").replace("/first/", f"/{run.name}/")
+    assert again == written | {"run_id": run.name}
+
+
 @pytest.mark.parametrize("flag", ["--resume=True", "--resume=yes"])
 def test_resume_takes_words_for_true(first, call, flag):
     status, out, _ = call(flag, "--run_id", "first")
