@@ -104,7 +104,8 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
     settings = yaml.safe_load(_config_of(weights.path).read_text(encoding="utf-8")) or {}
-    settings |= {"initialize_from": None, "inference": False}
+    for own in ("initialize_from", "inference", "runs_dir"):
+        settings.pop(own, None)
     target = Path(folder)
     if target.exists():
         raise FileExistsError(f"{target} exists already; choose a new folder")

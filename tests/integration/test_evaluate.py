@@ -75,6 +75,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert "written: " in capsys.readouterr().out
     again = load_trained(folder)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in again._weights.items())
+    assert str(runs) not in (folder / "config.yaml").read_text()
     assert evaluate(folder, "idle", "--matches", 1, "--minutes", 0.05) == 0
     flags = ["--config", str(folder / "config.yaml"), "--total_timesteps", "128", "--runs_dir", str(tmp_path)]
     cli([*flags, "--initialize_from", str(folder), "--run_id", "next"])
@@ -86,6 +87,15 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert command("export", "no_such", tmp_path / "x", "--runs_dir", runs) == 2
     assert "agent no_such: no such checkpoint, run or milestone" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_the_agent_that_comes_with_it_touches_and_scores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert evaluate("school_1v1", "idle", "--matches", 8, "--minutes", 1, "--out", "a.json") == 0
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["difference_interval_95"][0] > 0
+    assert found["touches_per_minute"][0] > 4
+    assert load_trained("school_1v1").path.stat().st_size < 5e6
 
 
 def test_policy_remembers_until_an_episode_begins(runs):
