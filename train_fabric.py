@@ -42,6 +42,7 @@ from fabric_rl.beginning import (
     check_start_flags,
     config_of_run,
     everywhere,
+    remembered,
     start_again,
     start_run,
 )
@@ -110,8 +111,8 @@ def main(
         resume: Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run.
             Without any: on a terminal a choice of milestones, else the newest run that fits, else a new one.
         force: Delete a run of that `run_id` and start again.
-        initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0. With `resume` it
-            only counts where no run goes on.
+        initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0. In the
+            configuration of a run it says how that one began, and has no effect when it goes on.
         inference: Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own.
         saving: When the run saves itself.
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
@@ -155,9 +156,11 @@ def main(
     hardware |= launch.devices_and_nodes(devices, num_nodes)
     launched = launch.used_fabric_run()
     start: Start | None = None
+    warned: list[str] = []
     if launch.is_rank_0():
-        start = None if inference else start_again()
-        start = start or start_run(env, agent, args, runs_dir, run_id, resume, force, initialize_from, inference)
+        with remembered(warned):
+            start = None if inference else start_again()
+            start = start or start_run(env, agent, args, runs_dir, run_id, resume, force, initialize_from, inference)
         if not inference:
             launch.remember_run(start.run.dir)
     run = start.run if start else None
@@ -191,6 +194,8 @@ def main(
             env = _with_video(env, run, fabric)
             hooks += [_NoTrialVideo(run.videos), VideoLogger(run.videos)]
         with run.open_log() if fabric.is_global_zero else nullcontext():
+            for text in warned:
+                logging.getLogger("fabric_rl").warning(text)
             summary = train(
                 fabric,
                 env,
@@ -222,6 +227,9 @@ def main(
         if training and isinstance(error, _USER_ERRORS):
             raise RuntimeError(f"training stopped: {error}") from error  # no flag's fault: the traceback matters
         raise
+    finally:
+        if start is not None:
+            start.run.release()
     if fabric.is_global_zero:
         say(report(run, summary))
     return summary

@@ -1,7 +1,9 @@
 """How a run begins: new, with another one's weights, or where it was left."""
 
 import logging
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -66,6 +68,22 @@ def check_start_flags(given: Sequence[str], resume: bool | str) -> None:
         raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
 
 
+@contextmanager
+def remembered(texts: list[str]) -> Iterator[None]:
+    """Keeps the warnings of the block, for a log that is not open yet."""
+    shown = warnings.showwarning
+
+    def show(message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None) -> None:  # noqa: ANN401
+        texts.append(str(message))
+        shown(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
+
+
 def start_run(
     env: EnvFactory,
     agent: AgentFactory,
@@ -106,6 +124,7 @@ def start_again() -> Start | None:
 
 
 def _go_on(choice: choose.Choice) -> Start:
+    choice.run.claim()
     weights = choice.run.origin.weights() if choice.state is None else None
     return Start(choice.run, choice.state, choice.path, weights, going_on=True)
 
@@ -129,7 +148,7 @@ def _beginning(start: Start, args: TrainArgs, config: str | None) -> list[str]:
         lines = [f"run {start.run.name} has no checkpoint yet: it begins again{whose}"]
     else:
         exact = start.resume["exact"]
-        how = "" if exact else " (saved on demand: equivalent to a run without the break, not bit-identical)"
+        how = "" if exact else " (equivalent to a run without breaks, not bit-identical)"
         lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
     if config is not None:
         lines += [f"changed: {line}" for line in start.run.origin.changed_settings(config)]

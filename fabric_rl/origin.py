@@ -127,15 +127,14 @@ class Origin:
     # ---------------------------------------------------------------- weights
 
     def begin_with(self, weights: Weights) -> None:
-        """Keeps the weights that the run begins with; one that only plays keeps whose they are.
+        """Keeps the weights that the run begins with.
 
         Raises:
             CheckpointError: They cannot be written.
             OSError: Neither can `weights.json`.
         """
         path = str(weights.path.absolute())
-        if not weights.inference:
-            checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
+        checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
         write_text(self.folder / WEIGHTS, json_text({"from": path, "inference": weights.inference}))
 
     def weights(self) -> Weights | None:
@@ -148,6 +147,7 @@ class Origin:
         if kept is None and not self._initial.exists():
             return None
         plays, whose = (kept or {}).get("inference") is True, (kept or {}).get("from")
+        whose = self._initial.absolute() if plays and self._initial.exists() else whose
         again = f"start it again with --run_id {self.folder.name} --force --initialize_from {whose}"
         if plays:
             raise CheckpointError(f"--resume: run {self.folder.name} only plays; {again} --inference")

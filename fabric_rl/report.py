@@ -65,6 +65,6 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         longer = ["--total_timesteps", f"{10 * args.total_timesteps:_}"]
         commands.append([*program, *same, "--run_id", run_id, "--resume", *longer])
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
-            same = without(given, [*fresh, "--devices"])
+            same = without(given, [*fresh[:-1], "--devices"])
             commands.append(["python", "train_fabric.py", *same, "--devices", "2"])
     return "\n  ".join(["Next:", *map(shlex.join, commands)])

@@ -3,20 +3,29 @@
 import json
 import logging
 import os
+import re
 import shutil
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from fabric_rl import checkpoint
 from fabric_rl.log import RunLog, logger
 from fabric_rl.origin import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Origin, Weights, json_text, write_text
 from fabric_rl.timers import Timers
+
+LOCK = ".lock"
+_PATIENCE = 3.0
+"""Seconds that a run waits for what is left of a process that was killed."""
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
+_LONGEST_NAME = 100
 
 
 class Run:
@@ -31,6 +40,7 @@ class Run:
         """Takes an existing folder; `create` makes a new one."""
         self.dir = folder
         self.origin = Origin(folder)
+        self._lock = FileLock(folder / LOCK)
 
     @classmethod
     def create(
@@ -57,6 +67,9 @@ class Run:
         made: Run | None = None
         try:
             if force and folder.is_dir():
+                replaced = cls(folder)
+                replaced.claim()
+                replaced.release()  # Windows moves no folder with an open file
                 shutil.rmtree(_replaced(folder), ignore_errors=True)
                 os.replace(folder, _replaced(folder))
             base.mkdir(parents=True, exist_ok=True)
@@ -69,6 +82,7 @@ class Run:
                         raise
                     folder = base / f"{name}-{attempt}"
             made = cls(folder)
+            made.claim()
             if weights is not None:
                 made.origin.begin_with(weights)
             made.checkpoints.mkdir()  # last: --resume takes a folder without it for no run
@@ -101,6 +115,26 @@ class Run:
             there = f"there are {', '.join(known[-5:])}" if known else f"{runs_dir} holds no runs"
             raise FileNotFoundError(f"--run_id {run_id}: no such run to resume; {there}")
         return cls(folder)
+
+    def claim(self) -> None:
+        """Makes sure that no other process works on this run, until `release` or the end of this process.
+
+        Raises:
+            BlockingIOError: One does.
+        """
+        try:
+            self._lock.acquire(timeout=_PATIENCE)
+        except Timeout as error:
+            raise BlockingIOError(
+                f"--run_id {self.name}: another process works on {self.dir}; stop it first, or choose another run id"
+            ) from error
+        except (OSError, NotImplementedError):  # a file system without locks
+            pass
+
+    def release(self) -> None:
+        """Lets other processes work on it."""
+        with suppress(OSError):
+            self._lock.release(force=True)
 
     @property
     def name(self) -> str:
@@ -179,7 +213,7 @@ class Run:
         try:
             yield
         except BaseException as error:
-            logger.error("%s: %s", type(error).__name__, error)
+            logger.error("%s", f"{type(error).__name__}: {error}".rstrip(": "))
             raise
         finally:
             warnings.showwarning, threading.excepthook = shown, failed
@@ -189,8 +223,9 @@ class Run:
 
     def discard_if_empty(self) -> None:
         """Removes the folder of a run that failed before it wrote anything of worth."""
-        made_at_start = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, "log.txt"}
+        made_at_start = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
         if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
+            self.release()
             shutil.rmtree(self.dir, ignore_errors=True)
             if _replaced(self.dir).is_dir():
                 os.replace(_replaced(self.dir), self.dir)
@@ -211,9 +246,13 @@ class Run:
         steps, moved = state["steps"], 0
         for newer in checkpoint.checkpoints(self.checkpoints):
             if checkpoint.steps_of(newer) >= steps and newer.resolve() != path.resolve():
-                aside = self.checkpoints / "set_aside"
-                aside.mkdir(exist_ok=True)
-                os.replace(newer, aside / newer.name)
+                aside = self.checkpoints / "set_aside" / newer.name
+                aside.parent.mkdir(exist_ok=True)
+                for attempt in range(2, 100):
+                    if not aside.exists():
+                        break
+                    aside = aside.with_name(f"{newer.stem}-{attempt}{newer.suffix}")
+                os.replace(newer, aside)
                 moved += 1
         if path.resolve().parent != self.checkpoints.resolve():
             checkpoint.write(self.checkpoints / checkpoint.file_name(steps), state)
@@ -221,11 +260,16 @@ class Run:
 
 
 def check_run_id(name: str) -> None:
-    """Raises ValueError for a name that is empty, a path or hidden."""
+    """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
     if not name.strip():
         raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
     if Path(name).name != name or name.startswith("."):
         raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
+    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME:
+        raise ValueError(
+            f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
+            'these: < > : " | ? *'
+        )
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback
-from fabric_rl.callbacks.base import failures_told
+from fabric_rl.callbacks.base import drained, failures_told
 from fabric_rl.gae import gae
 from fabric_rl.learn import join, learn, memory_named
 from fabric_rl.live import RECENT_EPISODES, Live
@@ -269,7 +269,7 @@ def _learned_metrics(live: Live, newest: Minibatch, losses: dict[str, float]) ->
         local["ppo/explained_variance"] = (_explained_variance(newest), 1.0)
         local["ppo/learning_rate"] = (live.optimizer.param_groups[0]["lr"], 1.0)
     for callback in live.callbacks:
-        local |= callback.drain_metrics()
+        local |= drained(callback)
     return local
 
 

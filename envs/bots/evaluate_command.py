@@ -152,7 +152,7 @@ def _player(name: str, args: argparse.Namespace, load: LoadPolicy) -> _Player:
         trained = load(name, args.runs_dir)
     except ValueError as error:
         raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
-    settings = PoolSettings(trained.env, "evaluate")
+    settings = PoolSettings(trained.env, f"evaluate: {name}")
     pool = settings.build(num_arenas=1, team_size=args.team_size)
     try:
         choose = trained.choose(pool.single_observation_space, pool.single_action_space, not args.sample)

@@ -101,6 +101,22 @@ class Callback:
         """Takes what `state_dict` gave, when a run goes on."""
 
 
+def drained(callback: Callback) -> dict[str, tuple[float, float]]:
+    """What `callback.drain_metrics` gives.
+
+    Raises:
+        TypeError: Something that is no sum and count.
+    """
+    metrics = callback.drain_metrics()
+    where = f"--callbacks {type(callback).__name__}.drain_metrics()"
+    if not isinstance(metrics, dict):
+        raise TypeError(f"{where}: must return a dict of name -> (sum, count), got {type(metrics).__name__}")
+    for name, pair in metrics.items():
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(hasattr(x, "__float__") for x in pair)):
+            raise TypeError(f"{where}: {name} must be two numbers (sum, count), got {pair!r}")
+    return metrics
+
+
 @contextmanager
 def failures_told(state: TrainState, callbacks: Sequence[Callback]) -> Iterator[None]:
     """Calls `on_exception` of all callbacks when the block fails; the error is raised on whatever they do."""

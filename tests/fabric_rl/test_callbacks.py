@@ -18,6 +18,7 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import AdaptiveBatchSize, KeyPress, Notify
+from fabric_rl.callbacks.base import drained
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.checkpoint import checkpoints
 from fabric_rl.learn import TooLittleMemoryError
@@ -98,6 +99,23 @@ def test_every_callback_hears_of_a_failure_and_the_error_goes_on(fabric, hook):
     ):
         trained(fabric, [second, first, last])
     assert [calls.seen[-1][0] for calls in (first, second, last)] == [f"exception {hook} fails"] * 3
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({"custom/x": 3}, r"--callbacks Own.drain_metrics\(\): custom/x must be two numbers \(sum, count\), got 3"),
+        ({"custom/x": (1.0, "2")}, r"custom/x must be two numbers \(sum, count\), got \(1.0, '2'\)"),
+        (None, r"--callbacks Own.drain_metrics\(\): must return a dict of name -> \(sum, count\), got NoneType"),
+    ],
+)
+def test_wrong_metrics_are_those_of_a_callback(metrics, message):
+    class Own(Callback):
+        def drain_metrics(self):
+            return metrics
+
+    with pytest.raises(TypeError, match=message):
+        drained(Own())
 
 
 def test_a_checkpoint_on_demand(fabric, tmp_path):

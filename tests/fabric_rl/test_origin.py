@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from fabric_rl import Run
+from fabric_rl import Run, checkpoint
 from fabric_rl.checkpoint import CheckpointError
 from fabric_rl.choose import load_weights
 from fabric_rl.origin import Weights
@@ -28,6 +28,22 @@ def test_a_run_without_a_name_is_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["a:b", "what?", "-x", "n" * 101, "tab\there"])
+def test_a_name_that_is_none_on_windows_or_in_a_shell_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"--run_id .* must not begin with a dash, be longer than 100 characters"):
+        Run.create(tmp_path, name)
+
+
+def test_what_is_set_aside_stays_beside_what_was(tmp_path):
+    run, state = Run.create(tmp_path, "r"), {"steps": 100, "x": 1}
+    for _ in range(3):
+        checkpoint.write(run.checkpoints / checkpoint.file_name(200), {"steps": 200})
+        good = checkpoint.write(run.checkpoints / checkpoint.file_name(100), state)
+        assert good is None and run.go_on_from(run.checkpoints / checkpoint.file_name(100), state) == 1
+    names = sorted(path.name for path in (run.checkpoints / "set_aside").iterdir())
+    assert names == [f"step_000000000200{number}.ckpt" for number in ("-2", "-3", "")]
+
+
 def test_a_new_run_keeps_its_settings_as_they_are(tmp_path):
     run = Run.create(tmp_path, "r")
     assert run.origin.weights() is None
@@ -37,7 +53,7 @@ def test_a_new_run_keeps_its_settings_as_they_are(tmp_path):
 
 
 def test_a_run_keeps_a_copy_of_the_weights_it_begins_with(tmp_path):
-    run = Run.create(tmp_path, "r [1]: #2", weights=WEIGHTS)
+    run = Run.create(tmp_path, "r [1] #2", weights=WEIGHTS)
     run.origin.write(CONFIG)
     copy = run.dir / "initial.ckpt"
     expected = {"seed": 3, "initialize_from": str(copy), "inference": False, "agent": {"initialize_from": 7}}

@@ -153,6 +153,8 @@ def test_damaged_checkpoints(first, call):
     status, out, err = call("--run_id", "damaged", "--resume")
     assert status == 0 and "after 384 steps" in out
     assert len(err) == 2 and "cut short" in err[0] and "its checksum is wrong" in err[1]
+    log = (run / "log.txt").read_text()
+    assert "WARNING checkpoint" in log and "cut short" in log and "its checksum is wrong" in log
     with open(run / "metrics.csv", newline="") as file:
         assert [row["step"] for row in csv.DictReader(file)] == [str(64 * i) for i in range(1, 11)]
     for file in checkpoints(run / "checkpoints"):
@@ -236,4 +238,4 @@ def test_a_signal_saves_and_ends_in_order(start_python, call, runs, number):
     steps = load_checkpoint(runs / name)[1]["steps"]
     status, out, _ = call("--run_id", name, "--resume", "--total_timesteps", steps + 64)
     assert status == 0
-    assert "(saved on demand: equivalent to a run without the break, not bit-identical)" in out
+    assert "(equivalent to a run without breaks, not bit-identical)" in out

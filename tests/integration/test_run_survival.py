@@ -194,6 +194,18 @@ def test_a_finished_run_stays_as_it_is(first, call):
     assert after == before
 
 
+def test_one_process_at_a_time_works_on_a_run(begin, call, end, runs):
+    process = begin(*TASK, "--run_id", "mine", *FOREVER, "--checkpoint_every_timesteps", 64)
+    until(lambda: names_in(runs / "mine/checkpoints") if (runs / "mine/checkpoints").exists() else False)
+    for flags in (["--resume"], ["--force"]):
+        status, _, err = call(*TASK, "--run_id", "mine", *flags, "--total_timesteps", 64)
+        assert (status, len(err)) == (2, 1)
+        assert f"--run_id mine: another process works on {runs / 'mine'}; stop it first" in err[0]
+    os.kill(process.pid, signal.SIGKILL)
+    assert end(process)[0] == -signal.SIGKILL
+    assert call("--run_id", "mine", "--resume", "--total_timesteps", 64)[0] == 0  # nothing is left of its lock
+
+
 @pytest.mark.parametrize("stale", [False, True])
 def test_a_run_that_was_killed_before_its_summary_gets_it(first, call, stale):
     run = copy_of(first, f"unsummed{stale}")
