@@ -58,6 +58,7 @@ class Run:
             FileExistsError: There is a run of that name already.
             ValueError: The name is empty or a path.
             CheckpointError: The weights cannot be written.
+            BlockingIOError: The run to put out of the way is being worked on.
             OSError: The folder cannot be written.
         """
         base = Path(runs_dir)
@@ -65,11 +66,12 @@ class Run:
         check_run_id(name)
         folder = base / name
         made: Run | None = None
+        if force and folder.is_dir():
+            replaced = cls(folder)
+            replaced.claim()
+            replaced.release()  # Windows moves no folder with an open file
         try:
             if force and folder.is_dir():
-                replaced = cls(folder)
-                replaced.claim()
-                replaced.release()  # Windows moves no folder with an open file
                 shutil.rmtree(_replaced(folder), ignore_errors=True)
                 os.replace(folder, _replaced(folder))
             base.mkdir(parents=True, exist_ok=True)

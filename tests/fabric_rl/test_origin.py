@@ -77,14 +77,13 @@ def test_how_a_run_began_is_no_changed_setting(tmp_path):
     assert run.origin.changed_settings(CONFIG.replace("3", "4")) == ["seed: 3 -> 4"]
 
 
-def test_a_run_that_plays_keeps_whose_weights_it_plays_with(tmp_path):
+def test_a_run_that_plays_keeps_what_it_plays_with(tmp_path):
     run = Run.create(tmp_path, "r", weights=Weights(WEIGHTS.path, WEIGHTS.agent, inference=True))
     run.origin.write(CONFIG)
     settings = yaml.safe_load(run.origin.config.read_text())
-    assert (settings["inference"], settings["initialize_from"]) == (True, str(WEIGHTS.path.absolute()))
-    assert not (run.dir / "initial.ckpt").exists()
+    assert (settings["inference"], settings["initialize_from"]) == (True, str(run.dir / "initial.ckpt"))
     with pytest.raises(
-        CheckpointError, match=r"^--resume: run r only plays; .*--force --initialize_from .* --inference$"
+        CheckpointError, match=r"^--resume: run r only plays; .*--initialize_from .*initial.ckpt --inference$"
     ):
         run.origin.weights()
 
@@ -127,6 +126,7 @@ def test_what_is_lost_is_written_again(tmp_path):
 def test_a_folder_that_cannot_be_begun_is_removed_and_the_old_run_comes_back(tmp_path):
     old = Run.create(tmp_path, "r")
     (old.checkpoints / "kept").write_text("of worth")
+    old.release()
     broken = Weights(WEIGHTS.path, {"w": object()})
     with pytest.raises(TypeError, match="cannot be loaded without executing"):
         Run.create(tmp_path, "r", force=True, weights=broken)

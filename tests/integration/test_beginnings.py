@@ -171,7 +171,8 @@ def test_a_run_that_plays(first, call, runs):
     play = ["--run_id", "player", "--inference", "--total_timesteps", 128]
     assert call(*TASK, "--initialize_from", "first", *play)[0] == 0
     player, whose = runs / "player", str(checkpoints(first / "checkpoints")[-1])
-    assert (settings_of(player)["inference"], settings_of(player)["initialize_from"]) == (True, whose)
+    own = str(player / "initial.ckpt")  # the other run may go on, and remove its checkpoints
+    assert (settings_of(player)["inference"], settings_of(player)["initialize_from"]) == (True, own)
     assert json.loads((player / "weights.json").read_text()) == {"from": whose, "inference": True}
     status, _, err = call("--config", player / "config.yaml", "--run_id", "replay")
     assert (status, err) == (0, [])
@@ -181,7 +182,7 @@ def test_a_run_that_plays(first, call, runs):
         before = sorted(runs.iterdir())
         status, _, err = call(*flags, "--total_timesteps", 640)
         assert status == 2 and len(err) == 1
-        again = f"start it again with --run_id player --force --initialize_from {whose} --inference"
+        again = f"start it again with --run_id player --force --initialize_from {own} --inference"
         assert f"--resume: run player only plays; {again}" in err[0]
         assert sorted(runs.iterdir()) == before
     assert len(rows_of(player)) == 2
