@@ -331,7 +331,7 @@ def test_ctrl_c_and_ctrl_d_start_nothing(choice, begin, forks, key):
     screen, status = ask(begin, forks, choice, ["99\n", key])
     assert status == 130
     assert "a number from 1 to 20, please" in screen
-    assert screen.rstrip().endswith("nothing is started")
+    assert "nothing is started" in screen
     assert {path: path.stat().st_mtime_ns for path in choice.rglob("*")} == before
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in screen.splitlines() if line.startswith("│")]
     assert rows[1] == ["2", "fits", "late", "1,021", "21.5", "1021", "2030-01-01 12:21"]
