@@ -206,7 +206,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Nested settings by their dotted names."""
+    """Nested settings by their dotted names; the components of a list by their numbers."""
+    if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
+        settings = dict(enumerate(settings, 1))
     if not isinstance(settings, dict):
         return {prefix.rstrip("."): settings}
     flat: dict[str, Any] = {}

@@ -2,16 +2,20 @@
 
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.log import logger, say
+from fabric_rl.messages import did_you_mean
 from fabric_rl.types import HasPhases
 
 FIRST_MECHANICS_PHASE = 4
 """Number of the phase from which on mechanics lanes are on by themselves (requirement 001, section 3)."""
+PATIENCE = 20
+"""Iterations of a phase after which a metric that it waits for, and that was never measured, is a warning."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -132,6 +136,8 @@ class Phases(Callback):
         self.number = self._start = numbers[start_phase]
         self._begun_at = 0
         self._streaks = [0] * len(self.phase.promotions)
+        self._waited = 0
+        self._measured: set[str] = set()
 
     @property
     def phase(self) -> Phase:
@@ -157,6 +163,13 @@ class Phases(Callback):
         self._streaks = [
             skill.streak(before, state.metrics) for skill, before in zip(phase.promotions, self._streaks, strict=True)
         ]
+        self._waited += 1
+        self._measured |= state.metrics.keys()
+        if self._waited == PATIENCE and state.fabric.is_global_zero:
+            for name in (skill.metric for skill in phase.promotions if skill.metric not in self._measured):
+                hint = did_you_mean(name, sorted(self._measured))
+                text = f"Phases: phase {phase.name} waits for {name}, which no iteration has measured so far{hint}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
         if self.number < len(self.phases) and phase.is_done(self._streaks, steps):
             self._begin(self.number + 1, state.steps)
             self._enter(state)
@@ -186,7 +199,7 @@ class Phases(Callback):
         self._streaks = [int(state["streaks"].get(skill.metric, 0)) for skill in self.phase.promotions]
 
     def _begin(self, number: int, steps: int) -> None:
-        self.number, self._begun_at = number, steps
+        self.number, self._begun_at, self._waited = number, steps, 0
         self._streaks = [0] * len(self.phase.promotions)
 
     def _enter(self, state: TrainState) -> None:

@@ -65,7 +65,8 @@ def main(argv: Sequence[str], load: LoadPolicy) -> int:
     Returns:
         The exit status: 0, or 2 for wrong usage.
     """
-    players = f"a run id, a path (run, milestone, checkpoint), a bot ({', '.join(BOTS)}), or a bot's class path"
+    players = "a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), "
+    players += f"a bot ({', '.join(BOTS)}), or a bot's class path"
     parser = _Parser(
         "fabric-rl evaluate",
         description="Matches on real physics, from kickoffs, half of them with sides changed, and their goal "

@@ -63,7 +63,9 @@ class PoolSettings:
         return list(dict.fromkeys(name for part in self._phased() for name in part.phases))
 
     def _begin_phase(self, name: str) -> None:
-        """Goes on as in that phase; mechanics lanes are off before the fourth, as in training."""
+        """Goes on as in that phase (name, or number from 1); mechanics lanes are off before the fourth, as in training."""
+        numbers = {str(number): phase for number, phase in enumerate(self.phases, 1)}
+        name = numbers.get(name, name)
         if name not in self.phases:
             known = f"it has {', '.join(self.phases)}" if self.phases else "there are none in this configuration"
             raise ValueError(f"--phase {name}: there is no such phase; {known}")

@@ -51,10 +51,10 @@ def test_the_rule(phase, streaks, steps, done):
     assert phase.is_done(streaks, steps) is done
 
 
-def walk(phases, metrics, steps_each=100):
+def walk(phases, metrics, steps_each=100, first_rank=False):
     """The phase's number after every iteration."""
     state = SimpleNamespace(
-        env=None, steps=0, metrics={}, phase="", learning_rate=None, fabric=SimpleNamespace(is_global_zero=False)
+        env=None, steps=0, metrics={}, phase="", learning_rate=None, fabric=SimpleNamespace(is_global_zero=first_rank)
     )
     phases.on_train_start(state)
     numbers = []
@@ -85,6 +85,13 @@ def test_the_factor_multiplies_the_rates_of_all_phases():
     assert (state.phase, state.learning_rate) == ("Phase2-BronzeSkills1", pytest.approx(5e-4))
     _, state = walk(Phases([Phase("a")], learning_rate_factor=5.0), [{}])
     assert state.learning_rate is None  # the optimizer's own
+
+
+def test_a_metric_that_nobody_measures_is_a_warning():
+    misspelt = Phases([Phase("a", promotions=[Promotion("game/touch", 0.5)]), Phase("b")])
+    with pytest.warns(RuntimeWarning, match=r"phase a waits for game/touch, .*did you mean game/touches") as warned:
+        walk(misspelt, [{"game/touches": 1.0}] * 60, first_rank=True)
+    assert len(warned) == 1 and misspelt.number == 1
 
 
 def test_steps_count_from_the_beginning_of_their_phase():
