@@ -63,7 +63,7 @@ class PoolSettings:
         return list(dict.fromkeys(name for part in self._phased() for name in part.phases))
 
     def _begin_phase(self, name: str) -> None:
-        """Goes on as in that phase (name, or number from 1); mechanics lanes are off before the fourth, as in training."""
+        """Goes on as in that phase, a name or a number from 1; mechanics lanes are off before the fourth."""
         numbers = {str(number): phase for number, phase in enumerate(self.phases, 1)}
         name = numbers.get(name, name)
         if name not in self.phases:
