@@ -61,17 +61,17 @@ def ask(offers: Sequence[Offer], left_out: int) -> Milestone | None:
         console.print(f"and {len(offers) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")
     if left_out:
         console.print(f"{left_out} of other environments or agents are left out")
-    while True:
-        try:
+    try:
+        while True:
             answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
-        except (EOFError, KeyboardInterrupt):
-            console.print("\nnothing is started")
-            raise KeyboardInterrupt from None
-        if not answer:
-            return None
-        if answer.isdecimal() and 1 <= int(answer) <= len(shown):
-            return shown[int(answer) - 1].milestone
-        console.print(f"a number from 1 to {len(shown)}, please")
+            if not answer:
+                return None
+            if answer.isdecimal() and 1 <= int(answer) <= len(shown):
+                return shown[int(answer) - 1].milestone
+            console.print(f"a number from 1 to {len(shown)}, please")
+    except (EOFError, KeyboardInterrupt):
+        console.print("\nnothing is started")
+        raise KeyboardInterrupt from None
 
 
 def _table(offers: Sequence[Offer]) -> Table:
