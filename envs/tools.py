@@ -32,21 +32,29 @@ class LoadEnv(Protocol):
         """
 
 
-class ToolParser(argparse.ArgumentParser):
+class LineParser(argparse.ArgumentParser):
+    """Raises ValueError for what is wrong, and takes flags in full only."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        """Makes the parser."""
+        super().__init__(prog, description=description, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Raises ValueError."""
+        raise ValueError(message)
+
+
+class ToolParser(LineParser):
     """Takes `--config`, `--seed`, `--phase`, `--out` and any `--env...` flag; raises ValueError for what is wrong."""
 
     def __init__(self, prog: str, description: str, out: str) -> None:
         """Makes the parser; `out` is the help of `--out`."""
-        super().__init__(prog, description=description, allow_abbrev=False)
+        super().__init__(prog, description)
         text = "YAML file for train_fabric.py, whose `env` is looked at (default: envs.RocketSimPool as it is)"
         self.add_argument("--config", help=f"{text}; flags such as --env.tick_skip 4 change it")
         self.add_argument("--seed", type=int, default=0, help="decides everything (0)")
         self.add_argument("--phase", help="phase of training, where the environment has some")
         self.add_argument("--out", nargs="+", type=Path, default=[], help=out)
-
-    def error(self, message: str) -> NoReturn:
-        """Raises ValueError."""
-        raise ValueError(message)
 
     def take(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         """The arguments, and the `--env...` flags among them.
@@ -71,10 +79,19 @@ Work = Callable[[argparse.Namespace, Callable[..., Any]], int]
 
 
 def run(parser: ToolParser, work: Work, argv: Sequence[str], load: LoadEnv) -> int:
-    """Does the work of a command; what a user can cause is one line on standard error and status 2."""
-    try:
+    """Does the work of a command with the environment of its flags, see `in_one_line`."""
+
+    def loaded() -> int:
         args, env_flags = parser.take(argv)
         return work(args, load(args.config, env_flags, "envs.RocketSimPool"))
+
+    return in_one_line(parser, loaded)
+
+
+def in_one_line(parser: LineParser, work: Callable[[], int]) -> int:
+    """The status of a command's work; what a user can cause is one line on standard error and status 2."""
+    try:
+        return work()
     except (ValueError, TypeError, OSError, ImportError, FloatingPointError) as error:
         line = " ".join(str(error).split()).removeprefix(f"{parser.prog.split()[-1]}: ")
         print(f"{parser.prog}: error: {line}", file=sys.stderr)

@@ -11,7 +11,8 @@ from typing import Any, cast
 import yaml
 from jsonargparse import ArgumentError
 
-from fabric_rl.flags import FlagParser, normalise, one_line
+from fabric_rl.flags import FlagParser, normalise
+from fabric_rl.messages import one_line
 from fabric_rl.types import AgentFactory, EnvFactory
 
 

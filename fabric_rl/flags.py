@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
-from fabric_rl.messages import one_line as one_line
-
 _MANY_CLASSES = 60
 """A help text that would list more classes (those of torch.nn, above all) names the base class only."""
 _UNKNOWN = re.compile(r"(?:unrecognized arguments: --|Option ')(?P<name>[\w.]+)")

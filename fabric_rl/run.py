@@ -248,13 +248,7 @@ class Run:
         steps, moved = state["steps"], 0
         for newer in checkpoint.checkpoints(self.checkpoints):
             if checkpoint.steps_of(newer) >= steps and newer.resolve() != path.resolve():
-                aside = self.checkpoints / "set_aside" / newer.name
-                aside.parent.mkdir(exist_ok=True)
-                for attempt in range(2, 100):
-                    if not aside.exists():
-                        break
-                    aside = aside.with_name(f"{newer.stem}-{attempt}{newer.suffix}")
-                os.replace(newer, aside)
+                move_aside(newer, self.checkpoints / "set_aside")
                 moved += 1
         if path.resolve().parent != self.checkpoints.resolve():
             checkpoint.write(self.checkpoints / checkpoint.file_name(steps), state)
@@ -272,6 +266,16 @@ def check_run_id(name: str) -> None:
             f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
             'these: < > : " | ? *'
         )
+
+
+def move_aside(path: Path, folder: Path) -> None:
+    """Moves a file or folder into `folder`; where that name is taken it gets a number behind its own."""
+    target, number = folder / path.name, 1
+    while target.exists():
+        number += 1
+        target = folder / f"{path.stem}-{number}{path.suffix}"
+    folder.mkdir(parents=True, exist_ok=True)
+    os.replace(path, target)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """When a run saves itself: checkpoints by timesteps and minutes, milestones."""
 
-import os
 import time
 import warnings
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from fabric_rl import checkpoint
 from fabric_rl.live import Live
 from fabric_rl.log import logger, say
-from fabric_rl.run import Run, write_json
+from fabric_rl.run import Run, move_aside, write_json
 from fabric_rl.runs.folders import SET_ASIDE
 
 
@@ -106,12 +105,7 @@ class Saver:
                 newer = folder.name.isdecimal() and int(folder.name) > self.live.state.steps
                 if not newer or folder.parent.name == SET_ASIDE:
                     continue
-                target, number = aside / folder.parent.name / folder.name, 1
-                while target.exists():
-                    number += 1
-                    target = target.with_name(f"{folder.name}-{number}")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(folder, target)
+                move_aside(folder, aside / folder.parent.name)
                 moved += 1
         except OSError as error:
             message = f"newer milestones of {self.run.milestones} cannot be moved to {SET_ASIDE}: {error}"

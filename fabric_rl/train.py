@@ -105,11 +105,10 @@ def train(
                     newest = _collect(live, timers)
                     figures = _collected_metrics(live)
                 collected, took = time.perf_counter(), live.collector.seconds
-                state.batch = newest
-                for callback in callbacks if not inference else ():
-                    callback.on_learn_start(state)
                 ahead = live.collector.ahead and not inference and state.iteration + 1 < iterations
                 state.batch = newest = newest.map(torch.clone) if ahead and live.collector.learns else newest
+                for callback in callbacks if not inference else ():
+                    callback.on_learn_start(state)
                 with live.collector.meanwhile(ahead, timers):
                     with timers("learn"):
                         learns = live.collector.learns and not inference

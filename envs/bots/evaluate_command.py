@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gymnasium import Space
 from rich.table import Table
@@ -15,7 +15,7 @@ from envs.bots import BOTS, Bot
 from envs.bots.matches import Matches, play_matches, summary
 from envs.bots.play import PoolSettings
 from envs.bots.policy import Choose, PolicyBot
-from envs.tools import console
+from envs.tools import LineParser, console, in_one_line
 
 
 class Policy(Protocol):
@@ -50,11 +50,6 @@ class _Player(NamedTuple):
     action_delay_ticks: int | None = None
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(message)
-
-
 def main(argv: Sequence[str], load: LoadPolicy) -> int:
     """Plays the matches and prints their results.
 
@@ -67,11 +62,10 @@ def main(argv: Sequence[str], load: LoadPolicy) -> int:
     """
     players = "a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), "
     players += f"a bot ({', '.join(BOTS)}), or a bot's class path"
-    parser = _Parser(
+    parser = LineParser(
         "fabric-rl evaluate",
         description="Matches on real physics, from kickoffs, half of them with sides changed, and their goal "
         "difference with its 95 % confidence interval. The same seed gives the same results.",
-        allow_abbrev=False,
     )
     parser.add_argument("player", help=players)
     parser.add_argument("opponent", nargs="?", default="chaser", help="the same (chaser)")
@@ -83,12 +77,7 @@ def main(argv: Sequence[str], load: LoadPolicy) -> int:
     parser.add_argument("--tick_skip", "--tick-skip", type=int, help="ticks per decision (as the player was trained)")
     parser.add_argument("--runs_dir", "--runs-dir", default="runs", help="folder of the run ids (runs)")
     parser.add_argument("--out", type=Path, help=".json file for the results")
-    try:
-        args = parser.parse_args(argv)
-        return _evaluate(args, load)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"fabric-rl evaluate: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+    return in_one_line(parser, lambda: _evaluate(parser.parse_args(argv), load))
 
 
 def _evaluate(args: argparse.Namespace, load: LoadPolicy) -> int:

@@ -11,7 +11,7 @@ from scipy import stats
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot, TeamBots
 from envs.dones import GoalCondition
-from envs.game_state import BLUE, Bool, Float, GameState
+from envs.game_state import BLUE, Bool, GameState
 from envs.physics import TICKS_PER_SECOND
 from envs.resets import Kickoff
 from envs.rocket_pool import RocketSimPool
@@ -177,7 +177,6 @@ class _Score(StateLogger):
 def summary(matches: Matches) -> dict[str, Any]:
     """The results as numbers, for tables and files; goals are per match, touches per car and minute."""
     mean, low, high = matches.difference()
-    goals: Float = matches.goals.mean(axis=0).astype(np.float32)
     touches = matches.touches.sum(axis=0) / (len(matches.goals) * matches.minutes * matches.cars)
     return {
         "matches": len(matches.goals),
@@ -186,8 +185,8 @@ def summary(matches: Matches) -> dict[str, Any]:
         "wins": matches.wins,
         "draws": matches.draws,
         "losses": matches.losses,
-        "goals": [float(goal) for goal in goals],
-        "touches_per_minute": [float(touch) for touch in touches],
+        "goals": matches.goals.mean(axis=0).tolist(),
+        "touches_per_minute": touches.tolist(),
         "difference": mean,
         "difference_interval_95": [low, high],
     }
