@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 endif
 PY := $(BIN)/python
 STAMP := $(VENV)/.installed
-PARALLEL := -n 2 --dist loadfile
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 QUICKSTART := configs/rocket_1v1_quickstart.yaml
 # The user's --config stands alone, everything else is added to the quickstart's.
 TRAIN_ARGS = $(if $(findstring --config,$(ARGS)),$(ARGS),--config $(QUICKSTART) $(ARGS))

@@ -15,6 +15,11 @@ def describe_machine() -> str:
     if cpuinfo.exists():
         names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
         processor = names[0] if names else processor
+    gpus = []
+    if "torch" in sys.modules:  # those that do not use it leave its memory out of their figures
+        cuda = sys.modules["torch"].cuda
+        gpus = [cuda.get_device_name(number) for number in range(cuda.device_count())]
+    processor += "".join(f", {gpus.count(name)} {name}" for name in dict.fromkeys(gpus))
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "lightning", "rocketsim", "numpy"))
     return (
         f"Machine: {cores} cores of {processor}, {platform.system()}, Python {platform.python_version()}, {packages}."

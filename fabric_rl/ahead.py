@@ -63,8 +63,8 @@ class Collector:
                 f"--overlap: --agent {type(module).__name__} uses {type(random[0]).__name__}, which draws random "
                 "numbers while the policy that plays does; leave one of them out"
             )
+        # Its parameters keep asking for gradients, which no_grad denies: autocast casts others anew at every use.
         self._actor = copy.deepcopy(module).to(fabric.device)
-        self._actor.requires_grad_(False)
         self._actor.progress = self._actor.progress.to(fabric.device)
         on_gpu = fabric.device.type == "cuda"
         self._stream = torch.cuda.Stream(fabric.device) if on_gpu else None  # type: ignore[no-untyped-call]

@@ -44,21 +44,15 @@ def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, mi
         ValueError: A part of any rank is malformed or failed; raised on all ranks with the same message, after the
             environment was closed.
     """
-    problem: ValueError | None = None
-    minibatch: Minibatch | None = None
-    with isolate_rng():
-        try:
+    try:
+        with isolate_rng(), told_to_all(fabric):
             minibatch = _trial(fabric, envs, agent, seed, minibatch_size)
-        except ValueError as error:
-            problem = error
-    for rank in range(fabric.world_size):
-        message = fabric.broadcast(str(problem or ""), src=rank)
-        if message:
-            envs.close()
-            raise ValueError(message) from problem
+    except ValueError:
+        envs.close()
+        raise
     if isinstance(envs, HasMetrics):
         envs.drain_metrics()
-    return cast(Minibatch, minibatch)  # None only where a rank has failed
+    return minibatch
 
 
 def check_agent(agent: LightningModule) -> None:
@@ -79,6 +73,25 @@ def check_agent(agent: LightningModule) -> None:
 def _is_inherited(agent: ActorCritic, method: str) -> bool:
     """Whether it is the method of the base class, which only raises."""
     return getattr(getattr(agent, method), "__func__", None) is getattr(ActorCritic, method)
+
+
+@contextmanager
+def told_to_all(fabric: Fabric) -> Iterator[None]:
+    """Raises a ValueError that the block raises on any rank on all of them, with its message; every rank enters it.
+
+    Without it the others would only learn that a rank is gone.
+    """
+    problem: ValueError | None = None
+    try:
+        yield
+    except ValueError as error:
+        if fabric.world_size == 1:
+            raise
+        problem = error
+    for rank in range(fabric.world_size if fabric.world_size > 1 else 0):
+        message = fabric.broadcast(str(problem or ""), src=rank)
+        if message:
+            raise ValueError(message) from problem
 
 
 def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:

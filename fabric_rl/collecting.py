@@ -14,6 +14,7 @@ from torch import Tensor
 from fabric_rl.finite import require_finite, within
 from fabric_rl.rollout import Rollout
 from fabric_rl.timers import Timers
+from fabric_rl.transfer import to_device, to_host
 from fabric_rl.types import ActorCritic, HasGroups
 
 VALUE_NUMBERS = 2**22
@@ -173,8 +174,7 @@ class _Collection:
         if chosen.value is not None:
             rollout.value[t, rows] = chosen.value
         self.has_values, self._state = chosen.value is not None, chosen.state
-        actions: NDArray[Any] = chosen.action.cpu().numpy()
-        return actions
+        return to_host(chosen.action)
 
     def take(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
         """Keeps what the environment returned for step `t`."""
@@ -184,39 +184,39 @@ class _Collection:
         rewards[:] = reward if rewards.ndim == 1 else _info(self.env, infos, "reward_signals")
         require_finite("an observation", obs, f"rollout step {t}", first=rows.start)
         require_finite("a reward", rewards, f"rollout step {t}", first=rows.start)
-        rollout.obs[t + 1, rows] = torch.from_numpy(obs).to(device, non_blocking=True)
+        rollout.obs[t + 1, rows] = to_device(obs, device)
         if rollout.action_mask is not None:
             mask = np.asarray(_info(self.env, infos, "action_mask"), np.bool_)
-            rollout.action_mask[t + 1, rows] = torch.from_numpy(mask)
+            rollout.action_mask[t + 1, rows] = to_device(mask, device)
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
         if len(cut):
             final_obs = np.asarray(_info(self.env, infos, "final_obs"), rollout.obs_dtype)[cut]
             require_finite("a final observation", final_obs, f"rollout step {t}", cut, rows.start)
             self._cut.append((t, rows.start + cut, final_obs))
-        rollout.episode_start[t + 1, rows] = torch.from_numpy(done)
         if self._state is not None and rollout.state is not None:
             if len(cut):
-                self._cut_states.append(self._state[torch.from_numpy(cut).to(device)])
-            rollout.state[rows] = self._state.masked_fill(rollout.episode_start[t + 1, rows][:, None], 0)
+                self._cut_states.append(self._state[to_device(cut, device)])
+            rollout.state[rows] = self._state.masked_fill(to_device(done, device)[:, None], 0)
         if episodes is not None:
             episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
 
     def finish(self) -> None:
         """Puts rewards and ends into the rollout, all steps at once."""
-        rollout, rows = self.rollout, self.rows
-        rollout.reward[:, rows] = torch.from_numpy(self._rewards).to(rollout.reward.device)
-        rollout.terminated[:, rows] = torch.from_numpy(self._terminated).to(rollout.done.device)
-        rollout.done[:, rows] = torch.from_numpy(self._terminated | self._truncated).to(rollout.done.device)
+        rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
+        rollout.reward[:, rows] = to_device(self._rewards, device)
+        rollout.terminated[:, rows] = to_device(self._terminated, device)
+        rollout.done[:, rows] = to_device(self._terminated | self._truncated, device)
+        rollout.episode_start[1:, rows] = rollout.done[:, rows]
 
     def bootstrap(self, agent: ActorCritic) -> None:
         """Values of the last observations of the truncated episodes."""
         if not self._cut:
             return
         device = self.rollout.obs.device
-        steps = torch.from_numpy(np.concatenate([np.full(len(cut), t) for t, cut, _ in self._cut])).to(device)
-        envs = torch.from_numpy(np.concatenate([cut for _, cut, _ in self._cut])).to(device)
-        rows = torch.from_numpy(np.concatenate([rows for _, _, rows in self._cut])).to(device)
+        steps = to_device(np.concatenate([np.full(len(cut), t) for t, cut, _ in self._cut]), device)
+        envs = to_device(np.concatenate([cut for _, cut, _ in self._cut]), device)
+        rows = to_device(np.concatenate([rows for _, _, rows in self._cut]), device)
         memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
         self.rollout.next_value[steps, envs] = agent.value(rows, **memory)
 

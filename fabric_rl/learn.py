@@ -11,6 +11,7 @@ from torch import Tensor
 from fabric_rl.args import TrainArgs
 from fabric_rl.schedules import KLAdaptive
 from fabric_rl.timers import Timers
+from fabric_rl.transfer import to_device
 from fabric_rl.types import Minibatch, NonFiniteError
 
 
@@ -63,7 +64,7 @@ def learn(
     epochs = 0
     for _ in range(args.update_epochs):
         order = torch.randperm(size, generator=generator)[: count * per_minibatch].view(count, per_minibatch)
-        order = order.to(batch.returns.device)
+        order = to_device(order.numpy(), batch.returns.device)
         advantages = batch.advantage[order] if batch.state is None else batch.advantage[:, order].transpose(0, 1)
         if args.normalize_advantages:
             per_step = advantages.reshape(count // accumulate, -1)

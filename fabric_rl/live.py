@@ -136,7 +136,7 @@ class Live:
         return cls(
             fabric=fabric,
             args=args,
-            state=TrainState(fabric, module, envs, args, minibatch_size=minibatch_size),
+            state=TrainState(fabric, module, envs, args, minibatch_size=minibatch_size, learns=collector.learns),
             module=module,
             model=model,
             optimizer=optimizer,

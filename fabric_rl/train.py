@@ -13,6 +13,7 @@ from torch import Tensor
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback
 from fabric_rl.callbacks.base import drained, failures_told
+from fabric_rl.checks import told_to_all
 from fabric_rl.gae import gae
 from fabric_rl.learn import join, learn, memory_named
 from fabric_rl.live import RECENT_EPISODES, Live
@@ -83,7 +84,8 @@ def train(
     saver = Saver(run, saving, live, exact) if run is not None and not inference else None
     with failures_told(state, callbacks), gathered(live.module):
         for callback in callbacks:
-            callback.on_train_start(state)
+            with told_to_all(fabric):  # a callback may look at the environment, which only players have
+                callback.on_train_start(state)
     if saver is not None and fabric.is_global_zero and resume is not None and state.iteration < iterations:
         saver.set_newer_milestones_aside()
 

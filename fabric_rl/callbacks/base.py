@@ -40,6 +40,7 @@ class TrainState:
             on all ranks alike, to a divisor of `args.batch_size`: optimizer steps keep their size, since gradients are
             added up.
         run_id: Name of the run; None where nothing is kept.
+        learns: This rank trains; False on a player (`--num_players`).
         batch: What this rank has collected and learns from, `[T * N]` steps, from `on_learn_start` to
             `on_iteration_end`; not to be changed.
     """
@@ -59,6 +60,7 @@ class TrainState:
     save: bool = False
     minibatch_size: int = 0
     run_id: str | None = None
+    learns: bool = True
     batch: Minibatch | None = None
 
 

@@ -116,6 +116,8 @@ class AdaptiveBatchSize(Callback):
             needed, free = self._memory.needed(), self._memory.free()
             within = [other for other in self._sizes if other <= (2 if self._growing else 1) * size]
             wanted = choose_size(self.share * free, needed / size, within or self._sizes[:1])
+        if not state.learns:  # a player takes what suits the trainers
+            wanted = self._sizes[-1]
         if state.fabric.world_size > 1:
             proposal = torch.tensor(wanted, dtype=torch.float64, device=state.fabric.device)
             wanted = int(cast(torch.Tensor, state.fabric.all_reduce(proposal, reduce_op="min")))

@@ -7,6 +7,8 @@ import numpy as np
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
+from fabric_rl import Callback
+from fabric_rl.callbacks import AdaptiveBatchSize
 
 
 class Masked(GymnasiumEnvs):
@@ -38,3 +40,32 @@ class Certain(PPOLightningAgent):
 
     def act(self, obs, state=None, deterministic=False, action_mask=None):
         return super().act(obs, state, True, action_mask)
+
+
+class ScarceForPlayers(AdaptiveBatchSize):
+    """Memory for everything, but none on a rank that plays."""
+
+    def on_train_start(self, state):
+        super().on_train_start(state)
+        self._memory = Memory(free=1e12 if state.learns else 0.0)
+
+
+class Memory:
+    """So much is free, and a training step needs a mebibyte."""
+
+    def __init__(self, free):
+        self.free = lambda: free
+
+    def begin(self):
+        pass
+
+    def needed(self):
+        return 2.0**20
+
+
+class FailsOnPlayers(Callback):
+    """Cannot begin where there is no training."""
+
+    def on_train_start(self, state):
+        if not state.learns:
+            raise ValueError("FailsOnPlayers: there is nothing to learn here")

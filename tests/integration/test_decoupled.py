@@ -144,3 +144,18 @@ def test_what_cannot_work_is_one_line(forks, tmp_path, flags, tasks, words):
     assert statuses == [2] * tasks
     assert len(lines) == 1 and lines[0].startswith("train_fabric.py: error: ") and words in lines[0]
     assert not list(tmp_path.iterdir())
+
+
+def test_players_leave_the_size_of_minibatches_to_the_trainers(forks, tmp_path):
+    flags = [*CARTPOLE, "--num_players", 1, "--total_timesteps", 512, "--batch_size", 64, "--minibatch_size", 16]
+    flags += [f"--callbacks+={PARTS}.ScarceForPlayers", "--callbacks.smallest", 8]
+    play(forks, tmp_path, 2, *flags)
+    assert [row["ppo/minibatch_size"] for row in outcome(tmp_path)[1]] == ["16.0", "32.0", "64.0", "64.0"]
+
+
+def test_what_only_a_player_can_refuse_is_told(forks, tmp_path):
+    flags = [*CARTPOLE, "--num_players", 1, "--total_timesteps", 512, f"--callbacks+={PARTS}.FailsOnPlayers"]
+    statuses, _, err = forks.wait(forks.srun(*flags, "--runs_dir", tmp_path, "--run_id", "r", tasks=2))
+    assert statuses == [2, 2]
+    assert err.splitlines()[-1] == "train_fabric.py: error: FailsOnPlayers: there is nothing to learn here"
+    assert not (tmp_path / "r").exists()
