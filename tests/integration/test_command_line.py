@@ -93,21 +93,21 @@ def test_cartpole_prints_what_may_come_next(cartpole):
     ]
 
 
-def test_print_config_is_a_config_file(run_python, root, tmp_path):
+def test_print_config_is_a_config_file(forks, root, tmp_path):
     flags = ["--config", root / "configs/rocket_1v1.yaml", *TINY, "--total-timesteps", 1]
     flags += ["--env.num-arenas", 2, "--agent.actor-hidden-sizes", "[8]", "--agent.critic_hidden_sizes", "[8]"]
-    printed = run_python("train_fabric.py", *flags, "--runs_dir", tmp_path / "runs", "--print_config")
-    assert printed.returncode == 0
+    statuses, printed, _ = forks.wait([forks.start(*flags, "--runs_dir", tmp_path / "runs", "--print_config")])
+    assert statuses == [0]
     assert not (tmp_path / "runs").exists()
-    (tmp_path / "printed.yaml").write_text(printed.stdout)
-    settings = yaml.safe_load(printed.stdout)
+    (tmp_path / "printed.yaml").write_text(printed)
+    settings = yaml.safe_load(printed)
     assert settings["total_timesteps"] == 1
     assert settings["env"]["init_args"]["num_arenas"] == 2
     assert settings["agent"]["init_args"]["actor_hidden_sizes"] == [8]
     assert settings["agent"]["init_args"]["actor_lr"] == 3e-4  # from the file
 
-    result = run_python("train_fabric.py", "--config", tmp_path / "printed.yaml", "--run_id", "again")
-    assert result.returncode == 0, result.stderr
+    statuses, _, err = forks.wait([forks.start("--config", tmp_path / "printed.yaml", "--run_id", "again")])
+    assert statuses == [0], err
     summary = json.loads((tmp_path / "runs/again/summary.json").read_text())
     assert summary["total_steps"] == 8 * 2 * 2
     assert summary["touches_per_minute"].keys() == summary["goals_per_minute"].keys() == {"start", "end"}
@@ -115,7 +115,7 @@ def test_print_config_is_a_config_file(run_python, root, tmp_path):
     assert weights["actor.0.weight"].shape[0] == 8
 
 
-def test_every_config_file_trains(run_python, root, tmp_path):
+def test_every_config_file_trains(forks, root, tmp_path):
     files = sorted((root / "configs").glob("*.yaml"))
     assert files
     for file in files:
@@ -126,8 +126,8 @@ def test_every_config_file_trains(run_python, root, tmp_path):
         flags = [*TINY, "--total_timesteps", 1, f"{path}.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
         if "sequence_length" in file.read_text():
             flags += ["--agent.sequence_length", 4]
-        result = run_python("train_fabric.py", "--config", file, *flags)
-        assert (result.returncode, result.stderr) == (0, ""), file
+        statuses, _, err = forks.wait([forks.start("--config", file, *flags)])
+        assert (statuses, err) == ([0], ""), file
         assert json.loads((tmp_path / file.stem / "summary.json").read_text())["iterations"] == 1
         accumulator = events(tmp_path / file.stem)
         if size == "num_arenas":  # every component of the reward and the game itself show up
@@ -272,18 +272,18 @@ def test_the_line_is_printed_once_though_the_silent_rank_fails_first(run_python,
     assert result.stderr.count("train_fabric.py: error: --num_steps must be at least 1, got 0\n") == 1
 
 
-def test_flags_of_the_environment_keep_the_default_config(run_python):
-    result = run_python("train_fabric.py", "--env.num_arenas", 3, "--print_config")
-    settings = yaml.safe_load(result.stdout)
+def test_flags_of_the_environment_keep_the_default_config(forks):
+    _, printed, _ = forks.wait([forks.start("--env.num_arenas", 3, "--print_config")])
+    settings = yaml.safe_load(printed)
     assert settings["env"]["init_args"]["num_arenas"] == 3
     assert settings["agent"]["init_args"]["actor_hidden_sizes"] == [256, 256, 256]  # configs/rocket_1v1.yaml
 
 
-def test_an_environment_id_wins_over_a_config_files_environment(run_python, root, tmp_path):
+def test_an_environment_id_wins_over_a_config_files_environment(forks, root, tmp_path):
     flags = ["--config", root / "configs/rocket_1v1.yaml", "--env_id", "CartPole-v1", *TINY, "--total_timesteps", 1]
-    result = run_python("train_fabric.py", *flags, "--runs_dir", tmp_path)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "32/32 " in result.stdout
+    statuses, out, err = forks.wait([forks.start(*flags, "--runs_dir", tmp_path)])
+    assert (statuses, err) == ([0], "")
+    assert "32/32 " in out
 
 
 @pytest.mark.slow

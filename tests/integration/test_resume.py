@@ -82,7 +82,7 @@ def longer(settings, total):
     ("settings", "devices", "kills"),
     [
         (ROCKET, 1, 3),
-        (ROCKET, 2, 2),
+        pytest.param(ROCKET, 2, 2, marks=pytest.mark.slow),
         (MEMORY, 1, 2),
         (OVERLAP, 2, 2),
         (GROUPS, 1, 2),

@@ -48,12 +48,12 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def call(run_python, runs):
+def call(forks, runs):
     """Runs the command line; returns exit status, standard output, and the lines of standard error."""
 
     def call(*flags):
-        result = run_python("train_fabric.py", *flags, "--runs_dir", runs, "--plain", "--accelerator", "cpu")
-        return result.returncode, result.stdout, result.stderr.splitlines()
+        (status,), out, err = forks.wait([forks.start(*flags, "--runs_dir", runs, "--plain", "--accelerator", "cpu")])
+        return status, out, err.splitlines()
 
     return call
 
