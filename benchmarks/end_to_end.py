@@ -31,18 +31,20 @@ from pool import SEED, BarePhysics, RecordStates, first_state, record
 from training_run import Setting, Work, train
 
 from envs import RocketSimPool
+from fabric_rl.precision import refuses_bfloat16
 
 
 def has_fast_bf16() -> bool:
-    """Whether this processor multiplies bf16 matrices in hardware (AMX); Linux tells."""
+    """Whether this processor multiplies bf16 matrices in hardware (AMX); Linux tells, but not always the truth."""
     cpuinfo = Path("/proc/cpuinfo")
-    return cpuinfo.exists() and "amx_bf16" in cpuinfo.read_text()
+    return cpuinfo.exists() and "amx_bf16" in cpuinfo.read_text() and not refuses_bfloat16()
 
 
 def default_settings() -> list[Setting]:
     """The settings that fit this machine."""
-    words = ["threads", "processes", "processes groups=2", "processes groups=2 compile"]
-    words += ["threads devices=2"] if cores() > 1 else []
+    words = ["threads", *(["threads devices=2"] if cores() > 1 else []), "processes", "processes groups=2"]
+    words += ["threads compile", "threads --overlap=true", "threads compile --overlap=true"]
+    words += ["processes groups=2 compile --overlap=true"]
     if has_fast_bf16():
         words += ["threads precision=bf16-mixed", "processes groups=2 precision=bf16-mixed compile"]
     return [Setting.parse(text) for text in words]
@@ -159,6 +161,7 @@ def main() -> None:
     )
     parser.add_argument("--bare_steps", type=int, default=300, help="steps of a run of bare physics")
     add_work_flags(parser)
+    parser.set_defaults(iterations=20)
     options = parser.parse_args()
     work = work_from(options)
     rows = measure(options.settings, work, options.rounds, options.bare_steps)

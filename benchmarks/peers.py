@@ -172,7 +172,7 @@ def report(rows: list[dict[str, Any]], tried: dict[str, dict[str, Any]], work: W
 
 def main() -> None:
     """Installs, measures, prints the tables and ends with one JSON line."""
-    words = ["threads", "processes", "threads compile"]
+    words = ["threads", "threads compile", "threads --overlap=true", "threads compile --overlap=true"]
     words += ["threads precision=bf16-mixed", "processes precision=bf16-mixed compile"] if has_fast_bf16() else []
     counts = [n for n in (4, 8, 16, 32, 64) if cores() <= n <= 16 * cores()]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -182,6 +182,7 @@ def main() -> None:
     parser.add_argument("--buffers", type=int, nargs="+", default=[1, 2], help="batches in the experience buffer")
     parser.add_argument("--venv", type=Path, default=VENV, help="virtual environment for rlgym-learn")
     add_work_flags(parser)
+    parser.set_defaults(iterations=14)
     options = parser.parse_args()
     work, rows = work_from(options), []
     python = install(options.venv.absolute())

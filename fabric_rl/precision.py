@@ -36,8 +36,7 @@ def avoid_illegal_instructions() -> None:
         return
     given = _ISA in os.environ
     if not given:
-        probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
-        if probe.returncode != -signal.SIGILL:
+        if not refuses_bfloat16():
             return
         os.environ[_ISA] = _WITHOUT_TILES
     if not _runs_here():
@@ -55,6 +54,14 @@ def avoid_illegal_instructions() -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def refuses_bfloat16() -> bool:
+    """Whether the processor stops a process of its own, as this one would begin, at an instruction for bfloat16."""
+    if sys.platform == "win32":
+        return False
+    probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
+    return probe.returncode == -signal.SIGILL
 
 
 def _runs_here() -> bool:
