@@ -4,13 +4,11 @@ The signature of `main()` is the command line (`--help`). The same function work
 `main(env=partial(RocketSimPool, num_arenas=16), agent=MyAgent, args=TrainArgs(total_timesteps=50_000))`.
 """
 
-import os
+import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
 
-# Before torch is loaded: OpenMP's waiting threads sleep instead of spinning on cores that the physics threads, or other
-# programs, could use. On two busy cores training was 16 times slower without it. Your own setting wins.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
+# isort: split
 import logging
+import os
 import sys
 import time
 import traceback

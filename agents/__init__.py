@@ -1,10 +1,8 @@
 """Swappable agent modules, one architecture per file."""
 
-import os
+import fabric_rl.types  # noqa: F401 - before torch: the package settles how OpenMP's threads wait
 
-# Before torch is loaded: OpenMP's waiting threads sleep instead of spinning on cores that the physics threads need.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
+# isort: split
 from agents.attention import AttentionPPOAgent
 from agents.conv import ConvPPOAgent
 from agents.ppo import PPOLightningAgent

@@ -13,7 +13,6 @@ ratios medians of the ratios within a round.
 import argparse
 import json
 import math
-import os
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np

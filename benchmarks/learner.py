@@ -13,7 +13,6 @@ networks' matrix products beside those of one large product in the contender's p
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
@@ -21,9 +20,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
+
+# isort: split
 import gymnasium
 import numpy as np
 import torch

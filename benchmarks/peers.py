@@ -31,6 +31,12 @@ VENV = ROOT / "build" / "peers"
 PACKAGES = ("rlgym-learn==1.0.5", "rlgym-learn-algos==0.2.6", "wandb", "rlgym[rl-sim]", "rocketsim", "numpy", "torch")
 PEER = "rlgym-learn"
 INSTALL_SECONDS = 3600
+WAITING = {
+    "as here": {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"},
+    "asleep": {"OMP_WAIT_POLICY": "PASSIVE"},
+    "spinning": {},
+}
+"""How OpenMP's threads wait: as this project has it, asleep at once, or as rlgym-learn leaves it."""
 
 
 def install(folder: Path) -> Path:
@@ -57,18 +63,15 @@ def install(folder: Path) -> Path:
     return python
 
 
-def train_peer(python: Path, processes: int, work: Work, passive: bool = True) -> dict[str, Any]:
-    """Trains with rlgym-learn; the same figures as `training_run.train`, without the split, or `failed`.
-
-    `passive` lets OpenMP's waiting threads sleep, which rlgym-learn leaves to its user.
-    """
+def train_peer(python: Path, processes: int, waiting: str, work: Work) -> dict[str, Any]:
+    """Trains with rlgym-learn; the same figures as `training_run.train`, without the split, or `failed`."""
     names = ("hidden_sizes", "batch", "epochs", "minibatches", "buffer", "iterations")
     asked = {name: getattr(work, name) for name in names}
     asked |= {"device": work.accelerator, "processes": processes}
     script = Path(__file__).with_name("rlgym_learn_run.py")
     with tempfile.TemporaryDirectory() as folder:
         command = [str(python), str(script), json.dumps(asked)]
-        extra = {"WANDB_MODE": "disabled"} | (RUN_ENV if passive else {})
+        extra = {"WANDB_MODE": "disabled", **RUN_ENV, **WAITING[waiting]}
         done = run_child(command, work.timeout, folder, extra)
     told = [(at, json.loads(line)) for at, line in done.lines if line.startswith('{"steps"')]
     if len(told) < work.iterations:
@@ -78,37 +81,35 @@ def train_peer(python: Path, processes: int, work: Work, passive: bool = True) -
     return found | {"memory_mib": done.memory_mib, "processes": done.processes}
 
 
-def best_processes(python: Path, candidates: Sequence[int], work: Work) -> tuple[int, bool, dict[str, dict[str, Any]]]:
-    """What suits the peer best: the number of environment processes, whether OpenMP is passive; and what was found."""
-    if len(candidates) == 1:
-        return candidates[0], True, {}
+def best_way(python: Path, candidates: Sequence[int], work: Work) -> tuple[int, str, dict[str, dict[str, Any]]]:
+    """What suits the peer best: the number of environment processes, how OpenMP's threads wait; and what was found."""
     short = replace(work, iterations=work.warm_up + 3)
     found: dict[str, dict[str, Any]] = {}
 
-    def speed(processes: int, passive: bool, limit: float) -> float:
-        name = f"{processes}{'' if passive else ', OMP_WAIT_POLICY left alone'}"
-        found[name] = train_peer(python, processes, replace(short, timeout=limit), passive)
+    def speed(processes: int, waiting: str, limit: float) -> float:
+        name = f"{processes}, {waiting}"
+        found[name] = train_peer(python, processes, waiting, replace(short, timeout=limit))
         print(f"{PEER} with {name}: {found[name]}", file=sys.stderr, flush=True)
         return float(found[name].get("overall", 0.0))
 
-    speeds: dict[int, float] = {}
+    ways, usual = list(WAITING), next(iter(WAITING))
     began = time.perf_counter()
-    for processes in candidates:
-        speeds[processes] = speed(processes, True, work.timeout)
-    best = max(candidates, key=lambda processes: speeds[processes])
+    by_count = {processes: speed(processes, usual, work.timeout) for processes in candidates}
+    best = max(candidates, key=lambda processes: by_count[processes])
     enough = 60 + 2 * (time.perf_counter() - began) / len(candidates)
-    return best, speed(best, False, min(work.timeout, enough)) <= speeds[best], found
+    by_way = {usual: by_count[best]} | {way: speed(best, way, min(work.timeout, enough)) for way in ways[1:]}
+    return best, max(ways, key=lambda way: by_way[way]), found
 
 
 def compare(
-    python: Path, best: tuple[int, bool], settings: Sequence[Setting], work: Work, rounds: int
+    python: Path, best: tuple[int, str], settings: Sequence[Setting], work: Work, rounds: int
 ) -> list[dict[str, Any]]:
     """One row per contender, the peer first."""
     names = [f"{PEER}, {best[0]} processes", *(str(setting) for setting in settings)]
     results: list[list[dict[str, Any]]] = [[] for _ in names]
     for number in range(rounds):
         for index, name in enumerate(names):
-            figures = train_peer(python, best[0], work, best[1]) if index == 0 else train(settings[index - 1], work)
+            figures = train_peer(python, *best, work) if index == 0 else train(settings[index - 1], work)
             results[index].append(figures)
             told = {k: v for k, v in figures.items() if k != "split"}
             print(f"buffer {work.buffer}, round {number + 1}, {name}: {told}", file=sys.stderr, flush=True)
@@ -159,8 +160,8 @@ def report(rows: list[dict[str, Any]], tried: dict[str, dict[str, Any]], work: W
             cells.append(f"{row[kind]:,}" + ("" if peer or ratio is None else f" (**{ratio:.1f} x**)"))
         lines.append(f"| {row['contender']} | {row['buffer']} | {' | '.join(cells)} | {row['memory_mib'] or ''} |")
     if tried:
-        lines += ["", f"{PEER} by the number of its processes, in short runs before:", ""]
-        lines += ["| processes | collected | overall | memory MiB |", "|---|---|---|---|"]
+        lines += ["", f"{PEER} by the number of its processes and how OpenMP's threads wait, in short runs before:", ""]
+        lines += ["| processes, OpenMP's waiting threads | collected | overall | memory MiB |", "|---|---|---|---|"]
         for name, found in tried.items():
             if "failed" in found:
                 lines.append(f"| {name} | failed: {found['failed']} | | |")
@@ -172,7 +173,8 @@ def report(rows: list[dict[str, Any]], tried: dict[str, dict[str, Any]], work: W
 
 def main() -> None:
     """Installs, measures, prints the tables and ends with one JSON line."""
-    words = ["threads", "threads compile", "threads --overlap=true", "threads compile --overlap=true"]
+    words = ["threads", "threads --overlap=true", "threads compile --overlap=true"]
+    words += ["threads devices=2", "threads devices=2 compile"] if cores() > 1 else []
     words += ["threads precision=bf16-mixed", "processes precision=bf16-mixed compile"] if has_fast_bf16() else []
     counts = [n for n in (4, 8, 16, 32, 64) if cores() <= n <= 16 * cores()]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -186,9 +188,9 @@ def main() -> None:
     options = parser.parse_args()
     work, rows = work_from(options), []
     python = install(options.venv.absolute())
-    processes, passive, tried = best_processes(python, options.processes, work)
+    processes, waiting, tried = best_way(python, options.processes, work)
     for buffer in options.buffers:
-        rows += compare(python, (processes, passive), options.settings, replace(work, buffer=buffer), options.rounds)
+        rows += compare(python, (processes, waiting), options.settings, replace(work, buffer=buffer), options.rounds)
     text = report(rows, tried, work, options.rounds)
     print(text)
     if options.out:

@@ -19,8 +19,7 @@ from children import run_child
 
 ROOT = Path(__file__).parent.parent
 _PROGRESS = re.compile(r"^\s*([\d,]+)/[\d,]+  ")
-RUN_ENV = {"OMP_WAIT_POLICY": "PASSIVE", "PYTHONUNBUFFERED": "1"}
-"""For all contenders alike: OpenMP's waiting threads sleep instead of taking cores from the physics."""
+RUN_ENV = {"PYTHONUNBUFFERED": "1"}
 
 
 @dataclass(frozen=True)

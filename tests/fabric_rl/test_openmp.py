@@ -1,0 +1,38 @@
+"""How OpenMP's threads wait is settled before torch is loaded, which reads it once."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+ENDS_AT_TORCH = """
+import os, sys
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            print(os.environ.get("OMP_WAIT_POLICY"), os.environ.get("GOMP_SPINCOUNT"), flush=True)
+            os._exit(0)
+
+sys.meta_path.insert(0, Watch())
+import MODULE
+"""
+
+
+@pytest.mark.parametrize("module", ["train_fabric", "fabric_rl", "fabric_rl.cli", "agents", "agents.ppo"])
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({}, "PASSIVE 10000"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE None"),
+        ({"GOMP_SPINCOUNT": "7"}, "None 7"),
+    ],
+)
+def test_it_is_settled_before_torch_and_your_setting_wins(module, own, expected, request):
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    clean = {name: value for name, value in os.environ.items() if name not in names}
+    code = ENDS_AT_TORCH.replace("MODULE", module)
+    root = request.config.rootpath
+    told = subprocess.run([sys.executable, "-c", code], cwd=root, env=clean | own, capture_output=True, text=True)
+    assert (told.stdout.strip(), told.stderr) == (expected, "")
