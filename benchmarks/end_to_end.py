@@ -126,6 +126,8 @@ def report(rows: list[dict[str, Any]], work: Work, rounds: int) -> str:
     good = [row for row in rows if "split" in row]
     if good:
         lines += ["", "## Where the time goes", "", "Microseconds per agent-step, on rank 0, without the warm-up.", ""]
+        lines += ["Of processes, `start` hands them their actions (they may take the core at once), and the parts of"]
+        lines += ["`environment` are what they took side by side, so they may exceed it.", ""]
         lines += ["| timer | " + " | ".join(row["setting"] for row in good) + " |", "|---" * (len(good) + 1) + "|"]
         for path in dict.fromkeys(path for row in good for path in row["split"]):
             depth, name = path.count("/"), path.rpartition("/")[2]

@@ -129,9 +129,14 @@ def main() -> None:
     parser.add_argument("--minibatch_size", type=int, default=2_000)
     parser.add_argument("--hidden_sizes", type=int, nargs="+", default=[256, 256, 256])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--precision", nargs="+", default=["32-true"], help="besides 32-true: bf16-mixed, 16-mixed")
+    precisions = ("32-true", "bf16-mixed", "16-mixed")
+    parser.add_argument("--precision", nargs="+", choices=precisions, default=["32-true"], help="besides 32-true")
     parser.add_argument("--accelerator", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
+    if options.accelerator == "cuda" and not torch.cuda.is_available():
+        parser.error("--accelerator cuda: this machine has no GPU")
+    if options.minibatch_size > options.steps:
+        parser.error(f"--minibatch_size {options.minibatch_size} is larger than --steps {options.steps}")
     device, sizes = options.accelerator, options.hidden_sizes
     batch = synthetic_batch(options.steps)
     contenders = {"plain": plain_loop(batch, options.minibatch_size, sizes, device)}

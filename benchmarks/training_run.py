@@ -5,6 +5,7 @@ four rewards; a goal, 30 s without a touch or 300 s end an episode. An iteration
 optimizer step per batch and epoch, as RLGym's learners do; the gradients of its minibatches are added up.
 """
 
+import argparse
 import csv
 import json
 import re
@@ -57,7 +58,7 @@ class Setting:
         """Reads words such as `threads`, `processes`, `compile`, `arenas=64`, `devices=2`, or `--flag=value`.
 
         Raises:
-            ValueError: An unknown word.
+            ArgumentTypeError: An unknown word; argparse shows its message.
         """
         setting = cls()
         for word in text.split():
@@ -77,12 +78,12 @@ class Setting:
             elif name == "precision" and value:
                 setting = replace(setting, precision=value)
             else:
-                raise ValueError(
+                raise argparse.ArgumentTypeError(
                     f"unknown word '{word}' in the setting '{text}'; use threads, processes, groups=N, compile, "
                     "arenas=N, devices=N, precision=P or --flag=value of train_fabric.py"
                 )
         if setting.arenas % setting.devices:
-            raise ValueError(
+            raise argparse.ArgumentTypeError(
                 f"{setting.arenas} arenas cannot be shared evenly by {setting.devices} devices in '{text}'"
             )
         return setting
