@@ -42,7 +42,7 @@ class Finished:
 
 
 def run_child(
-    command: Sequence[str], timeout: float, cwd: Path | str, extra_env: Mapping[str, str] | None = None
+    command: Sequence[str], timeout: float, cwd: Path | str, extra_env: Mapping[str, str | None] | None = None
 ) -> Finished:
     """Runs a program to its end, or to the time limit; then it and its descendants are ended.
 
@@ -50,15 +50,16 @@ def run_child(
         command: Program and arguments.
         timeout: Seconds.
         cwd: Its working directory.
-        extra_env: Added to the environment of this process.
+        extra_env: Added to the environment of this process; None takes a variable away.
     """
+    variables = os.environ | dict(extra_env or {})
     lines: list[tuple[float, str]] = []
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         child = subprocess.Popen(
             command,
             cwd=cwd,
-            env=os.environ | dict(extra_env or {}),
+            env={name: value for name, value in variables.items() if value is not None},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

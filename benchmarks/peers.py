@@ -31,10 +31,10 @@ VENV = ROOT / "build" / "peers"
 PACKAGES = ("rlgym-learn==1.0.5", "rlgym-learn-algos==0.2.6", "wandb", "rlgym[rl-sim]", "rocketsim", "numpy", "torch")
 PEER = "rlgym-learn"
 INSTALL_SECONDS = 3600
-WAITING = {
-    "as here": {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"},
-    "asleep": {"OMP_WAIT_POLICY": "PASSIVE"},
-    "spinning": {},
+WAITING: dict[str, dict[str, str | None]] = {
+    "as here": {},  # what importing fabric_rl has set for this process and its children
+    "asleep": {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": None},
+    "spinning": {"OMP_WAIT_POLICY": None, "GOMP_SPINCOUNT": None},
 }
 """How OpenMP's threads wait: as this project has it, asleep at once, or as rlgym-learn leaves it."""
 

@@ -81,15 +81,17 @@ def told_to_all(fabric: Fabric) -> Iterator[None]:
 
     Without it the others would only learn that a rank is gone.
     """
+    if fabric.world_size == 1:
+        yield
+        return
     problem: ValueError | None = None
     try:
         yield
     except ValueError as error:
-        if fabric.world_size == 1:
-            raise
         problem = error
-    for rank in range(fabric.world_size if fabric.world_size > 1 else 0):
-        message = fabric.broadcast(str(problem or ""), src=rank)
+    told = "" if problem is None else str(problem) or type(problem).__name__
+    for rank in range(fabric.world_size):
+        message = fabric.broadcast(told, src=rank)
         if message:
             raise ValueError(message) from problem
 

@@ -69,3 +69,11 @@ class FailsOnPlayers(Callback):
     def on_train_start(self, state):
         if not state.learns:
             raise ValueError("FailsOnPlayers: there is nothing to learn here")
+
+
+class FailsOnPlayersWithoutAWord(Callback):
+    """As FailsOnPlayers, but does not say why."""
+
+    def on_train_start(self, state):
+        if not state.learns:
+            raise ValueError

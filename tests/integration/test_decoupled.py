@@ -153,9 +153,16 @@ def test_players_leave_the_size_of_minibatches_to_the_trainers(forks, tmp_path):
     assert [row["ppo/minibatch_size"] for row in outcome(tmp_path)[1]] == ["16.0", "32.0", "64.0", "64.0"]
 
 
-def test_what_only_a_player_can_refuse_is_told(forks, tmp_path):
-    flags = [*CARTPOLE, "--num_players", 1, "--total_timesteps", 512, f"--callbacks+={PARTS}.FailsOnPlayers"]
+@pytest.mark.parametrize(
+    ("callback", "told"),
+    [
+        ("FailsOnPlayers", "FailsOnPlayers: there is nothing to learn here"),
+        ("FailsOnPlayersWithoutAWord", "ValueError"),
+    ],
+)
+def test_what_only_a_player_can_refuse_is_told(forks, tmp_path, callback, told):
+    flags = [*CARTPOLE, "--num_players", 1, "--total_timesteps", 512, f"--callbacks+={PARTS}.{callback}"]
     statuses, _, err = forks.wait(forks.srun(*flags, "--runs_dir", tmp_path, "--run_id", "r", tasks=2))
     assert statuses == [2, 2]
-    assert err.splitlines()[-1] == "train_fabric.py: error: FailsOnPlayers: there is nothing to learn here"
+    assert err.splitlines()[-1] == f"train_fabric.py: error: {told}"
     assert not (tmp_path / "r").exists()
