@@ -32,8 +32,20 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from fabric_rl import Callback, Run, Saving, TrainArgs, TrainState, launch, train
-from fabric_rl.beginning import (
+from fabric_rl import Callback, Run, Saving, TrainArgs, TrainState, train
+from fabric_rl.callbacks import Profiler, VideoLogger
+from fabric_rl.cli.culprit import INSTANTIATORS, blamed, explained, told_by_flag
+from fabric_rl.cli.report import next_steps, report, unsaved
+from fabric_rl.flags.messages import did_you_mean, one_line
+from fabric_rl.flags.parser import FlagParser, names_of, normalise, value_of, with_classes_of_help
+from fabric_rl.learning.update import TooLittleMemoryError
+from fabric_rl.metrics.csv_file import MetricsFile
+from fabric_rl.metrics.log import say
+from fabric_rl.ranks import launch
+from fabric_rl.ranks.lost import LostRankError, end_with_parent, lost_rank, orphaned
+from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, DecoupledStrategy, fabric_arguments
+from fabric_rl.ranks.sharding import ShardedStrategy
+from fabric_rl.runs.start import (
     Announcement,
     Start,
     check_start,
@@ -44,17 +56,6 @@ from fabric_rl.beginning import (
     start_again,
     start_run,
 )
-from fabric_rl.blame import INSTANTIATORS, blamed, explained, told_by_flag
-from fabric_rl.callbacks import Profiler, VideoLogger
-from fabric_rl.decoupled_strategy import OF_FABRIC_RUN, DecoupledStrategy, fabric_arguments
-from fabric_rl.flags import FlagParser, names_of, normalise, value_of, with_classes_of_help
-from fabric_rl.learn import TooLittleMemoryError
-from fabric_rl.log import say
-from fabric_rl.messages import did_you_mean, one_line
-from fabric_rl.metrics_file import MetricsFile
-from fabric_rl.orphans import LostRankError, end_with_parent, lost_rank, orphaned
-from fabric_rl.report import next_steps, report, unsaved
-from fabric_rl.sharding import ShardedStrategy
 from fabric_rl.types import AgentFactory, EnvFactory, NonFiniteError
 
 _USER_ERRORS = (ArgumentError, ValueError, TypeError, OSError, ImportError, gymnasium.error.Error)

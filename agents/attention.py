@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from agents.base import ValueHead, check_positive, check_sizes, hidden_layers, optimizer_for, ppo_coefs, ppo_step
-from agents.heads import GaussianOptions, linear, policy_head
+from agents.parts.base import ValueHead, check_positive, check_sizes, hidden_layers, optimizer_for, ppo_coefs, ppo_step
+from agents.parts.heads import GaussianOptions, linear, policy_head
 from fabric_rl.schedules import Schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
@@ -129,7 +129,7 @@ class AttentionPPOAgent(ActorCritic):
         return values
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch; see `fabric_rl.ppo.ppo_loss`."""
+        """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
         params, values = self._evaluate(minibatch.obs)
         return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
 

@@ -8,9 +8,9 @@ import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.base import ValueHead, check_positive, check_sizes, hidden_layers, optimizer_for, ppo_coefs, ppo_step
-from agents.encoders import MIN_PIXELS, Pixels, conv_layers
-from agents.heads import GaussianOptions, policy_head
+from agents.parts.base import ValueHead, check_positive, check_sizes, hidden_layers, optimizer_for, ppo_coefs, ppo_step
+from agents.parts.encoders import MIN_PIXELS, Pixels, conv_layers
+from agents.parts.heads import GaussianOptions, policy_head
 from fabric_rl.schedules import Schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
@@ -112,7 +112,7 @@ class ConvPPOAgent(ActorCritic):
         return values
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch; see `fabric_rl.ppo.ppo_loss`."""
+        """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
         params, values = self._evaluate(minibatch.obs)
         return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
 

@@ -8,7 +8,7 @@ import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.base import (
+from agents.parts.base import (
     ValueHead,
     actor_size,
     check_positive,
@@ -19,8 +19,8 @@ from agents.base import (
     ppo_step,
     vector_size,
 )
-from agents.heads import GaussianOptions, policy_head
-from fabric_rl.normalize import ObsNormalizer
+from agents.parts.heads import GaussianOptions, policy_head
+from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.schedules import Schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
@@ -122,7 +122,7 @@ class PPOLightningAgent(ActorCritic):
         return values
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch; see `fabric_rl.ppo.ppo_loss`."""
+        """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
         params, values = self._evaluate(minibatch.obs)
         return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
 

@@ -8,7 +8,7 @@ import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.base import (
+from agents.parts.base import (
     ValueHead,
     check_positive,
     check_sizes,
@@ -18,9 +18,9 @@ from agents.base import (
     ppo_step,
     vector_size,
 )
-from agents.heads import GaussianOptions, policy_head
-from agents.memory import RecurrentMemory
-from fabric_rl.normalize import ObsNormalizer
+from agents.parts.heads import GaussianOptions, policy_head
+from agents.parts.memory import RecurrentMemory
+from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.schedules import Schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
@@ -150,7 +150,7 @@ class RecurrentPPOAgent(ActorCritic):
         return values
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch of sequences; see `fabric_rl.ppo.ppo_loss`.
+        """PPO's loss on one minibatch of sequences; see `fabric_rl.learning.ppo.ppo_loss`.
 
         Raises:
             ValueError: The minibatch holds steps without their order and memory, or lacks the burn-in.

@@ -29,7 +29,7 @@ from pool import SEED, BarePhysics, RecordStates, first_state, record
 from training_run import Setting, Work, train
 
 from envs import RocketSimPool
-from fabric_rl.precision import refuses_bfloat16
+from fabric_rl.ranks.bfloat16 import refuses_bfloat16
 
 
 def has_fast_bf16() -> bool:

@@ -83,7 +83,7 @@ def plain_loop(batch: Minibatch, minibatch_size: int, hidden_sizes: list[int], d
 def ours(
     batch: Minibatch, minibatch_size: int, hidden_sizes: list[int], precision: str, compiled: bool, device: str
 ) -> Callable[[], None]:
-    """`fabric_rl.learn` with `PPOLightningAgent`."""
+    """`fabric_rl.learning.update` with `PPOLightningAgent`."""
     fabric = Fabric(accelerator=device, devices=1, precision=precision)
     sizes = {"actor_hidden_sizes": hidden_sizes, "critic_hidden_sizes": hidden_sizes}
     space = gymnasium.spaces.Box(-np.inf, np.inf, (OBS,))

@@ -25,9 +25,9 @@ from machine import describe_machine, peak_memory_mib
 from rlgym_guide import build_env
 
 from envs import GameState, Kickoff, MixedStates, ProcessPool, RandomState, RLGymPool, RocketSimPool, StateSetter
-from envs.arenas import ARENAS_PER_CHUNK
-from envs.physics import SimArena
-from envs.rocket_pool import available_threads
+from envs.pool.rocket_pool import available_threads
+from envs.sim.arena import SimArena
+from envs.sim.arenas import ARENAS_PER_CHUNK
 
 SEED = 0
 Starts = list[list[tuple[int, GameState]]]

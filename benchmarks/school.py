@@ -23,7 +23,9 @@ FLAGS = ["--config", "configs/bot_school.yaml", "--accelerator", "cpu", "--devic
 TARGET = 12.0
 WINDOW_STEPS = 500_000
 """Agent-steps over which touches and goals are averaged."""
-EVALUATE = "import sys; from fabric_rl.cli import fabric_rl; sys.argv = ['fabric-rl', *sys.argv[1:]]; fabric_rl()"
+EVALUATE = (
+    "import sys; from fabric_rl.cli.launcher import fabric_rl; sys.argv = ['fabric-rl', *sys.argv[1:]]; fabric_rl()"
+)
 
 
 def train(runs_dir: Path, seed: int, steps: int) -> None:

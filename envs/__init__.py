@@ -13,6 +13,9 @@ from envs.actions import (
     StateAwareTable,
     StickyButtons,
 )
+from envs.adapters.gymnasium_envs import GymnasiumEnvs, KeepColumns
+from envs.adapters.rlgym_pool import RLGymPool
+from envs.adapters.rlgym_rewards import RLGymReward
 from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.dones import (
     AllOf,
@@ -23,8 +26,8 @@ from envs.dones import (
     NoTouchCondition,
     TimeoutCondition,
 )
-from envs.game_state import GameState
-from envs.gymnasium_envs import GymnasiumEnvs, KeepColumns
+from envs.loggers.base import EpisodeRatios, StateLogger
+from envs.loggers.turtles import TurtleRecoveryLogger
 from envs.mechanics import (
     AirDribbleLane,
     DribbleLane,
@@ -48,7 +51,8 @@ from envs.obs import (
 )
 from envs.parameters import Constant, Gaussian, MultirangeUniform, ParameterRandomizer, Sampler, Uniform
 from envs.phased import Phased, PhasedReward, PhasedStates
-from envs.process_pool import ProcessPool
+from envs.pool.rocket_pool import RocketSimPool
+from envs.processes.process_pool import ProcessPool
 from envs.resets import (
     ExplicitState,
     Kickoff,
@@ -104,11 +108,7 @@ from envs.rewards import (
     WavedashReward,
     WrappedReward,
 )
-from envs.rlgym_pool import RLGymPool
-from envs.rlgym_rewards import RLGymReward
-from envs.rocket_pool import RocketSimPool
-from envs.state_loggers import EpisodeRatios, StateLogger
-from envs.turtles import TurtleRecoveryLogger
+from envs.state.game_state import GameState
 
 __all__ = [
     "ActionParser",

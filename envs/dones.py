@@ -8,8 +8,8 @@ import numpy as np
 from rlgym.rocket_league.common_values import GRAVITY
 
 from envs.checks import described
-from envs.game_state import Bool, GameState
-from envs.physics import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
+from envs.sim.arena import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
+from envs.state.game_state import Bool, GameState
 
 
 class DoneCondition(ABC):

@@ -8,11 +8,11 @@ import numpy as np
 
 from envs.checks import check_named
 from envs.dones import DoneCondition
-from envs.game_state import Bool, Float, GameState
+from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.signals import RewardSignals
-from envs.state_loggers import StateLogger
+from envs.state.game_state import Bool, Float, GameState
 
 
 class Phased(ABC):

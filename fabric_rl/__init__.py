@@ -10,18 +10,18 @@ if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, History, TrainState
-from fabric_rl.choose import load as load_checkpoint
-from fabric_rl.collecting import EpisodeStats, collect
-from fabric_rl.curriculum import Curriculum, Lessons
-from fabric_rl.gae import gae
-from fabric_rl.learn import learn
-from fabric_rl.phases import Phase, Phases, Promotion
-from fabric_rl.ppo import ppo_loss
-from fabric_rl.rollout import Rollout
-from fabric_rl.run import Run
-from fabric_rl.saving import Saving
-from fabric_rl.train import train
-from fabric_rl.trained import Trained, load_trained
+from fabric_rl.curricula.lessons import Curriculum, Lessons
+from fabric_rl.curricula.phases import Phase, Phases, Promotion
+from fabric_rl.learning.gae import gae
+from fabric_rl.learning.ppo import ppo_loss
+from fabric_rl.learning.update import learn
+from fabric_rl.loop import train
+from fabric_rl.rollouts.collect import EpisodeStats, collect
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.runs.find import load as load_checkpoint
+from fabric_rl.runs.folder import Run
+from fabric_rl.runs.trained import Trained, load_trained
+from fabric_rl.session.saving import Saving
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 
 __version__ = "0.1.0"

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from fabric_rl.cli import lightning
+from fabric_rl.cli.launcher import lightning
 
 ROOT = Path(__file__).resolve().parents[1]
 # What the generated console script does, so that the tests run the source of this checkout.
-LAUNCHER = "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli import lightning; sys.exit(lightning())"
+LAUNCHER = "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; sys.exit(lightning())"
 FABRIC_SCRIPT = """
 import os, sys, time
 from pathlib import Path

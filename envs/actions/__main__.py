@@ -10,7 +10,7 @@ from envs.actions.hybrid import StateAwareTable
 from envs.actions.lookup import ActionTable
 from envs.actions.situations import SITUATION_NAMES
 from envs.checks import find_class
-from envs.game_state import Float
+from envs.state.game_state import Float
 
 COLUMNS = {
     "throttle": THROTTLE,

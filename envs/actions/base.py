@@ -9,7 +9,7 @@ import numpy as np
 import RocketSim
 from numpy.typing import NDArray
 
-from envs.game_state import Bool, Float, GameState
+from envs.state.game_state import Bool, Float, GameState
 
 THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
 ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
 from envs.checks import described
-from envs.game_state import Bool, GameState
+from envs.state.game_state import Bool, GameState
 
 
 class _Combinator(ActionParser):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
-from envs.game_state import GameState
+from envs.state.game_state import GameState
 
 
 class ContinuousAction(ActionParser):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls
-from envs.game_state import Float, GameState
-from envs.physics import make_controls
+from envs.sim.arena import make_controls
+from envs.state.game_state import Float, GameState
 
 
 class ActionTable(ActionParser):

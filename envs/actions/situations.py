@@ -14,7 +14,7 @@ from rlgym.rocket_league.common_values import (
 )
 
 from envs.actions.base import BOOST, JUMP, PITCH, ROLL, STEER
-from envs.game_state import Bool, Float, GameState
+from envs.state.game_state import Bool, Float, GameState
 
 UNSURE, FLOOR, AIR, AIR_WITHOUT_FLIP = range(4)
 EMPTY = 4

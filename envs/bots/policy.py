@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser
 from envs.bots.base import Bot
-from envs.game_state import Bool, Float, GameState
 from envs.obs import ObsBuilder
+from envs.state.game_state import Bool, Float, GameState
 
 Choose = Callable[[Float, Bool, Bool | None], NDArray[Any]]
 """A policy: observations `[N, ...]` float32, `[N]` bool where an episode begins, action mask `[N, n]` bool or None ->

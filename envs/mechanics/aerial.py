@@ -3,9 +3,9 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
-from envs.game_state import Bool
 from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
 from envs.resets.base import CAR_REST_HEIGHT, Double
+from envs.state.game_state import Bool
 
 JUMP_OFF_SPEED = 480.0
 """uu/s, about, at which a car leaves a surface when it holds jump."""

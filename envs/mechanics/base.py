@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import is_number
-from envs.game_state import MIRROR, ORANGE, Bool, Float, GameState
-from envs.physics import TICKS_PER_SECOND
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
 from envs.resets.mixtures import MIRROR_X
+from envs.sim.arena import TICKS_PER_SECOND
+from envs.state.game_state import MIRROR, ORANGE, Bool, Float, GameState
 
 Vector = tuple[float, float, float]
 

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from envs.checks import described, finite_numbers
 from envs.dones import DoneCondition
-from envs.game_state import Bool, GameState
+from envs.loggers.base import StateLogger
 from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
 from envs.mechanics.base import Lane, Seen
 from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane
 from envs.mechanics.kickoffs import KickoffLane
 from envs.phased import Phased
-from envs.physics import TICKS_PER_SECOND
 from envs.resets.base import Double, StateSetter, check_setter, check_share, only
-from envs.state_loggers import StateLogger
+from envs.sim.arena import TICKS_PER_SECOND
+from envs.state.game_state import Bool, GameState
 
 NO_LANE = -1
 

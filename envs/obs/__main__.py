@@ -11,7 +11,7 @@ from envs.checks import find_class
 from envs.obs.base import ObsBuilder
 from envs.obs.default import DefaultObs
 from envs.obs.meanings import factor_text
-from envs.pool_settings import column_range, team_sizes
+from envs.pool.settings import column_range, team_sizes
 
 PLAIN_WIDTH = 140
 """Characters of a line where there is no terminal."""

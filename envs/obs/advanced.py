@@ -6,12 +6,6 @@ from collections.abc import Sequence
 import gymnasium
 import numpy as np
 
-from envs.game_state import CAR_ANG_VEL as STATE_ANG_VEL
-from envs.game_state import CAR_FORWARD as STATE_FORWARD
-from envs.game_state import CAR_POS as STATE_POS
-from envs.game_state import CAR_UP as STATE_UP
-from envs.game_state import CAR_VEL as STATE_VEL
-from envs.game_state import Float, GameState
 from envs.obs.base import ObsBuilder
 from envs.obs.blocks import (
     action_meanings,
@@ -23,6 +17,12 @@ from envs.obs.blocks import (
     seen_cars,
 )
 from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
+from envs.state.game_state import CAR_ANG_VEL as STATE_ANG_VEL
+from envs.state.game_state import CAR_FORWARD as STATE_FORWARD
+from envs.state.game_state import CAR_POS as STATE_POS
+from envs.state.game_state import CAR_UP as STATE_UP
+from envs.state.game_state import CAR_VEL as STATE_VEL
+from envs.state.game_state import Float, GameState
 
 
 class AdvancedObs(ObsBuilder):

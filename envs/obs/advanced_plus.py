@@ -7,7 +7,6 @@ import gymnasium
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.game_state import CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float, GameState
 from envs.obs.base import ObsBuilder
 from envs.obs.blocks import (
     JUMP_WIDTH,
@@ -36,6 +35,7 @@ from envs.obs.blocks import (
     to_frame,
 )
 from envs.obs.meanings import AXES, LOCAL_AXES, UNIT_VECTOR, Meaning, slices
+from envs.state.game_state import CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float, GameState
 
 
 class AdvancedObsPlus(ObsBuilder):

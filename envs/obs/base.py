@@ -7,8 +7,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.game_state import Bool, Float, GameState
 from envs.obs.meanings import Meaning
+from envs.state.game_state import Bool, Float, GameState
 
 _UNWRITTEN = 0x7FC0DEAD
 """Bits of a float32 NaN that no computation gives."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
-from envs.game_state import CAR_BASIS, CAR_COLUMNS, NUM_PADS, Bool, Float, GameState
 from envs.obs.meanings import FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning
+from envs.state.game_state import CAR_BASIS, CAR_COLUMNS, NUM_PADS, Bool, Float, GameState
 
 PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""

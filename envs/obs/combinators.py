@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import described
-from envs.game_state import Bool, Float, GameState
 from envs.obs.base import ObsBuilder, build_checked, build_named
 from envs.obs.meanings import Meaning, with_prefix
+from envs.state.game_state import Bool, Float, GameState
 
 
 class StackedObs(ObsBuilder):

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_MAX_SPEED, CEILING_Z, SIDE_WALL_X
 
-from envs.game_state import ANG_VEL, BOOST, POS, VEL, Bool, Float, GameState
-from envs.game_state import CAR_ANG_VEL as STATE_ANG_VEL
-from envs.game_state import CAR_FORWARD as STATE_FORWARD
-from envs.game_state import CAR_POS as STATE_POS
-from envs.game_state import CAR_UP as STATE_UP
-from envs.game_state import CAR_VEL as STATE_VEL
 from envs.obs.base import ObsBuilder
 from envs.obs.blocks import car_order, clear_absent_observers, jump_meanings
 from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
+from envs.state.game_state import ANG_VEL, BOOST, POS, VEL, Bool, Float, GameState
+from envs.state.game_state import CAR_ANG_VEL as STATE_ANG_VEL
+from envs.state.game_state import CAR_FORWARD as STATE_FORWARD
+from envs.state.game_state import CAR_POS as STATE_POS
+from envs.state.game_state import CAR_UP as STATE_UP
+from envs.state.game_state import CAR_VEL as STATE_VEL
 
 
 class DefaultObs(ObsBuilder):

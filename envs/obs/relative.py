@@ -5,7 +5,6 @@ import math
 import gymnasium
 import numpy as np
 
-from envs.game_state import CAR_ANG_VEL, CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float, GameState
 from envs.obs.base import ObsBuilder
 from envs.obs.blocks import (
     JUMP_WIDTH,
@@ -31,6 +30,7 @@ from envs.obs.blocks import (
     to_frame,
 )
 from envs.obs.meanings import LOCAL_AXES, UNIT_VECTOR, Meaning, slices
+from envs.state.game_state import CAR_ANG_VEL, CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float, GameState
 
 
 class RelativeObs(ObsBuilder):

@@ -2,8 +2,8 @@
 
 import RocketSim
 
-from envs.phase_timers import TimedArenas
-from envs.physics import LARGEST_COMMON_BALL, SimArena
+from envs.pool.phase_timers import TimedArenas
+from envs.sim.arena import LARGEST_COMMON_BALL, SimArena
 
 
 class TunableArenas(TimedArenas):

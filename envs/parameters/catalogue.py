@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import RocketSim
 
-from envs.physics import TICKS_PER_SECOND, default_mutators
+from envs.sim.arena import TICKS_PER_SECOND, default_mutators
 
 DELAY = "action_delay_ticks"
 

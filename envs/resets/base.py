@@ -23,8 +23,8 @@ from rlgym.rocket_league.common_values import (
 
 from envs.checks import described, is_number
 from envs.dones import DoneCondition
-from envs.game_state import Bool, GameState
-from envs.state_loggers import StateLogger
+from envs.loggers.base import StateLogger
+from envs.state.game_state import Bool, GameState
 
 Double = NDArray[np.float64]
 

@@ -3,8 +3,8 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT
 
-from envs.game_state import Bool, GameState
 from envs.resets.base import StateSetter
+from envs.state.game_state import Bool, GameState
 
 KICKOFF_BOOST = 33.3
 

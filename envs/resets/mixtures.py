@@ -10,9 +10,9 @@ from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.checks import described, finite_numbers
 from envs.dones import DoneCondition
-from envs.game_state import BLUE, MIRROR, ORANGE, Bool, GameState
+from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter, check_setter, check_share, only
-from envs.state_loggers import StateLogger
+from envs.state.game_state import BLUE, MIRROR, ORANGE, Bool, GameState
 
 MIRROR_X = np.array([-1, 1, 1], np.float32)
 """Factor on a vector that mirrors it at the plane x = 0."""

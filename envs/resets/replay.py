@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import described
-from envs.game_state import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE, Bool, GameState
 from envs.resets.base import StateSetter
+from envs.state.game_state import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE, Bool, GameState
 
 BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
 CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")

@@ -28,9 +28,9 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
-from envs.bots.play import PoolSettings
 from envs.checks import check_seed, whole_number
-from envs.game_state import ORANGE, GameState
+from envs.matches.tape import PoolSettings
+from envs.state.game_state import ORANGE, GameState
 from envs.tools import LoadEnv, ToolParser, check_suffixes, console, new_figure, run, write_csv
 
 Row = dict[str, str | float]

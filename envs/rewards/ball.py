@@ -13,7 +13,6 @@ from rlgym.rocket_league.common_values import (
     GOAL_HEIGHT,
 )
 
-from envs.game_state import POS, Bool, Float, GameState
 from envs.rewards.base import (
     ONE,
     ZERO,
@@ -27,6 +26,7 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
+from envs.state.game_state import POS, Bool, Float, GameState
 
 _NET_MIDDLE = np.array([0, BACK_NET_Y, GOAL_HEIGHT / 2], np.float32)
 _NET_DEPTH = np.float32(BACK_NET_Y - BACK_WALL_Y + BALL_RADIUS)

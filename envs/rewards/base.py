@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import described, finite_numbers
-from envs.game_state import Bool, Float, GameState
 from envs.rewards.shared import shared_of
+from envs.state.game_state import Bool, Float, GameState
 
 ZERO, ONE = np.float32(0), np.float32(1)
 

@@ -3,10 +3,10 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED
 
-from envs.game_state import Float, GameState
 from envs.rewards.base import ZERO, Reward, of_team, only_present, zeros
 from envs.rewards.geometry import dot
 from envs.rewards.shared import shared_of
+from envs.state.game_state import Float, GameState
 
 
 class SpeedTowardBallReward(Reward):

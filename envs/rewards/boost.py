@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.game_state import Float, GameState
 from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, number_in, only_present, weights_of
 from envs.rewards.combinators import PerSecondReward
 from envs.rewards.shared import shared_of
+from envs.state.game_state import Float, GameState
 
 _PER_UNIT = np.float32(0.01)
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from envs.checks import described, finite_numbers
-from envs.game_state import Bool, Float, GameState
 from envs.rewards.base import Reward, labels_of, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.shared import sharing
+from envs.state.game_state import Bool, Float, GameState
 
 
 class CombinedReward(Reward):

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.game_state import DEMOS, SAVES, Bool, Float, GameState
 from envs.rewards.base import (
     ZERO,
     RememberingReward,
@@ -19,6 +18,7 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
+from envs.state.game_state import DEMOS, SAVES, Bool, Float, GameState
 
 _DEMOS = DEMOS - SAVES
 """Column of `Shared.counters`."""

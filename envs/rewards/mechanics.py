@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
-from envs.game_state import Float, GameState
 from envs.rewards.base import ZERO, RememberingReward, number_in, only_present, weights_of, zeros
 from envs.rewards.geometry import dot, length
 from envs.rewards.shared import shared_of
+from envs.state.game_state import Float, GameState
 
 _WITHIN_45_DEGREES = np.float32(math.sqrt(0.5))
 

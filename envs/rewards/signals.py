@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from envs.checks import check_named
-from envs.game_state import Bool, Float, GameState
 from envs.rewards.base import Reward, paid_by
+from envs.state.game_state import Bool, Float, GameState
 
 
 class RewardSignals(Reward):

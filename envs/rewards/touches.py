@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
-from envs.game_state import POS, VEL, Float, GameState
 from envs.rewards.ballistics import flies_into_goal
 from envs.rewards.base import (
     ONE,
@@ -21,6 +20,7 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
+from envs.state.game_state import POS, VEL, Float, GameState
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
 """Names in checkpoints, and the quantities of `Shared`."""

@@ -1,8 +1,8 @@
 """Callbacks: hooks into the training loop, and ready-made ones."""
 
-from fabric_rl.callbacks.base import Callback, TrainState
+from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
-from fabric_rl.callbacks.debug import Debug
+from fabric_rl.callbacks.debug.debug import Debug
 from fabric_rl.callbacks.history import History
 from fabric_rl.callbacks.keyboard import KeyPress
 from fabric_rl.callbacks.notify import Notify

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import torch
 
-from fabric_rl.callbacks.base import Callback, TrainState
+from fabric_rl.callback import Callback, TrainState
 
 logger = logging.getLogger("fabric_rl")
 

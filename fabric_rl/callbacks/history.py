@@ -1,6 +1,6 @@
 """History: a run's metrics for a notebook."""
 
-from fabric_rl.callbacks.base import Callback, TrainState
+from fabric_rl.callback import Callback, TrainState
 from fabric_rl.types import ActorCritic
 
 

@@ -6,8 +6,8 @@ import re
 import sys
 import time
 
-from fabric_rl.callbacks.base import Callback, TrainState
-from fabric_rl.log import reduce_sums, say
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.metrics.log import reduce_sums, say
 
 if sys.platform == "win32":
     import msvcrt

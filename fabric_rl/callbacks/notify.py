@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from fabric_rl.callbacks.base import Callback, TrainState
+from fabric_rl.callback import Callback, TrainState
 
 
 class Notify(Callback):

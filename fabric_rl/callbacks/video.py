@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
-from fabric_rl.callbacks.base import Callback, TrainState
+from fabric_rl.callback import Callback, TrainState
 
 
 class VideoLogger(Callback):

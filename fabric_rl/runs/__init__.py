@@ -4,9 +4,9 @@ Reads only what a run leaves behind (`summary.json`, `metrics.csv`, `checkpoints
 the run is going on and on folders that were copied from elsewhere. What is missing or damaged is shown as a dash.
 """
 
-from fabric_rl.runs.command import runs_command
+from fabric_rl.commands.runs import runs_command
 from fabric_rl.runs.curves import DEFAULT_METRICS, Curve, choose_metrics, draw_png, draw_text, read_metrics
-from fabric_rl.runs.folders import Milestone, RunRecord, find_run, list_runs, load_run
+from fabric_rl.runs.records import Milestone, RunRecord, find_run, list_runs, load_run
 from fabric_rl.runs.tables import comparison_table, milestones_table, run_table, runs_table
 
 __all__ = [

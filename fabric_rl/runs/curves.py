@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fabric_rl.runs.folders import parse
+from fabric_rl.runs.records import parse
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` each, by rising steps."""

@@ -14,8 +14,8 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import nn
 
 import agents
-from agents.heads import PolicyHead
-from fabric_rl.normalize import ObsNormalizer
+from agents.parts.heads import PolicyHead
+from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 
 VECTOR = Box(-np.inf, np.inf, (6,), np.float32)

@@ -12,7 +12,7 @@ from gymnasium.wrappers import AddRenderObservation, FrameStackObservation, Tran
 from torch import nn
 
 from agents.conv import ConvPPOAgent
-from agents.encoders import ResidualBlock, conv_layers
+from agents.parts.encoders import ResidualBlock, conv_layers
 from fabric_rl.types import Minibatch
 
 ACTIONS = gymnasium.spaces.Discrete(4)

@@ -8,9 +8,9 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from torch import distributions as td
 
-from agents.discrete_heads import draw
-from agents.gaussian_head import squash_log_det
-from agents.heads import (
+from agents.parts.discrete_heads import draw
+from agents.parts.gaussian_head import squash_log_det
+from agents.parts.heads import (
     BernoulliHead,
     CategoricalHead,
     GaussianHead,

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from agents import PPOLightningAgent
-from agents.heads import GaussianHead, MultiCategoricalHead
+from agents.parts.heads import GaussianHead, MultiCategoricalHead
 from fabric_rl.schedules import Linear
 from fabric_rl.types import ActorCritic, Minibatch
 

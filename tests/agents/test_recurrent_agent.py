@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from agents.memory import RecurrentMemory
+from agents.parts.memory import RecurrentMemory
 from agents.recurrent import RecurrentPPOAgent
 from fabric_rl.types import Minibatch
 

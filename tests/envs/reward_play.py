@@ -14,7 +14,7 @@ from envs import (
     StateSetter,
     TimeoutCondition,
 )
-from envs.game_state import (
+from envs.state.game_state import (
     ANG_VEL,
     BOOST,
     CAR_ANG_VEL,

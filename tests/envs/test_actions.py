@@ -19,7 +19,7 @@ from envs.actions import (
     StateAwareTable,
 )
 from envs.actions.__main__ import balanced, describe, main
-from envs.game_state import GameState
+from envs.state.game_state import GameState
 
 NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 TABLES = [LookupTable(), StateAwareTable(), HybridTable()]

@@ -26,10 +26,10 @@ from envs import (
     TurtledStart,
 )
 from envs.actions import Controls
+from envs.audit.tape import reordered, swapped
 from envs.bots import BOTS, nearest_actions
 from envs.bots.farming import CircleBot, HopBot, HoverBot
-from envs.bots.play import PoolSettings, record
-from envs.rewards.audit_tape import reordered, swapped
+from envs.matches.tape import PoolSettings, record
 
 
 def tape_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):

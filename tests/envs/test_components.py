@@ -23,8 +23,8 @@ from envs import (
     TouchReward,
     VelocityBallToGoalReward,
 )
-from envs.game_state import ON_GROUND
-from envs.physics import init_rocketsim
+from envs.sim.arena import init_rocketsim
+from envs.state.game_state import ON_GROUND
 
 REWARDS = [
     SpeedTowardBallReward(),

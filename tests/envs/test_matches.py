@@ -7,8 +7,8 @@ import pytest
 
 from envs import AdvancedObs, ContinuousAction, Kickoff, LookupTable, RepeatAction, RocketSimPool, StackedObs
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot
-from envs.bots.matches import Matches, play_matches, summary
 from envs.bots.policy import PolicyBot
+from envs.matches.matches import Matches, play_matches, summary
 
 
 def results(*goals):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from envs import GameState, LookupTable, RandomState, RocketSimPool, TimeoutCondition
-from envs.game_state import (
+from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs
+from envs.state.game_state import (
     CAR_ANG_VEL,
     CAR_FORWARD,
     CAR_POS,
@@ -17,7 +18,6 @@ from envs.game_state import (
     MIRROR,
     ON_GROUND,
 )
-from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs
 from tests.envs.comparing import build
 
 BLUE, ORANGE = 0, 1

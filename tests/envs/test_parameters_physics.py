@@ -17,7 +17,7 @@ from envs import (
 )
 from envs.parameters import PARAMETERS
 from envs.parameters.catalogue import default_values, mutators
-from envs.physics import SimArena, init_rocketsim
+from envs.sim.arena import SimArena, init_rocketsim
 from tests.envs.parameter_pools import TICK, HighBall, pool_with
 
 # ---------------------------------------------------------------- RocketSim takes every parameter

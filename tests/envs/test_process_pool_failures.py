@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envs import ContinuousAction, MultiDiscreteAction, ProcessPool, RocketSimPool
-from envs.supervised_workers import GOOD_STEPS
+from envs.processes.supervision import GOOD_STEPS
 from tests.envs.process_pool_parts import Trouble, actions_with, rlgym_envs, short_games, signalling, spending
 
 
@@ -44,7 +44,7 @@ def test_a_malformed_part_of_a_worker_is_one_line_of_its_kind(what, error, messa
 def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
     pool = close(ProcessPool(partial(Trouble, 4), 2, restart=True))
     pool.reset(seed=0)
-    with caplog.at_level(logging.WARNING, "envs.supervised_workers"):
+    with caplog.at_level(logging.WARNING, "envs.processes.supervision"):
         for _ in range(3):
             with pytest.warns(RuntimeWarning, match="started worker 1 again.*KeyError"):
                 pool.step(actions_with(1, 3))

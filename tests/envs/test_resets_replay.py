@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from envs import GameState, RocketSimPool, TimeoutCondition
-from envs.game_state import CAR_FLAGS, CAR_TIMERS
 from envs.resets import Kickoff, MirroredStates, RandomState, ReplayedStates, check_start, save_states
 from envs.resets.replay import DETAILS
+from envs.state.game_state import CAR_FLAGS, CAR_TIMERS
 
 WORLD = (
     "ball_pos",

@@ -37,16 +37,16 @@ from envs import (
     TouchReward,
     VelocityBallToGoalReward,
 )
-from envs.bots.play import PoolSettings, Tape, record
+from envs.audit.audit import audit_rewards
+from envs.audit.parts import parts_of
+from envs.audit.report import as_json, short
+from envs.audit.scenes import Push, actors
+from envs.audit.tape import coarser, difference, reordered, replay, swapped
+from envs.audit.trace import draw_trace, reward_trace
+from envs.matches.tape import PoolSettings, Tape, record
 from envs.resets.show import draw_resets, range_rows, reset_rows
 from envs.rewards import default_reward
-from envs.rewards.audit import audit_rewards
-from envs.rewards.audit_parts import parts_of
-from envs.rewards.audit_report import as_json, short
-from envs.rewards.audit_scenes import Push, actors
-from envs.rewards.audit_tape import coarser, difference, reordered, replay, swapped
-from envs.rewards.trace import draw_trace, reward_trace
-from fabric_rl.cli import fabric_rl
+from fabric_rl.cli.launcher import fabric_rl
 from tests.envs.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 
 POOL = partial(RocketSimPool, num_threads=1)

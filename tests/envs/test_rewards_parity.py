@@ -21,7 +21,7 @@ from envs import (
     TouchReward,
     WavedashReward,
 )
-from envs.rlgym_rewards import to_rlgym
+from envs.adapters.rlgym_rewards import to_rlgym
 from tests.envs.reward_play import Scene, record
 
 TOOLS = "rlgym_tools.rocket_league.reward_functions"

@@ -17,12 +17,12 @@ import torch
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
+from fabric_rl.callback import drained
 from fabric_rl.callbacks import AdaptiveBatchSize, KeyPress, Notify
-from fabric_rl.callbacks.base import drained
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
-from fabric_rl.checkpoint import checkpoints
-from fabric_rl.learn import TooLittleMemoryError
-from fabric_rl.saving import Saving
+from fabric_rl.learning.update import TooLittleMemoryError
+from fabric_rl.runs.checkpoint import checkpoints
+from fabric_rl.session.saving import Saving
 
 if sys.platform != "win32":
     import termios

@@ -15,8 +15,8 @@ import torch
 from lightning import Fabric
 
 from envs import RocketSimPool
-from envs.game_state import CAR_DETAILS, CAR_STATE
-from fabric_rl.checkpoint import (
+from envs.state.game_state import CAR_DETAILS, CAR_STATE
+from fabric_rl.runs.checkpoint import (
     _MARK,
     _TRAILER,
     CheckpointError,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fabric_rl import ActOutput
-from fabric_rl.checks import try_parts
+from fabric_rl.trial import try_parts
 
 
 @pytest.fixture

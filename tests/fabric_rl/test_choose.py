@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 import torch
 
-from fabric_rl import choose
-from fabric_rl.checkpoint import CheckpointError, checkpoints, file_name, write
-from fabric_rl.choose_milestone import fitting
+from fabric_rl.runs import find as choose
 from fabric_rl.runs import list_runs
+from fabric_rl.runs.checkpoint import CheckpointError, checkpoints, file_name, write
+from fabric_rl.runs.milestone_menu import fitting
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
 OTHER = OURS | {"observations": "Box(6)"}
@@ -70,7 +70,7 @@ def test_one_more_run_that_does_not_fit(tmp_path, capsys):
 # ---------------------------------------------------------------- damaged checkpoints
 
 
-@pytest.mark.filterwarnings("ignore::fabric_rl.checkpoint.CheckpointWarning")
+@pytest.mark.filterwarnings("ignore::fabric_rl.runs.checkpoint.CheckpointWarning")
 def test_a_run_whose_checkpoints_are_damaged_names_its_milestones(tmp_path):
     run = make_run(tmp_path / "r", 64, 128)
     for path in checkpoints(run / "checkpoints"):

@@ -9,7 +9,7 @@ import torch
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, ParameterRandomizer, ProcessPool, RocketSimPool, TimeoutCondition, Uniform
 from fabric_rl import Callback, Curriculum, History, Lessons, Run, Saving, TrainArgs, load_checkpoint, train
-from fabric_rl.curriculum import Course
+from fabric_rl.curricula.lessons import Course
 from fabric_rl.types import HasParameters
 
 

@@ -13,11 +13,11 @@ from envs import ExplicitState, GymnasiumEnvs, HybridTable, Kickoff, ProcessPool
 from envs.resets.show import problems_of, reset_rows
 from fabric_rl import History, Run, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import Debug
-from fabric_rl.callbacks.debug_actions import DebugActions, action_metrics
-from fabric_rl.callbacks.debug_learning import DebugLearning, batch_metrics
-from fabric_rl.callbacks.debug_parts import NoInspector
-from fabric_rl.callbacks.debug_signs import Signs
-from fabric_rl.saving import Saving
+from fabric_rl.callbacks.debug.actions import DebugActions, action_metrics
+from fabric_rl.callbacks.debug.learning import DebugLearning, batch_metrics
+from fabric_rl.callbacks.debug.parts import NoInspector
+from fabric_rl.callbacks.debug.signs import Signs
+from fabric_rl.session.saving import Saving
 from fabric_rl.types import Minibatch
 
 POOL = partial(RocketSimPool, 2, num_threads=1)

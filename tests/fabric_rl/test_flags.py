@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import train_fabric
-from fabric_rl.messages import one_line
+from fabric_rl.flags.messages import one_line
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.distributed import TCPStore
 
-from fabric_rl import launch
-from fabric_rl.orphans import lost_rank
+from fabric_rl.ranks import launch
+from fabric_rl.ranks.lost import lost_rank
 
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
 TORCHRUN |= {"GROUP_WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "1", "TORCHELASTIC_MAX_RESTARTS": "3"}

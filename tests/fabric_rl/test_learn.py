@@ -8,7 +8,7 @@ import torch
 
 from agents import PPOLightningAgent
 from fabric_rl import Minibatch, TrainArgs, learn
-from fabric_rl.learn import join, take
+from fabric_rl.learning.update import join, take
 from fabric_rl.schedules import KLAdaptive
 
 SPACES = (gymnasium.spaces.Box(-1, 1, (4,)), gymnasium.spaces.Discrete(3))

@@ -8,10 +8,11 @@ import pytest
 import torch
 import yaml
 
-from fabric_rl import Run, checkpoint
-from fabric_rl.checkpoint import CheckpointError
-from fabric_rl.choose import load_weights
-from fabric_rl.origin import Weights
+from fabric_rl import Run
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.find import load_weights
+from fabric_rl.runs.provenance import Weights
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"
 WEIGHTS = Weights(Path("runs/x/step.ckpt"), {"w": torch.tensor([1.5, -2.0])})

@@ -202,7 +202,7 @@ def test_an_environment_that_forgets_what_it_promised(key):
 @torch.no_grad()
 def test_values_of_the_whole_rollout_at_once(setup_counter, monkeypatch):
     """An agent that gives no values step by step gets the same rollout, in pieces of any size."""
-    import fabric_rl.collecting as module
+    import fabric_rl.rollouts.collect as module
 
     env, agent, rollout = setup_counter()
     collect(env, agent, rollout)

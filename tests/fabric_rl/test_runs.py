@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabric_rl.checkpoint import file_name, write
 from fabric_rl.runs import (
     choose_metrics,
     curves,
@@ -24,6 +23,7 @@ from fabric_rl.runs import (
     read_metrics,
     runs_command,
 )
+from fabric_rl.runs.checkpoint import file_name, write
 
 NAMES = ["step", "reward/episode_return", "ppo/entropy"]
 
@@ -336,7 +336,7 @@ def test_the_terminal_curve_rises_where_the_numbers_rise(tmp_path):
     assert max(map(len, lines)) <= 60
 
 
-FABRIC_RL = "import sys; sys.argv[0] = 'fabric-rl'; from fabric_rl.cli import fabric_rl; fabric_rl()"
+FABRIC_RL = "import sys; sys.argv[0] = 'fabric-rl'; from fabric_rl.cli.launcher import fabric_rl; fabric_rl()"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGPIPE")

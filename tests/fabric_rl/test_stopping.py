@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fabric_rl import Callback, Run, TrainArgs, train
-from fabric_rl.report import next_steps, report
+from fabric_rl.cli.report import next_steps, report
 from fabric_rl.runs import runs_command
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fabric_rl.timers import Timers
+from fabric_rl.metrics.timers import Timers
 
 
 class Clock:

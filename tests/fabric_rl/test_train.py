@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
 from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, load_checkpoint, train
-from fabric_rl.learn import normalize_rows
+from fabric_rl.learning.update import normalize_rows
 from fabric_rl.types import NonFiniteError
 
 
@@ -478,7 +478,7 @@ def test_the_trial_before_training_leaves_no_trace(fabric, monkeypatch):
     env = partial(RocketSimPool, 4, state_setter=RandomState(), num_threads=1)
     tried = weights_after(fabric, env, 3, 512)
     calls = []
-    loop = importlib.import_module("fabric_rl.live")
+    loop = importlib.import_module("fabric_rl.session.session")
     monkeypatch.setattr(loop, "try_parts", lambda *args: calls.append(args))
     assert torch.equal(weights_after(fabric, env, 3, 512), tried)
     assert len(calls) == 1

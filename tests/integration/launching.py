@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from fabric_rl import Callback
-from fabric_rl.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import checkpoints, read
 
 ROOT = Path(__file__).resolve().parents[2]
 FABRIC = Path(sysconfig.get_path("scripts"), "fabric")

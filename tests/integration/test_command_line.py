@@ -16,7 +16,7 @@ from fabric_rl import load_checkpoint
 
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
 # What `lightning run model ...` runs, so that the test needs no installed console script.
-LIGHTNING = ["-c", "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli import lightning; lightning()"]
+LIGHTNING = ["-c", "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; lightning()"]
 REQUIREMENT_004 = ["--capture-video", "--env-id", "CartPole-v1", "--num-envs", 2, "--num-steps", 512]
 
 

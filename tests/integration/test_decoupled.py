@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fabric_rl.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import checkpoints, read
 from tests.integration.launching import kill, saved, until
 from tests.integration.test_resume import assert_same, outcome
 

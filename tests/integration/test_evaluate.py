@@ -12,9 +12,9 @@ from gymnasium import spaces
 
 from envs import LookupTable
 from fabric_rl import load_trained
-from fabric_rl.checkpoint import CheckpointError
-from fabric_rl.cli import fabric_rl
-from fabric_rl.trained import policy
+from fabric_rl.cli.launcher import fabric_rl
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.trained import policy
 from train_fabric import cli
 
 SMALL = ["--total_timesteps", "64", "--num_steps", "16", "--accelerator", "cpu", "--plain", "--env.num_arenas", "2"]
@@ -179,7 +179,7 @@ def test_other_environment_is_refused(tmp_path, capsys):
 def test_a_table_agent_plays_its_own_rows(runs):
     """What the pool of the matches is told are the rows that the agent chose."""
     from envs.bots.policy import PolicyBot
-    from envs.game_state import GameState
+    from envs.state.game_state import GameState
 
     trained = load_trained("plain", runs)
     pool = trained.env(seed=0)

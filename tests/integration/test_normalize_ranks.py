@@ -8,7 +8,7 @@ import torch
 from lightning import Fabric
 from lightning.fabric.strategies import DDPStrategy
 
-from fabric_rl.normalize import ObsNormalizer, ReturnScaler
+from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
 from fabric_rl.types import ActorCritic
 
 GAMMA = torch.tensor([0.9, 0.5])

@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from fabric_rl.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import checkpoints, read
 
 ROCKET = [
     "--env.num_arenas",

@@ -17,8 +17,8 @@ import yaml
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from fabric_rl import load_checkpoint
-from fabric_rl.checkpoint import checkpoints, write
 from fabric_rl.runs import runs_command
+from fabric_rl.runs.checkpoint import checkpoints, write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="os.fork")
 CPU = ["--accelerator", "cpu"]

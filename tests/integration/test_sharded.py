@@ -10,8 +10,8 @@ from torch import nn
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Minibatch, TrainArgs, learn, train
-from fabric_rl.checkpoint import checkpoints, read
-from fabric_rl.sharding import UNIT_NUMBERS, WORKS_ON_CPU, _units
+from fabric_rl.ranks.sharding import UNIT_NUMBERS, WORKS_ON_CPU, _units
+from fabric_rl.runs.checkpoint import checkpoints, read
 
 
 @pytest.fixture(scope="module")

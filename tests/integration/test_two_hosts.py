@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from fabric_rl.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import checkpoints, read
 from tests.integration.launching import (
     CPU,
     FABRIC,

@@ -1,0 +1,1 @@
+"""Other people's environments and rewards as this project's: Gymnasium, RLGym."""

@@ -1,0 +1,1 @@
+"""What a reward really pays for: scripted games, measured."""

@@ -1,0 +1,121 @@
+"""The reward audit: what each part of a reward pays for, and whether it pays for the wrong thing.
+
+Games are played and recorded once by scripted bots; then every part of the reward is computed from the recordings, also
+from their mirror images, with the cars in another order, and in longer steps. `fabric-rl audit-rewards` prints it
+(docs/rewards.md, "Auditing").
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from envs.audit.games import Games
+from envs.audit.parts import INVARIANT_UNITS, parts_of
+from envs.audit.result import Audit, Finding, PartReport
+from envs.checks import check_seed, is_number, whole_number
+from envs.matches.tape import PoolSettings
+from envs.rewards.base import Reward
+
+TOLERANCE, SKIP_TOLERANCE = 1e-3, 0.2
+"""Parts of the pay that may differ in the mirror or in another order, and between tick skip 4 and 8."""
+TOTAL = "total"
+
+
+def audit_rewards(
+    factory: Callable[..., Any],
+    seconds: float = 30.0,
+    seed: int = 0,
+    num_arenas: int = 8,
+    reward: Reward | None = None,
+    phase: str | None = None,
+) -> Audit:
+    """Audits the reward of a pool.
+
+    Args:
+        factory: `RocketSimPool`, or a `functools.partial` of it with settings.
+        seconds: Game time in each arena of each situation.
+        seed: Decides everything.
+        num_arenas: Arenas of each situation; at least two, so that both colours act.
+        reward: Audited in place of the pool's.
+        phase: Of training, for a pool with phases; default: the first.
+
+    Raises:
+        ValueError: Sizes that cannot work, no such phase, or a reward that a pool would refuse.
+        TypeError: Not the settings of a `RocketSimPool`.
+    """
+    owner = "audit-rewards"
+    if not is_number(seconds) or not 1 <= seconds <= 3600:
+        raise ValueError(f"{owner}: --seconds must be from 1 to 3600, got {seconds!r}")
+    check_seed(owner, seed, "--seed")
+    settings = PoolSettings(factory, owner, phase)
+    settings.arguments["num_arenas"] = max(
+        whole_number(owner, "--num_arenas", num_arenas, least=2), len(settings.team_sizes)
+    )
+    if reward is not None:
+        settings.arguments["reward"] = reward
+    games = Games(settings, float(seconds), seed)
+    whole = settings.reward()
+    made: list[tuple[str, str, float, Callable[[], Reward]]] = [
+        (part.name, part.unit, part.weight, part.fresh) for part in parts_of(whole)
+    ]
+    reports = [games.report(*part) for part in [*made, (TOTAL, "", 1.0, settings.reward)]]
+    *parts, total = _with_shares(reports)
+    return Audit(
+        parts=parts,
+        total=total,
+        findings=_findings(parts, total, games),
+        notes=_notes(parts, total, games),
+        goals_per_minute=games.goals_per_minute,
+        tick_skip=settings.tick_skip,
+        seconds=float(seconds),
+        seed=seed,
+        phase=phase or "",
+    )
+
+
+def _with_shares(reports: list[PartReport]) -> list[PartReport]:
+    """The sums that stand in place of the shares over that of all parts; the last one is the total."""
+    everything = sum(report.share for report in reports[:-1])
+    shares = [report.share / everything if everything else 0.0 for report in reports[:-1]]
+    return [PartReport(**(vars(r) | {"share": s})) for r, s in zip(reports, [*shares, float(sum(shares))], strict=True)]
+
+
+def _findings(parts: list[PartReport], total: PartReport, games: Games) -> list[Finding]:
+    found = []
+    rows = [*parts, total] if len(parts) > 1 else parts
+    for row in rows:
+        if row.own_goal > 0:
+            text = f"{row.name} pays for an own goal: {row.own_goal:.3g} more than for the same touch to the side"
+            found.append(Finding("own goal", row.name, text))
+    scoring = total.per_minute["score"]
+    for row in rows:
+        what, earned = row.farmed
+        if games.goals_per_minute and earned > max(scoring, 0.0) + 1e-6:
+            text = f"{row.name} pays farming more than scoring: {earned:.3g} a minute for a car that plays `{what}`, "
+            text += f"while all parts together pay one that scores {scoring:.3g}"
+            found.append(Finding("farming", row.name, text))
+    for row in rows:
+        for kind, value, text in (
+            ("mirror", row.mirror, "pays blue and orange differently for the mirrored play"),
+            ("order", row.order, "pays a car by its place in the list of cars"),
+        ):
+            if value > TOLERANCE:
+                found.append(Finding(kind, row.name, f"{row.name} {text} ({value:.1%} of it)"))
+        if row.unit in INVARIANT_UNITS and row.skip_change > SKIP_TOLERANCE:
+            each = ", ".join(f"{pay:.3g} at {skip}" for skip, pay in row.tick_skip.items())
+            text = f"{row.name} is paid {row.unit}, but what it pays a minute depends on the tick skip: {each}"
+            found.append(Finding("tick skip", row.name, text))
+    return found
+
+
+def _notes(parts: list[PartReport], total: PartReport, games: Games) -> list[str]:
+    notes = [f"{part.name} paid nothing in any situation" for part in parts if part.sign == "0"]
+    if not games.goals_per_minute:
+        notes.append("nobody scored from kickoffs (too few seconds, or odd actions); farming could not be judged")
+    elif total.per_minute["chase"] > total.per_minute["score"]:
+        notes.append(
+            f"a car that only chases the ball earns {total.per_minute['chase']:.3g} a minute, one that scores "
+            f"{total.per_minute['score']:.3g}"
+        )
+    if not games.own_goals():
+        notes.append("no own goal came about; what one pays could not be judged")
+    return notes

@@ -1,0 +1,96 @@
+"""What a reward consists of: its weighted terms, taken out of sums, signals and whatever shares or scales them."""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from envs.phased import PhasedReward
+from envs.rewards.base import Reward, labels_of, paid_by
+from envs.rewards.combinators import AnnealedReward, PerSecondReward, TeamSpiritReward, WrappedReward
+from envs.rewards.combined import CombinedReward
+from envs.rewards.potential import GoalViewReward, PotentialReward
+from envs.rewards.signals import RewardSignals
+from envs.state.game_state import Float, GameState
+
+_LINEAR = (AnnealedReward, PerSecondReward, PotentialReward, TeamSpiritReward)
+"""Of a sum they pay the sum of what they would pay of its terms."""
+INVARIANT_UNITS = ("per second", "per change", "per event")
+"""Units that promise the same pay a minute at every tick skip."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One term of a reward.
+
+    Attributes:
+        name: As in the pool's metrics; behind the signal's name, where there are signals.
+        reward: What pays, without its weight; make a copy to use it.
+        weight: Its factor.
+        unit: What a number is paid for, see `envs.rewards.base`; empty where nothing is promised: what is clipped,
+            normalised or discounted depends on how large or how many the single payments are.
+    """
+
+    name: str
+    reward: Reward
+    weight: float
+    unit: str
+
+    def fresh(self) -> Reward:
+        """The weighted term, with a memory of its own."""
+        return _Weighted(copy.deepcopy(self.reward), self.weight)
+
+
+class _Weighted(WrappedReward):
+    """A reward times a number."""
+
+    def __init__(self, reward: Reward, weight: float) -> None:
+        super().__init__(reward)
+        self.weight = weight
+
+    def compute(self, state: GameState) -> Float:
+        """See `Reward.compute`."""
+        return (paid_by(self.reward, state) * np.float32(self.weight)).astype(np.float32)
+
+
+def parts_of(reward: Reward) -> list[Part]:
+    """The terms whose sum `reward` is, in its present phase; itself, if it is no sum."""
+    terms = _terms(reward)
+    names = labels_of([term for _, term, _ in terms])
+    return [
+        Part(f"{prefix}{name}", term, weight, unit_of(term))
+        for (prefix, term, weight), name in zip(terms, names, strict=True)
+    ]
+
+
+def unit_of(reward: Reward) -> str:
+    """Its unit; empty where it has none of its own (see `Part`), or where it is discounted step by step."""
+    if isinstance(reward, PotentialReward | GoalViewReward) and reward.gamma != 1:
+        return ""
+    if reward.unit != "as the inner reward":
+        return reward.unit
+    if isinstance(reward, AnnealedReward | TeamSpiritReward):
+        return unit_of(reward.reward)
+    return ""
+
+
+def _terms(reward: Reward) -> list[tuple[str, Reward, float]]:
+    """(prefix of the name, term, weight)."""
+    if type(reward) is CombinedReward:
+        found = zip(reward.rewards, reward.weights, strict=True)
+        return [(prefix, term, w * weight) for inner, weight in found for prefix, term, w in _terms(inner)]
+    if isinstance(reward, PhasedReward):
+        return _terms(reward.rewards[reward.phase])
+    if type(reward) is RewardSignals:
+        signals = reward.signals.items()
+        return [(f"{name}/{prefix}", term, w) for name, inner in signals for prefix, term, w in _terms(inner)]
+    if isinstance(reward, _LINEAR) and len(inner_terms := _terms(reward.reward)) > 1:
+        return [(prefix, _around(reward, term), weight) for prefix, term, weight in inner_terms]
+    return [("", reward, 1.0)]
+
+
+def _around(wrapper: WrappedReward, inner: Reward) -> Reward:
+    """A copy of `wrapper` around another reward."""
+    other = copy.copy(wrapper)
+    other.reward = inner
+    return copy.deepcopy(other)

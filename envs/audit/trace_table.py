@@ -1,0 +1,80 @@
+"""StepTable: a trace as a table that a notebook and a terminal show well, without pandas."""
+
+import html
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+
+from envs.audit.report import short
+from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, Row
+
+STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
+
+
+class StepTable:
+    """Steps of `reward_trace`, a row each: the state, what the car was told, what every part paid.
+
+    The last value of a notebook cell is shown as an HTML table (green pays, red charges); `rich.print` shows it in a
+    terminal. Parts that pay nothing in these steps are left out.
+
+    Attributes:
+        columns: Headings.
+        cells: The rows, as text.
+    """
+
+    def __init__(self, rows: Sequence[Row], digits: int = 3) -> None:
+        """Takes rows, for example `rows[40:60]` or those `if row["touch"]`.
+
+        Raises:
+            ValueError: No rows.
+        """
+        if not rows:
+            raise ValueError("StepTable: there are no steps to show; give it rows of reward_trace")
+        self.rows = list(rows)
+        parts = [name for name in rows[0] if name.startswith(PART) and any(row[name] for row in rows)]
+        self._paid = [*parts, TOTAL, RETURN]
+        self.columns = [*STATE, "told", *(short(name.removeprefix(PART)) for name in self._paid)]
+        self.cells = [
+            [
+                *(f"{row[name]:.2f}" if name == "seconds" else f"{row[name]:.0f}" for name in STATE),
+                told(row),
+                *(f"{row[name]:.{digits}g}" if row[name] else "" for name in self._paid),
+            ]
+            for row in self.rows
+        ]
+
+    def __rich__(self) -> Table:
+        """For a terminal."""
+        table = Table(box=box.SIMPLE_HEAD)
+        for name in self.columns:
+            table.add_column(name, justify="left" if name == "told" else "right")
+        for cells in self.cells:
+            table.add_row(*cells)
+        return table
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        first_paid = len(STATE) + 1
+        lines = []
+        for row, cells in zip(self.rows, self.cells, strict=True):
+            written = [f"<td>{html.escape(cell)}</td>" for cell in cells[:first_paid]]
+            for name, cell in zip(self._paid, cells[first_paid:], strict=True):
+                colour = "green" if row[name] > 0 else "crimson"
+                written.append(f'<td style="color:{colour}">{cell}</td>' if cell else "<td></td>")
+            lines.append(f"<tr>{''.join(written)}</tr>")
+        style = "overflow-x:auto;font-size:small"
+        return (
+            f'<div style="{style}"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        )
+
+
+def told(row: Row) -> str:
+    """The controls that are not zero, such as `throttle 1 steer -0.5 jump`."""
+    pieces = []
+    for name, number in row.items():
+        if name.startswith(CONTROL) and number:
+            label = name.removeprefix(CONTROL)
+            pieces.append(label if label in ("jump", "boost", "handbrake") else f"{label} {number:g}")
+    return " ".join(pieces)

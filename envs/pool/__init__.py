@@ -1,0 +1,1 @@
+"""RocketSimPool: many arenas behind one gymnasium.vector.VectorEnv."""

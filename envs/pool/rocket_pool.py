@@ -1,0 +1,415 @@
+"""RocketSimPool: many RocketSim arenas as one Gymnasium vector environment."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from envs.actions import ActionParser, LookupTable
+from envs.actions.base import mask_by, parsed_by
+from envs.checks import as_actions, check_seed, require_finite
+from envs.dones import DoneCondition, default_dones, ended_by
+from envs.loggers.base import StateLogger
+from envs.obs import DefaultObs, ObsBuilder
+from envs.obs.base import build_checked, build_named
+from envs.parameters import ParameterRandomizer, TunableArenas
+from envs.phased import Phased, check_phases, phased_in
+from envs.pool.car_slots import CarSlots
+from envs.pool.episodes import Episodes
+from envs.pool.game_counts import GameCounts
+from envs.pool.phase_timers import PhaseTimers
+from envs.pool.settings import (
+    action_table,
+    check_sizes,
+    component,
+    observation_columns,
+    observation_space,
+    team_sizes,
+)
+from envs.pool.snapshot import check_snapshot, components_state, load_components
+from envs.resets import Kickoff, StateSetter
+from envs.rewards import Reward, RewardSignals, default_reward, paid_by
+from envs.sim.arena import init_rocketsim
+from envs.state.game_state import Bool, Float, GameState
+
+
+class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
+    """`num_arenas` games of real Rocket League physics; every car is one sub-environment.
+
+    The `num_envs` = N sub-environments are the cars, arena by arena, blue before orange; N = arenas x cars when all
+    arenas have equal teams. Autoreset is `SAME_STEP`: when an episode ends, `obs` already is the first one of the next
+    episode and `infos["final_obs"]` (`[N, D]`, valid where `infos["_final_obs"]`) the last one of the old. All cars of
+    an arena end together. Every car learns: opponents are sub-environments too. An action parser with masks puts them
+    into `infos["action_mask"]` (`[N, n]` bool, for the observations that were returned), `RewardSignals` put theirs
+    into `infos["reward_signals"]` (`[N, K]` float32, of the step that was taken).
+
+    Threads step slices of the arenas with the GIL released. Each arena draws from its own generator and begins every
+    episode with a new ball and new cars, so trajectories do not depend on the number of threads or on earlier episodes.
+
+    Attributes:
+        state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
+    """
+
+    def __init__(
+        self,
+        num_arenas: int = 64,
+        team_size: int | tuple[int, int] | list[tuple[int, int]] = 1,
+        obs: ObsBuilder | None = None,
+        action: ActionParser | None = None,
+        reward: Reward | None = None,
+        state_setter: StateSetter | None = None,
+        done: DoneCondition | Sequence[DoneCondition] | None = None,
+        tick_skip: int = 8,
+        action_delay_ticks: int = 1,
+        num_threads: int | None = None,
+        seed: int = 0,
+        collision_meshes: str | None = None,
+        first_arena: int = 0,
+        loggers: Sequence[StateLogger] = (),
+        parameters: ParameterRandomizer | None = None,
+    ) -> None:
+        """Builds the arenas. Components left out are those of RLGym's training guide.
+
+        Args:
+            num_arenas: Games that run side by side.
+            team_size: Cars per team; or (blue, orange), to play without opponents or with uneven teams; or a list of
+                (blue, orange) that the arenas take in turns, for example [[1, 0], [1, 1], [3, 3]].
+            obs: Default `DefaultObs.rlgym_guide()`.
+            action: Default `LookupTable()`, 90 discrete actions.
+            reward: Default in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10.
+            state_setter: Default `Kickoff()`.
+            done: One condition or several of which any ends the episode. Default: goal (terminates), 30 s without a
+                touch and 300 s in all (both truncate).
+            tick_skip: Physics ticks (1/120 s) per step; the action is held for all of them.
+            action_delay_ticks: Ticks at the start of a step that still run the previous action. RLGym has 1.
+            num_threads: Threads that step arenas. Default: the cores this process may use, shared evenly between the
+                processes of this machine that `LOCAL_WORLD_SIZE` counts.
+            seed: Arena `i` draws from `seed + i`.
+            collision_meshes: Folder with `soccar/*.cmf`. Default: the meshes of `rlgym[rl-sim]`.
+            first_arena: Where the first arena stands in the turns of a list of team sizes (for pools in several
+                processes that are parts of one).
+            loggers: What watches the game and reports metrics, for example `TurtleRecoveryLogger()`.
+            parameters: What of the physics is drawn anew for episodes, see `envs.parameters`. Default: nothing.
+
+        Raises:
+            ValueError: A size that cannot work.
+            TypeError: A component of the wrong kind.
+            FileNotFoundError: No collision meshes.
+        """
+        sizes = team_sizes(team_size)
+        check_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
+        seed = check_seed("RocketSimPool", seed)
+        self.obs_builder = component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
+        self.action_parser = component("action", LookupTable() if action is None else action, ActionParser)
+        self.action_parser.look_ahead(tick_skip, action_delay_ticks)
+        self.reward = component("reward", default_reward() if reward is None else reward, Reward)
+        self.state_setter = component("state_setter", Kickoff() if state_setter is None else state_setter, StateSetter)
+        many = isinstance(done, Sequence) and not isinstance(done, str)
+        conditions: Any = default_dones() if done is None else (done if many else (done,))
+        given = tuple(component("done", condition, DoneCondition) for condition in conditions)
+        self.done_conditions = (*given, *self.state_setter.conditions())
+        watching = tuple(component("loggers", logger, StateLogger) for logger in loggers)
+        self.loggers = (*watching, *self.state_setter.loggers())
+
+        init_rocketsim(collision_meshes)
+        self._slots = CarSlots(sizes, num_arenas, first_arena)
+        blue, orange = self._slots.num_blue, self._slots.num_orange
+        self.state = GameState(num_arenas, blue, orange, self._slots.present)
+        self.num_arenas, self.num_cars = num_arenas, blue + orange
+        self.num_envs = self._slots.num_cars
+        self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
+        self.single_observation_space: Space[Any] = observation_space(self.obs_builder, blue, orange)
+        self.single_action_space: Space[Any] = self.action_parser.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = None
+
+        if parameters is not None:
+            component("parameters", parameters, ParameterRandomizer)
+        self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
+        self.num_threads = self._arenas.num_threads
+        self._episodes = Episodes(self._arenas, self.state_setter, parameters, seed)
+        self._parameters = self._episodes.parameters
+        self._look_ahead()
+        self._counts, self._timers = GameCounts(), PhaseTimers()
+        self._started = False
+
+    # ------------------------------------------------------------------ the Gymnasium interface
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Float, dict[str, Any]]:
+        """Begins a new episode in every arena.
+
+        Args:
+            seed: Arena `i` draws from `seed + i` from now on. None goes on with the generators as they are.
+            options: Not used.
+
+        Returns:
+            Observations `[N, D]` float32 and infos.
+        """
+        if seed is not None:
+            argument = "reset(seed=...), with arena i drawing from seed + i,"
+            self._episodes.seed(check_seed("RocketSimPool", seed, argument))
+        self._begin_episodes(np.ones(self.num_arenas, np.bool_))
+        obs = self._observe(self.state, first=not self._started)
+        self._started = True
+        return self._slots.cars_of(obs), self._infos()
+
+    def step(self, actions: NDArray[np.int64]) -> tuple[Float, NDArray[Any], Bool, Bool, dict[str, Any]]:
+        """Holds `actions` for `tick_skip` ticks in every arena.
+
+        Args:
+            actions: `[N, ...]` one action per car, see the action parser.
+
+        Returns:
+            Observations `[N, D]` float32, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, infos.
+
+        Raises:
+            ValueError: Actions that the parser refuses, or a component returned something of the wrong shape.
+            FloatingPointError: NaN or infinity in rewards or observations.
+        """
+        if not self._started:
+            raise RuntimeError("RocketSimPool: call reset() before step()")
+        state, timers = self.state, self._timers
+        timers.start()
+        actions = self._slots.all_slots(as_actions("RocketSimPool", actions))
+        controls = parsed_by(self.action_parser, actions, state)
+        touched_before = state.touched
+        timers.stop("actions")
+        self._arenas.step(controls.cars, self._episodes.rngs)
+        self._parameters.steps += 1
+        timers.stop("physics", at=self._arenas.gather_began)
+        state.controls.reshape(controls.rows.shape)[:] = controls.rows
+        if not state.all_present:
+            state.controls[~state.present] = 0
+        touched = state.touched
+        state.episode_ticks += self.tick_skip
+        state.ticks_since_touch += self.tick_skip
+        state.ticks_since_touch[touched.any(axis=1)] = 0
+        timers.stop("gather")
+
+        broken = self._arenas.broken
+        rewards = self._rewards()
+        timers.stop("rewards")
+        terminated, truncated = np.zeros(self.num_arenas, np.bool_), broken.copy()
+        for condition in self.done_conditions:
+            (truncated if condition.truncates else terminated)[:] |= ended_by(condition, state)
+        if broken.any():  # what is left of a broken arena is its state one step earlier, which was paid for then
+            rewards[broken], terminated[broken] = 0, False
+        for logger in self.loggers:
+            logger.update(state, terminated | truncated)
+        timers.stop("dones_and_resets")
+        obs = self._observe(state)
+        timers.stop("obs")
+        done, cars_of, arena_of = terminated | truncated, self._slots.cars_of, self._slots.arena_of
+        self._counts.add_step(touched & ~touched_before, state.goal_scored, done)
+        extra: dict[str, Any] = {}
+        if isinstance(self.reward, RewardSignals):
+            extra["reward_signals"] = cars_of(np.where(broken[:, None, None], np.float32(0), self.reward.last))
+        if done.any():
+            extra |= {"final_obs": cars_of(obs.copy()), "_final_obs": done[arena_of]}
+            self._begin_episodes(done)
+            timers.stop("dones_and_resets")
+            fresh = np.flatnonzero(done)
+            obs[fresh] = self._observe(state.select(fresh))
+            timers.stop("obs")
+        infos = self._infos() | extra
+        timers.stop("actions")
+        return cars_of(obs), cars_of(rewards), terminated[arena_of], truncated[arena_of], infos
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
+        """Stops the threads."""
+        self._arenas.close()
+
+    @property
+    def arenas(self) -> list[Any]:
+        """The live `RocketSim.Arena` objects. Reading them is free; what you write shows up in the next step."""
+        return [sim.arena for sim in self._arenas.sims]
+
+    @property
+    def num_seeds(self) -> int:
+        """Consecutive seeds that `reset(seed=...)` uses: one per arena."""
+        return self.num_arenas
+
+    @property
+    def reward_signals(self) -> tuple[str, ...]:
+        """Names of the columns of `infos["reward_signals"]`; none unless the reward is a `RewardSignals`."""
+        return self.reward.names if isinstance(self.reward, RewardSignals) else ()
+
+    @property
+    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
+        """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
+        from envs.pool.inspector import PoolInspector
+
+        return PoolInspector(self)
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What a trained agent has learned to read and to choose: the observation's columns and the action table.
+
+        Texts under `observation columns` (builder and `columns()`) and `action table` (parser; for a table its number
+        of rows and a hash of them), to tell whether a checkpoint fits this pool.
+        """
+        columns = observation_columns(self.obs_builder, self.state.num_blue, self.state.num_orange)
+        return {"observation columns": columns, "action table": action_table(self.action_parser)}
+
+    def drain_timers(self) -> dict[str, tuple[float, int]]:
+        """Where the time of `step` went since the last call: phase -> (seconds, steps).
+
+        The phases are `physics`, `gather` (reading the arenas), `obs`, `rewards`, `dones_and_resets` and `actions`
+        (controls and masks).
+        """
+        return self._timers.drain()
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Metrics since the last call as name -> (sum, count).
+
+        Touches count once per contact that lasts over several steps. Minutes are game time, per car for touches and
+        per arena for the rest. The action parser, the reward and the loggers add theirs.
+        """
+        metrics = self._counts.drain(self.tick_skip, self.num_arenas, self.num_envs)
+        for part in (self.action_parser, self.reward, *self.loggers):
+            metrics |= part.drain_metrics()
+        return metrics | self._parameters.metrics()
+
+    # ------------------------------------------------------------------ parameters
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float64]]:
+        """Parameter -> `[A]` float64, what the running episodes are played with; those that samplers or lessons set."""
+        return self._parameters.values
+
+    def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """Checks what `set_parameters` would be given.
+
+        Raises:
+            ValueError: An unknown parameter (`envs.parameters.PARAMETERS` has them all) or a value beyond its limits.
+        """
+        self._parameters.check(values)
+
+    def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
+        """Sets parameters in the place of their samplers, for episodes without a step so far and all that follow.
+
+        Args:
+            values: Parameter -> number, or [min, max] to draw from that interval. Those left out, but set by an earlier
+                call, go back to their samplers or to the pool's own value.
+
+        Raises:
+            ValueError: See `check_parameters`.
+        """
+        self._parameters.override(values, self._started)
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """A parser that looks ahead has to know the longest delay."""
+        if self._parameters.delayed:
+            self.action_parser.look_ahead(self.tick_skip, self.tick_skip)
+
+    # ------------------------------------------------------------------ phases
+
+    def check_phases(self, names: Sequence[str]) -> None:
+        """Checks that the phased components know the phases of a training.
+
+        Raises:
+            ValueError: One lacks some of `names`, or has others.
+        """
+        check_phases(self._phased(), names)
+
+    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+        """Tells the phased components, from the next step on, which phase it is; see `envs.phased.Phased`."""
+        for part in self._phased():
+            part.begin_phase(name, mechanics_weight, self.state)
+
+    def _phased(self) -> list[Phased]:
+        return [phased for part in (self.reward, self.state_setter) for phased in phased_in(part)]
+
+    # ------------------------------------------------------------------ exact resume
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the future of this pool depends on, as numbers, arrays and dicts of them.
+
+        Also restores the live arenas from what it returns: a physics engine's contact caches are in no snapshot, and
+        only so does this pool go on exactly as one that loads the snapshot.
+
+        Raises:
+            RuntimeError: Before the first `reset`.
+            TypeError: A component cannot be saved.
+        """
+        if not self._started:
+            raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
+        snapshot = {
+            "state": self.state.state_dict(),
+            "arenas": [sim.snapshot() for sim in self._arenas.sims],
+            "rngs": [rng.bit_generator.state for rng in self._episodes.rngs],
+            **components_state(self._components()),
+            "counts": self._counts.state_dict(),
+            "started": self._started,
+            "parameters": self._parameters.state_dict(),
+        }
+        self.load_state_dict(snapshot)
+        return snapshot
+
+    def load_state_dict(self, snapshot: dict[str, Any]) -> None:
+        """Goes on as the pool that gave `snapshot` does, to the bit, for any number of threads.
+
+        Raises:
+            ValueError: The snapshot is of a pool with other arenas, cars or components.
+        """
+        components = self._components()
+        check_snapshot(snapshot, self.num_arenas, components)
+        self.state.load_state_dict(snapshot["state"])
+        self._parameters.load_state_dict(snapshot.get("parameters"))
+        self._look_ahead()
+        for sim, numbers in zip(self._arenas.sims, snapshot["arenas"], strict=True):
+            sim.restore(numbers)
+        for index in range(self.num_arenas):
+            self._arenas.restored(index)
+        for rng, state in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
+            rng.bit_generator.state = state
+        load_components(components, snapshot)
+        self._counts.load_state_dict(snapshot["counts"])
+        self._started = snapshot["started"]
+
+    def _components(self) -> dict[str, Any]:
+        """All of them, by the argument that they came as."""
+        first = {"state_setter": self.state_setter, "action": self.action_parser, "obs": self.obs_builder}
+        dones = {f"done {number}": condition for number, condition in enumerate(self.done_conditions)}
+        loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
+        return first | {"reward": self.reward} | dones | loggers
+
+    # ------------------------------------------------------------------ parts of a step
+
+    def _begin_episodes(self, mask: Bool) -> None:
+        self._counts.add_physics_errors(self._episodes.begin(mask))
+        for part in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers):
+            part.reset(mask, self.state)
+
+    def _infos(self) -> dict[str, Any]:
+        mask = mask_by(self.action_parser, self.state)
+        return {} if mask is None else {"action_mask": self._slots.cars_of(mask)}
+
+    def _observe(self, state: GameState, first: bool = False) -> Float:
+        """`[A, C, ...]` of the arenas in `state`; the `first` time with a look for columns that nobody writes."""
+        obs = np.empty((state.num_arenas, self.num_cars, *(self.single_observation_space.shape or ())), np.float32)
+        (build_checked if first else build_named)(self.obs_builder, state, obs)
+        require_finite(type(self.obs_builder).__name__, "observations", obs, state.present, state.arena_index)
+        return obs
+
+    def _rewards(self) -> Float:
+        state = self.state
+        paid = paid_by(self.reward, state)
+        require_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
+        return paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
+
+
+def available_threads() -> int:
+    """Cores this process may use, shared between the ranks on this machine (`LOCAL_WORLD_SIZE`)."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))

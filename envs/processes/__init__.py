@@ -1,0 +1,1 @@
+"""ProcessPool: environments in worker processes that share memory with this one."""

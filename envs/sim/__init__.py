@@ -1,0 +1,1 @@
+"""RocketSim itself: arenas, its structs, and reading them into a GameState."""

@@ -1,0 +1,318 @@
+"""RocketSim itself: start-up, controls, and one arena with its cars.
+
+The traps of the binding are handled here, in one place; `envs.sim.reader` reads many arenas at once.
+"""
+
+import functools
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import RocketSim
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import (
+    BALL_RADIUS,
+    BALL_RESTING_HEIGHT,
+    BOOST_CONSUMPTION_RATE,
+    GRAVITY,
+    TICKS_PER_SECOND,
+)
+
+from envs.sim.structs import BALL_SNAPSHOT, CAR_SNAPSHOT, CONTROLS, PAD_SNAPSHOT, car_state, fill, flat, vec
+from envs.state.game_state import GameState
+
+__all__ = [
+    "BALL_RESTING_HEIGHT",
+    "LARGEST_COMMON_BALL",
+    "TICKS_PER_SECOND",
+    "SimArena",
+    "default_mutators",
+    "init_rocketsim",
+    "make_controls",
+]
+
+SET_SIZE = 65
+"""Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
+MAX_ATTEMPTS = 64
+LAST_OF_PAIR = 1 if sys.platform == "win32" else 0
+"""Which of two cars comes last in that set: GNU's library puts new elements first, Microsoft's puts them last."""
+BIG_PADS = (3, 4, 29, 30)
+"""Pads in the corners of the field, further from each other than a car is long."""
+LARGEST_COMMON_BALL = 100.0
+"""uu, radius; one of 103 is larger than the cells in which RocketSim looks for contacts, which ends the process."""
+ROOMY_CELLS = 1200.0
+"""uu, diagonal of what fits into a roomy arena's cells: a ball with a radius of 300. Steps take 27 to 39 % longer."""
+
+_started_with: Path | None = None
+
+
+def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
+    """Starts RocketSim in this process; later calls do nothing.
+
+    Args:
+        collision_meshes: Folder that holds `soccar/*.cmf`. Default: the meshes that `rlgym[rl-sim]` brings.
+
+    Raises:
+        FileNotFoundError: The folder holds no soccar meshes.
+    """
+    global _started_with
+    if collision_meshes is None:
+        import rlgym.rocket_league.sim as rlgym_sim
+
+        folder = Path(str(rlgym_sim.__file__)).parent / "collision_meshes"
+    else:
+        folder = Path(collision_meshes)
+    if not any((folder / "soccar").glob("*.cmf")):
+        raise FileNotFoundError(
+            f"RocketSimPool: no collision meshes at {folder / 'soccar'}; "
+            "set --env.collision_meshes to a folder with soccar/*.cmf, or reinstall rlgym[rl-sim] and leave it out"
+        )
+    if _started_with is not None:
+        return
+    try:
+        RocketSim.init(str(folder))
+    except RuntimeError as error:
+        if "inited" not in str(error):  # somebody else (RLGym's engine) has started it already: fine
+            raise
+    _started_with = folder
+
+
+def make_controls(row: NDArray[Any]) -> RocketSim.CarControls:
+    """One `RocketSim.CarControls`.
+
+    Args:
+        row: `[8]` throttle, steer, pitch, yaw, roll in -1..1, then jump, boost, handbrake (true when > 0.5).
+    """
+    controls = RocketSim.CarControls()
+    controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll = (float(x) for x in row[:5])
+    controls.jump, controls.boost, controls.handbrake = (bool(x > 0.5) for x in row[5:8])
+    return controls
+
+
+def default_mutators() -> RocketSim.MutatorConfig:
+    """The settings of every arena that nobody changes."""
+    mutators = RocketSim.MutatorConfig()
+    mutators.gravity = RocketSim.Vec(0, 0, -GRAVITY)
+    mutators.boost_used_per_second = BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
+    return mutators
+
+
+class SimArena:
+    """One live RocketSim arena, its cars (blue first, then orange) and its boost pads.
+
+    Attributes:
+        roomy: Whether balls larger than `LARGEST_COMMON_BALL` fit in.
+    """
+
+    __slots__ = ("arena", "ball_radius", "car_states", "cars", "idle", "pads", "roomy", "slot_of_id", "slots", "teams")
+
+    def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None, roomy: bool = False) -> None:
+        """Makes an empty arena, most of it with the GIL released; `set_state` adds the cars.
+
+        Args:
+            teams: Team of every car, 0 blue or 1 orange, blue first.
+            slots: The column of each car in a `GameState`; default 0, 1, 2, ...
+            roomy: For large balls.
+        """
+        config = RocketSim.ArenaConfig()
+        if roomy:
+            config.max_aabb_len = ROOMY_CELLS
+        self.roomy = roomy
+        self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR, config=config)
+        self.set_mutators(default_mutators())
+        self.pads = self.arena.get_boost_pads()
+        self.arena.step(1)  # an arena's first tick takes 20 ms; not in the first episode, please
+        # RocketSim's set of cars grows with these and does not shrink: in a large set cars rarely collide (_in_order).
+        for car in reversed([self.arena.add_car(RocketSim.Team.BLUE) for _ in range(SET_SIZE)]):
+            self.arena.remove_car(car)
+        self.teams = list(teams)
+        self.slots = list(range(len(self.teams)) if slots is None else slots)
+        self.slot_of_id: dict[int, int] = {}
+        self.idle = RocketSim.CarControls()
+        self.cars: list[Any] = []
+        self.car_states: list[Callable[[], Any]] = []
+        """Bound `get_state` of every car."""
+
+    def set_mutators(self, mutators: RocketSim.MutatorConfig) -> None:
+        """Sets the game's settings; `set_state` or `restore` has to follow, since only new bodies get all of them."""
+        self.ball_radius = mutators.ball_radius
+        self.arena.set_mutator_config(mutators)
+
+    def set_state(self, state: GameState, index: int) -> None:
+        """Puts the arena into the state that row `index` of `state` describes (world view).
+
+        Ball and cars are made anew: old ones would keep suspension and contact caches, and the next episode would
+        depend on the last one. So an episode is a function of its first state, to the bit. A ball of another size than
+        the game's that would lie on the ground, or in it, is laid on the ground.
+        """
+        arena = self.arena
+        self._renew()
+
+        world = state.world
+        ball = RocketSim.BallState()
+        ball.pos = vec(world.ball_pos[index])
+        if self.ball_radius != BALL_RADIUS:
+            on_ground = self.ball_radius + BALL_RESTING_HEIGHT - BALL_RADIUS
+            if ball.pos.z < max(on_ground, BALL_RESTING_HEIGHT + 1):
+                ball.pos = RocketSim.Vec(ball.pos.x, ball.pos.y, on_ground)
+        ball.vel = vec(world.ball_vel[index])
+        ball.ang_vel = vec(world.ball_ang_vel[index])
+        arena.ball.set_state(ball)
+        for slot, car in zip(self.slots, self.cars, strict=True):
+            car.set_state(car_state(state, index, slot))
+            car.set_controls(self.idle)
+        for pad, timer in zip(self.pads, state.pad_timers[index].tolist(), strict=True):
+            pad_state = RocketSim.BoostPadState()
+            pad_state.cooldown = timer
+            pad_state.is_active = timer <= 0
+            pad.set_state(pad_state)
+
+    def _renew(self) -> None:
+        """Replaces the ball and the cars by new ones, in an order that is always the same.
+
+        What Bullet and RocketSim remember of the past hangs on these bodies: contacts with the impulses of the last
+        tick, pairs of bodies that were close once (also the ball's with the walls), suspensions. Without any of them
+        the arena is as good as new.
+        """
+        arena = self.arena
+        for attempt in range(MAX_ATTEMPTS):
+            for car in reversed(self.cars):  # last in, first out: every list and free list of the engine stays in order
+                arena.remove_car(car)
+            if attempt:
+                _move_heap()
+            config = arena.get_mutator_config()
+            radius = config.ball_radius
+            for config.ball_radius in (radius + 1, radius):  # another radius is another body
+                arena.set_mutator_config(config)
+            self.cars = [arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams]
+            if self._in_order():
+                break
+        else:
+            warnings.warn(
+                f"RocketSimPool: RocketSim went through the cars in an unusual order {MAX_ATTEMPTS} times in a row; "
+                "the episode that begins now may not be reproducible to the bit",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self.car_states = [car.get_state for car in self.cars]
+        self.slot_of_id = {car.id: slot for slot, car in zip(self.slots, self.cars, strict=True)}
+
+    def _in_order(self) -> bool:
+        """Whether RocketSim goes through the cars in the usual order, which takes a tick or two to see.
+
+        It keeps them in a hash set of pointers, so the order may depend on where the heap had room for them. It
+        matters: of two cars that touch each other the first one moves first, of two on a pad the last one gets it.
+        Pads tell the order: they remember the last car that was over them, also when they are empty.
+        """
+        empty = RocketSim.BoostPadState()
+        empty.is_active, empty.cooldown = False, 5.0
+        for first in range(min(2, len(self.cars) - 1)):
+            ball, state = RocketSim.BallState(), RocketSim.CarState()
+            ball.pos = RocketSim.Vec(0, 0, 1500)
+            self.arena.ball.set_state(ball)
+            for index, car in enumerate(self.cars):
+                state.pos = RocketSim.Vec(500 * index, 0, 1000)
+                car.set_state(state)
+            pairs = list(zip(self.cars[first::2], self.cars[first + 1 :: 2], BIG_PADS, strict=False))
+            for *pair, pad in pairs:
+                x, y, _ = self.pads[pad].get_pos().as_tuple()
+                for car, dy in zip(pair, (-75, 75), strict=True):
+                    state.pos = RocketSim.Vec(x, y + dy, 140)  # off the ground and off each other
+                    car.set_state(state)
+                self.pads[pad].set_state(empty)
+            self.arena.step(1)
+            for *pair, pad in pairs:
+                if self.pads[pad].get_state().prev_locked_car_id != pair[LAST_OF_PAIR].id:
+                    return False
+        return True
+
+    def snapshot(self) -> NDArray[np.float64]:
+        """Everything that `restore` needs, as numbers: ball, every car with its controls, every pad."""
+        arena, index_of_id = self.arena, {car.id: index for index, car in enumerate(self.cars)}
+        ball = arena.ball.get_state()
+        numbers = [*flat(ball, BALL_SNAPSHOT), index_of_id.get(ball.last_hit_car_id, -1)]
+        for car in self.cars:
+            state = car.get_state()
+            numbers += flat(state, CAR_SNAPSHOT)
+            numbers += flat(car.get_controls(), CONTROLS)
+            hit = state.ball_hit_info.tick_count_when_extra_impulse_applied
+            numbers += (index_of_id.get(state.car_contact_id, -1), hit == arena.tick_count - 1)
+        for pad in self.pads:
+            pad_state = pad.get_state()
+            numbers += flat(pad_state, PAD_SNAPSHOT)
+            numbers.append(index_of_id.get(pad_state.prev_locked_car_id, -1))
+        return np.array(numbers, np.float64)
+
+    def restore(self, numbers: NDArray[np.float64]) -> None:
+        """Puts the arena into the state of a `snapshot`.
+
+        Every arena restored from the same numbers continues the same, to the bit, whatever it did before. The arena
+        that was read does not, since contacts that the physics engine keeps are in no snapshot: restore that one too.
+        Counters of goals, shots, saves, demos and pads, which nothing but the game's statistics depends on, begin at
+        zero.
+
+        Raises:
+            ValueError: The snapshot is of an arena with another number of cars, or of another version.
+        """
+        self._renew()
+        if len(numbers) != (expected := len(self.snapshot())):
+            raise ValueError(
+                f"RocketSimPool: the snapshot of an arena with {len(self.cars)} cars has {expected} numbers, this one "
+                f"has {len(numbers)}; load it with the team sizes and the version that saved it"
+            )
+        arena, ids = self.arena, [*(car.id for car in self.cars), 0]  # 0, no car, for index -1
+        values = iter(numbers.tolist())
+        ball = RocketSim.BallState()
+        fill(ball, BALL_SNAPSHOT, values)
+        ball.last_hit_car_id = ids[int(next(values))]
+        arena.ball.set_state(ball)
+        for car in self.cars:
+            state, controls = RocketSim.CarState(), RocketSim.CarControls()
+            fill(state, CAR_SNAPSHOT, values)
+            fill(controls, CONTROLS, values)
+            state.car_contact_id = ids[int(next(values))]
+            if next(values):  # kicked the ball in the last tick: no second kick in this one
+                hit = state.ball_hit_info
+                hit.tick_count_when_extra_impulse_applied = arena.tick_count - 1
+                state.ball_hit_info = hit
+            car.set_state(state)
+            car.set_controls(controls)
+        for pad in self.pads:
+            pad_state = RocketSim.BoostPadState()
+            fill(pad_state, PAD_SNAPSHOT, values)
+            pad_state.prev_locked_car_id = ids[int(next(values))]
+            pad.set_state(pad_state)
+
+    def step_and_respawn(self, ticks: int, rng: np.random.Generator) -> None:
+        """Steps like `arena.step`, but draws where demolished cars return from `rng`.
+
+        RocketSim draws the spawn from a generator of its own that cannot be seeded. So the car is put back by hand just
+        before the tick that would do it.
+        """
+        for _ in range(ticks):
+            for car in self.cars:
+                state = car.get_state()
+                if state.is_demoed and state.demo_respawn_timer < 1.5 / TICKS_PER_SECOND:
+                    car.respawn(int(rng.integers(2**31 - 1)))
+            self.arena.step(1)
+
+
+@functools.lru_cache(maxsize=1)
+def _spare_arena() -> RocketSim.Arena:
+    return RocketSim.Arena(RocketSim.GameMode.THE_VOID)
+
+
+_heap_lock = threading.Lock()
+
+
+def _move_heap() -> None:
+    """Takes the memory that the next car would have got, so that it gets another."""
+    with _heap_lock:
+        arena = _spare_arena()
+        for car in arena.get_cars() if len(arena.get_cars()) >= MAX_ATTEMPTS else ():
+            arena.remove_car(car)
+        arena.add_car(RocketSim.Team.BLUE)

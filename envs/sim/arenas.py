@@ -1,0 +1,167 @@
+"""The live arenas of a pool and the threads that step them."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.sim.arena import TICKS_PER_SECOND, SimArena
+from envs.sim.reader import StateReader
+from envs.state.game_state import NUM_PADS, GameState
+
+ARENAS_PER_CHUNK = 8
+ARENAS_PER_READ = 16
+TICK_SECONDS = np.float32(1 / TICKS_PER_SECOND)
+
+
+class Arenas:
+    """Steps the arenas in threads, with the GIL released, and reads them into a `GameState`.
+
+    Attributes:
+        sims: The arenas.
+        num_threads: Threads that step them, the caller's included.
+        delays: For each arena, ticks at the start of a step that still run the previous action.
+        broken: `[A]` bool, arenas whose physics produced NaN in this step; their rows are one step old.
+    """
+
+    def __init__(self, state: GameState, tick_skip: int, action_delay_ticks: int, num_threads: int) -> None:
+        """Makes an arena for every row of `state`, with a car for every slot that is present."""
+        self.state = state
+        self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
+        self.delays = [action_delay_ticks] * state.num_arenas
+        self.num_threads = min(num_threads, state.num_arenas)
+        self.broken = np.zeros(state.num_arenas, np.bool_)
+        self._chunk = max(1, min(ARENAS_PER_CHUNK, state.num_arenas // (2 * self.num_threads)))
+        self._workers = ThreadPoolExecutor(self.num_threads - 1, "rocketsim") if self.num_threads > 1 else None
+        with ThreadPoolExecutor(self.num_threads) as builders:
+            self.sims = list(builders.map(self._build, range(state.num_arenas)))
+        self._reader = StateReader(state, self.sims)
+        state.read_details = self._reader.read_details
+
+    def _build(self, index: int) -> SimArena:
+        slots = np.flatnonzero(self.state.present[index])
+        return SimArena(self.state.team[slots].tolist(), slots.tolist())
+
+    def close(self) -> None:
+        """Stops the threads."""
+        if self._workers is not None:
+            self._workers.shutdown()
+
+    def rebuild(self, index: int) -> None:
+        """Replaces a broken arena by a new one."""
+        self.sims[index] = self._build(index)
+        self.broken[index] = False
+
+    def begin(self, index: int) -> None:
+        """Puts arena `index` into the state of its row, and reads it back."""
+        self.sims[index].set_state(self.state, index)
+        self.read_back(index)
+
+    def restored(self, index: int) -> None:
+        """Reads arena `index` so that the game's record of touches begins anew; the row stays as it was restored."""
+        self.sims[index].arena.get_gym_state()
+        self.broken[index] = False
+
+    def read_back(self, index: int) -> None:
+        """Reads arena `index` and all of its pads' timers."""
+        state = self.state
+        self._reader.read(index, index + 1)
+        state.details_stale[index] = True
+        state.pad_timers[index] = 0
+        self._read_pad_timers(index * NUM_PADS + np.flatnonzero(self._reader.pads_active[index, 0] == 0))
+
+    def step(self, controls: Sequence[Any], rngs: Sequence[np.random.Generator]) -> None:
+        """Steps every arena, then reads them all. Chunks are handed out on demand, which balances the threads.
+
+        Reading needs the GIL. Done by one thread at the end it keeps nobody waiting; read by each thread after its own
+        arenas, the threads wake each other so often that two of them are hardly faster than one.
+
+        Args:
+            controls: `[A * C]` `RocketSim.CarControls`, one per slot.
+            rngs: `[A]` generators, for the places where demolished cars return.
+        """
+        state = self.state
+        timers = state.demo_respawn_timer
+        returning = (timers > 0) & (timers < (self.tick_skip + 0.5) / TICKS_PER_SECOND)
+        respawning = returning.any(axis=1).tolist()
+        starts = iter(range(0, state.num_arenas, self._chunk))
+        if self._workers is None:
+            self._work(starts, controls, rngs, respawning)
+        else:
+            others = [
+                self._workers.submit(self._work, starts, controls, rngs, respawning)
+                for _ in range(self.num_threads - 1)
+            ]
+            self._work(starts, controls, rngs, respawning)
+            for other in others:
+                other.result()
+        for start in range(0, state.num_arenas, ARENAS_PER_READ):
+            self._read(start, min(start + ARENAS_PER_READ, state.num_arenas))
+        self._reader.fix_demolished()
+        self._update_pad_timers()
+        state.details_stale[:] = True
+        state.invalidate()
+
+    def _work(
+        self,
+        starts: Iterator[int],
+        controls: Sequence[Any],
+        rngs: Sequence[np.random.Generator],
+        respawning: Sequence[bool],
+    ) -> None:
+        for start in starts:
+            stop = min(start + self._chunk, self.state.num_arenas)
+            for index in range(start, stop):
+                self._step_arena(index, controls, rngs[index] if respawning[index] else None)
+
+    def _step_arena(self, index: int, controls: Sequence[Any], rng: np.random.Generator | None) -> None:
+        """Steps one arena; most of it runs without the GIL."""
+        sim, delay = self.sims[index], self.delays[index]
+        step = sim.arena.step if rng is None else partial(sim.step_and_respawn, rng=rng)
+        first = index * self.state.num_cars
+        if delay:
+            step(delay)
+        for slot, car in zip(sim.slots, sim.cars, strict=True):
+            car.set_controls(controls[first + slot])
+        if delay < self.tick_skip:
+            step(self.tick_skip - delay)
+
+    def _read(self, start: int, stop: int) -> None:
+        """Reads arenas into the state, or marks those as broken whose physics produced NaN."""
+        try:
+            self._reader.read(start, stop)
+        except RuntimeError as error:  # RocketSim notices NaN here, not while it steps
+            if "NaN" not in str(error):
+                raise
+            if stop - start == 1:
+                self.broken[start] = True
+            else:
+                for index in range(start, stop):
+                    self._read(index, index + 1)
+
+    def _update_pad_timers(self) -> None:
+        """Counts down the pads that were gone and are still, and reads the cooldown of the others that are gone.
+
+        RocketSim subtracts a tick's length in float32 once a tick, and so does this, to the bit. A pad that may have
+        come back during the step can have been taken again, so its cooldown is read.
+        """
+        timers = self.state.pad_timers.reshape(-1)
+        gone = np.flatnonzero(self._reader.pads_active[:, 0] == 0)
+        left = timers[gone]
+        unknown = left < (self.tick_skip + 1) * TICK_SECONDS
+        for _ in range(self.tick_skip):
+            left -= TICK_SECONDS
+        timers[:] = 0
+        timers[gone] = left
+        if unknown.any():
+            self._read_pad_timers(gone[unknown])
+
+    def _read_pad_timers(self, pads: NDArray[np.int64]) -> None:
+        """Reads the cooldowns of some pads, numbered through all arenas."""
+        sims = self.sims
+        self.state.pad_timers.reshape(-1)[pads] = [
+            sims[pad // NUM_PADS].pads[pad % NUM_PADS].get_state().cooldown for pad in pads.tolist()
+        ]

@@ -1,0 +1,91 @@
+"""RocketSim's structs, filled from a GameState, or read and filled attribute by attribute for snapshots."""
+
+import functools
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import RocketSim
+from numpy.typing import NDArray
+
+from envs.state.game_state import GameState
+
+# The attributes that a snapshot has of a car's controls, the ball, a car and a pad.
+CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
+
+_BASIS = ("rot_mat.forward", "rot_mat.right", "rot_mat.up")
+BALL_SNAPSHOT = ("pos", "vel", "ang_vel", *_BASIS)
+CAR_SNAPSHOT = (
+    *("pos", "vel", "ang_vel", *_BASIS, "flip_rel_torque", "world_contact_normal"),
+    *("is_on_ground", "has_jumped", "has_double_jumped", "has_flipped", "is_flipping", "is_jumping", "is_supersonic"),
+    *("is_auto_flipping", "is_demoed", "has_world_contact"),
+    *("jump_time", "flip_time", "air_time", "air_time_since_jump"),
+    *("boost", "time_spent_boosting", "supersonic_time", "handbrake_val", "auto_flip_timer"),
+    *("auto_flip_torque_scale", "car_contact_cooldown_timer", "demo_respawn_timer", "wheels_with_contact"),
+    *(f"last_controls.{name}" for name in CONTROLS),
+)
+PAD_SNAPSHOT = ("is_active", "cooldown")
+
+
+def flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - any of RocketSim's structs
+    """The named attributes as numbers, vectors and tuples flattened."""
+    numbers: list[float] = []
+    for value in operator.attrgetter(*names)(struct):
+        numbers += value if isinstance(value, (RocketSim.Vec, tuple)) else (value,)
+    return numbers
+
+
+def fill(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  # noqa: ANN401 - any of RocketSim's structs
+    """Sets the named attributes from what `flat` gave."""
+    for name in names:
+        *path, last = name.split(".")
+        owner = functools.reduce(getattr, path, struct)
+        old = getattr(owner, last)
+        value: Any
+        if isinstance(old, RocketSim.Vec):
+            value = RocketSim.Vec(next(numbers), next(numbers), next(numbers))
+        elif isinstance(old, tuple):
+            value = tuple(bool(next(numbers)) for _ in old)
+        else:
+            value = type(old)(next(numbers))
+        setattr(owner, last, value)
+
+
+def vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
+    """`[3]` as a vector of RocketSim."""
+    return RocketSim.Vec(*xyz.tolist())
+
+
+def car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
+    """A car as row `index` of `state` and its column `slot` describe it (world view)."""
+    world = state.world
+    at = (index, slot)
+    car = RocketSim.CarState()
+    car.pos = vec(world.car_pos[at])
+    car.vel = vec(world.car_vel[at])
+    car.ang_vel = vec(world.car_ang_vel[at])
+    car.rot_mat = RocketSim.RotMat(vec(world.car_forward[at]), vec(world.car_right[at]), vec(world.car_up[at]))
+    car.boost = float(state.boost[at])
+    wheels = tuple(state.details["wheels"][at].tolist())
+    car.wheels_with_contact = wheels
+    car.is_on_ground = sum(wheels) >= 3
+    car.demo_respawn_timer = float(state.demo_respawn_timer[at])
+    car.is_demoed = bool(state.demo_respawn_timer[at] > 0)
+    car.has_jumped = bool(state.has_jumped[at])
+    car.is_jumping = bool(state.is_jumping[at])
+    car.has_flipped = bool(state.has_flipped[at])
+    car.has_double_jumped = bool(state.has_double_jumped[at])
+    car.air_time_since_jump = float(state.air_time_since_jump[at])
+    car.flip_time = float(state.flip_time[at])
+    car.is_flipping = bool(state.is_flipping[at])
+    car.handbrake_val = float(state.handbrake[at])
+    car.supersonic_time = float(state.supersonic_time[at])
+    car.time_spent_boosting = float(state.boost_active_time[at])
+    details = state.details[at]
+    car.jump_time, car.air_time = float(details["jump_time"]), float(details["air_time"])
+    car.flip_rel_torque = vec(details["flip_torque"])
+    car.is_auto_flipping = bool(details["is_auto_flipping"])
+    car.auto_flip_timer = float(details["auto_flip_timer"])
+    car.auto_flip_torque_scale = float(details["auto_flip_direction"])
+    return car

@@ -1,0 +1,221 @@
+"""StateArrays: the arrays of a `GameState`, their views from both sides, and copies of them."""
+
+import copy
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.state.layout import (
+    BALL_COLUMNS,
+    BLUE,
+    BOOST,
+    CAR_COLUMNS,
+    CAR_DETAILS,
+    CAR_FORWARD,
+    CAR_ID,
+    CAR_RIGHT,
+    CAR_STATE,
+    CAR_UP,
+    NUM_PADS,
+    ON_GROUND,
+    ORANGE,
+    Bool,
+    Float,
+)
+from envs.state.view import View
+
+State = TypeVar("State", bound="StateArrays")
+
+_ARRAYS = (
+    "arena_index",
+    "present",
+    "ball_rows",
+    "car_rows",
+    "car_states",
+    "details",
+    "details_stale",
+    "last_touch_car",
+    "controls",
+    "pad_timers",
+    "episode_ticks",
+    "ticks_since_touch",
+)
+
+
+class StateArrays:
+    """What is stored of all arenas; `GameState` adds what follows from it.
+
+    Attributes:
+        ball_rows: `[A, 2, 25]` float32, rows of RocketSim's gym state; in the world, then mirrored.
+        car_rows: `[A, C, 2, 36]` float32, likewise.
+        car_states: `[A, C]` of `CAR_STATE`; its fields are also `car_timers` `[A, C, 6]` and `car_flags` `[A, C, 5]`.
+        details: `[A, C]` of `CAR_DETAILS`, of the arenas that are not `details_stale`.
+        details_stale: `[A]` bool, where `details` and `last_touch_car` are older than the rest.
+        last_touch_car: `[A]` int64, see `GameState.last_touch`.
+    """
+
+    arena_index: NDArray[np.int64]
+    present: Bool
+    ball_rows: Float
+    car_rows: Float
+    car_states: NDArray[np.void]
+    details: NDArray[np.void]
+    details_stale: Bool
+    last_touch_car: NDArray[np.int64]
+    controls: Float
+    pad_timers: Float
+    episode_ticks: NDArray[np.int64]
+    ticks_since_touch: NDArray[np.int64]
+
+    def __init__(self, num_arenas: int, num_blue: int, num_orange: int, present: Bool | None = None) -> None:
+        """Creates a state, all zero.
+
+        Args:
+            num_arenas: `A`.
+            num_blue: Blue slots per arena.
+            num_orange: Orange slots per arena.
+            present: `[A, C]` which slots have a car. Default: all.
+        """
+        num_cars = num_blue + num_orange
+        self.num_blue, self.num_orange = num_blue, num_orange
+        self.team = np.array([BLUE] * num_blue + [ORANGE] * num_orange, dtype=np.int8)
+        self.arena_index = np.arange(num_arenas)
+        self.present = np.ones((num_arenas, num_cars), np.bool_) if present is None else present
+        self.ball_rows = np.zeros((num_arenas, 2, BALL_COLUMNS), np.float32)
+        self.car_rows = np.zeros((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
+        self.car_states = np.zeros((num_arenas, num_cars), CAR_STATE)
+        self.details = np.zeros((num_arenas, num_cars), CAR_DETAILS)
+        self.details_stale = np.zeros(num_arenas, np.bool_)
+        self.last_touch_car = np.full(num_arenas, -1)
+        self.controls = np.zeros((num_arenas, num_cars, 8), np.float32)
+        self.pad_timers = np.zeros((num_arenas, NUM_PADS), np.float32)
+        self.episode_ticks = np.zeros(num_arenas, np.int64)
+        self.ticks_since_touch = np.zeros(num_arenas, np.int64)
+        self.read_details: Callable[[StateArrays], None] | None = None
+        """Fills the stale rows of `details` and `last_touch_car` from the live arenas; set by the pool."""
+        self._make_views()
+
+    def _make_views(self) -> None:
+        self.all_present = bool(self.present.all())
+        self.world = View(self.ball_rows[:, 0], self.car_rows[:, :, 0], self.pad_timers)
+        self.mirrored = View(self.ball_rows[:, 1], self.car_rows[:, :, 1], self.pad_timers[:, ::-1])
+        self.boost: Float = self.car_rows[:, :, 0, BOOST]
+        self.car_timers: Float = self.car_states["timers"]
+        self.car_flags: Bool = self.car_states["flags"]
+        self._own: View | None = None
+
+    @property
+    def num_arenas(self) -> int:
+        """`A`."""
+        return len(self.ball_rows)
+
+    @property
+    def num_cars(self) -> int:
+        """`C`, cars per arena."""
+        return self.num_blue + self.num_orange
+
+    def select(self: State, arenas: NDArray[np.int64]) -> State:
+        """A copy that holds only the given rows, with the pool's arena numbers in `arena_index`."""
+        part = copy.copy(self)
+        for name in _ARRAYS:
+            setattr(part, name, getattr(self, name)[arenas])
+        part._make_views()
+        return part
+
+    def copy(self: State) -> State:
+        """A copy that keeps what is in it now, however the pool goes on; the live arenas are read for it first."""
+        self._read_stale_details()
+        kept = self.select(np.arange(self.num_arenas))
+        kept.team, kept.read_details = self.team.copy(), None
+        return kept
+
+    def __deepcopy__(self: State, memo: dict[int, Any]) -> State:
+        """See `copy`."""
+        return self.copy()
+
+    def _read_stale_details(self) -> None:
+        if self.read_details is not None and self.details_stale.any():
+            self.read_details(self)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Copies of all arrays, by name; plain dtypes only. Without the numbers that RocketSim gave the cars."""
+        arrays = {name: _plain(getattr(self, name)).copy() for name in _ARRAYS}
+        arrays["car_rows"][..., CAR_ID] = 0  # of restored cars it is another one
+        return arrays
+
+    def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Takes what `state_dict` gave.
+
+        Raises:
+            ValueError: Another number of arenas or cars.
+        """
+        for name in _ARRAYS:
+            mine = _plain(getattr(self, name))
+            if mine.shape != arrays[name].shape:
+                raise ValueError(
+                    f"GameState: the saved {name} has shape {list(arrays[name].shape)}, this one {list(mine.shape)}; "
+                    "restore into a pool with the same number of arenas and cars"
+                )
+            mine[:] = arrays[name]
+        self._make_views()
+
+    @property
+    def own(self) -> View:
+        """What each car sees from its own side; arrays start with `[A, C]`. Built when first asked for after a step."""
+        if self._own is None:
+            side, cars = self.team.astype(np.intp), np.arange(self.num_cars)
+            pads = np.stack((self.world.pad_timers, self.mirrored.pad_timers), axis=1)
+            self._own = View(self.ball_rows[:, side], self.car_rows[:, cars, side], pads[:, side])
+        return self._own
+
+    def invalidate(self) -> None:
+        """Drops what was derived from the rows and kept; the pool calls it whenever it has written new rows."""
+        self._own = None
+
+    def clear(self, arenas: NDArray[np.int64]) -> None:
+        """Resets rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""
+        for rows in (self.ball_rows, self.car_rows, self.car_states, self.details, self.controls, self.pad_timers):
+            rows[arenas] = np.zeros((), rows.dtype)
+        self.episode_ticks[arenas] = 0
+        self.ticks_since_touch[arenas] = 0
+        self.car_rows[arenas, :, 0, CAR_FORWARD.start] = 1
+        self.car_rows[arenas, :, 0, CAR_RIGHT.start + 1] = 1
+        self.car_rows[arenas, :, 0, CAR_UP.start + 2] = 1
+        self.car_rows[arenas, :, :, ON_GROUND] = 1
+        self.details["wheels"][arenas] = True
+        self.details_stale[arenas] = False
+        self.last_touch_car[arenas] = -1
+
+    def clear_absent(self, arena: int) -> None:
+        """Zeroes the slots of one arena that have no car, whatever a state setter wrote there."""
+        absent = np.flatnonzero(~self.present[arena])
+        for rows in (self.car_rows, self.car_states, self.details, self.controls):
+            rows[arena, absent] = np.zeros((), rows.dtype)
+
+    def set_on_ground(self, arena: int, on_ground: Bool) -> None:
+        """Puts all or no wheels of each car (`on_ground [C]`) of one arena on the ground; for state setters."""
+        self.car_rows[arena, :, :, ON_GROUND] = on_ground[:, None]
+        self.details["wheels"][arena] = on_ground[:, None]
+
+    def set_car_rotation(self, arena: int, pitch: Float, yaw: Float, roll: Float) -> None:
+        """Orients all cars of one arena (world view).
+
+        Args:
+            arena: Row of this state.
+            pitch: `[C]` radians, positive lifts the nose.
+            yaw: `[C]` radians, 0 faces +x, pi/2 faces +y.
+            roll: `[C]` radians.
+        """
+        cp, cy, cr = np.cos(pitch), np.cos(yaw), np.cos(roll)
+        sp, sy, sr = np.sin(pitch), np.sin(yaw), np.sin(roll)
+        world = self.world
+        world.car_forward[arena] = np.stack((cp * cy, cp * sy, sp), axis=-1)
+        world.car_right[arena] = np.stack((cy * sp * sr - cr * sy, sy * sp * sr + cr * cy, -cp * sr), axis=-1)
+        world.car_up[arena] = np.stack((-cr * cy * sp - sr * sy, -cr * sy * sp + sr * cy, cp * cr), axis=-1)
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Structured arrays as bytes, others as they are."""
+    return array.view(np.uint8) if array.dtype.names else array

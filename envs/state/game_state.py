@@ -1,0 +1,349 @@
+"""GameState: everything the components read, as struct of arrays over all arenas.
+
+Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths are in uu (1 uu is about 1 cm), speeds in
+uu/s, angular velocities in rad/s, times in seconds. All floats are float32. The names of columns, from
+`envs.state.layout`, can be imported from here.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import (
+    DOUBLEJUMP_MAX_DELAY,
+    FLIP_TORQUE_TIME,
+    GOAL_THRESHOLD,
+    TICKS_PER_SECOND,
+)
+
+from envs.state.arrays import StateArrays
+from envs.state.layout import (
+    ANG_VEL,
+    BLUE,
+    BOOST,
+    BOOST_PICKUPS,
+    CAR_ANG_VEL,
+    CAR_BASIS,
+    CAR_COLUMNS,
+    CAR_DETAILS,
+    CAR_FLAGS,
+    CAR_FORWARD,
+    CAR_POS,
+    CAR_RIGHT,
+    CAR_STATE,
+    CAR_TIMERS,
+    CAR_UP,
+    CAR_VEL,
+    DEMOS,
+    FORWARD,
+    GOALS,
+    IS_DEMOED,
+    MIRROR,
+    NUM_PADS,
+    ON_GROUND,
+    ORANGE,
+    POS,
+    RIGHT,
+    SAVES,
+    SHOTS,
+    TOUCHED,
+    UP,
+    VEL,
+    Bool,
+    Float,
+)
+
+__all__ = [
+    "ANG_VEL",
+    "BLUE",
+    "BOOST",
+    "BOOST_PICKUPS",
+    "CAR_ANG_VEL",
+    "CAR_BASIS",
+    "CAR_COLUMNS",
+    "CAR_DETAILS",
+    "CAR_FLAGS",
+    "CAR_FORWARD",
+    "CAR_POS",
+    "CAR_RIGHT",
+    "CAR_STATE",
+    "CAR_TIMERS",
+    "CAR_UP",
+    "CAR_VEL",
+    "DEMOS",
+    "FORWARD",
+    "IS_DEMOED",
+    "MIRROR",
+    "NUM_PADS",
+    "ON_GROUND",
+    "ORANGE",
+    "POS",
+    "RIGHT",
+    "SAVES",
+    "SHOTS",
+    "TOUCHED",
+    "UP",
+    "VEL",
+    "Bool",
+    "Float",
+    "GameState",
+]
+
+
+class GameState(StateArrays):
+    """The state of all arenas after a step. Components read it; state setters write it.
+
+    A slot of `[A, C]` without a car (`present` is False, in pools of mixed team sizes) is zero everywhere.
+
+    Attributes:
+        num_blue: Blue slots per arena.
+        num_orange: Orange slots per arena.
+        arena_index: `[A]` int64, the pool's number of each arena here (a pool also builds states of a few arenas).
+        present: `[A, C]` bool, whether there is a car in the slot.
+        all_present: Whether every slot has a car.
+        team: `[C]` int8, 0 blue, 1 orange.
+        world: The field as it is; writable by state setters.
+        mirrored: The field rotated by 180 degrees about z.
+        pad_timers: `[A, 34]` seconds, world order.
+        boost: `[A, C]` 0..100.
+        controls: `[A, C, 8]` float32, what each car was told in this step: throttle, steer, pitch, yaw, roll in -1..1,
+            jump, boost, handbrake 0 or 1; all zero when an episode begins.
+        episode_ticks: `[A]` int64, ticks simulated since the episode began.
+        ticks_since_touch: `[A]` int64, ticks since any car touched the ball or the episode began.
+    """
+
+    def __repr__(self) -> str:
+        """Sizes, and the first arena in short."""
+        text = f"GameState({self.num_arenas} arenas, {self.num_blue} blue and {self.num_orange} orange slots"
+        if self.num_arenas:
+            seconds = self.episode_ticks[0] / TICKS_PER_SECOND
+            text += f"; arena {self.arena_index[0]} after {seconds:.2f} s: ball at {_place(self.world.ball_pos[0])}"
+            for car in np.flatnonzero(self.present[0]).tolist():
+                place, boost = _place(self.world.car_pos[0, car]), self.boost[0, car]
+                text += f", {'orange' if self.team[car] else 'blue'} car {car} at {place} with boost {boost:.0f}"
+        return f"{text})"
+
+    def _timer(self, name: str) -> Float:
+        column: Float = self.car_timers[:, :, CAR_TIMERS.index(name)]
+        return column
+
+    def _flag(self, name: str) -> Bool:
+        column: Bool = self.car_flags[:, :, CAR_FLAGS.index(name)]
+        return column
+
+    @property
+    def touched(self) -> Bool:
+        """`[A, C]` whether the car hit the ball since the previous step."""
+        touched: Bool = self.car_rows[:, :, 0, TOUCHED] > 0
+        return touched
+
+    @property
+    def on_ground(self) -> Bool:
+        """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
+        grounded: Bool = self.car_rows[:, :, 0, ON_GROUND] > 0
+        return grounded
+
+    @property
+    def is_holding_jump(self) -> Bool:
+        """`[A, C]` jump was pressed on the last tick."""
+        return self._flag("last_controls.jump")
+
+    @property
+    def handbrake(self) -> Float:
+        """`[A, C]` 0..1, rises and falls while the button is held and released."""
+        return self._timer("handbrake_val")
+
+    @property
+    def has_jumped(self) -> Bool:
+        """`[A, C]` after a jump until the car lands."""
+        return self._flag("has_jumped")
+
+    @property
+    def is_jumping(self) -> Bool:
+        """`[A, C]` while the jump button still lifts the car."""
+        return self._flag("is_jumping")
+
+    @property
+    def has_flipped(self) -> Bool:
+        """`[A, C]` after a flip until the car lands."""
+        return self._flag("has_flipped")
+
+    @property
+    def flip_time(self) -> Float:
+        """`[A, C]` seconds since the flip began."""
+        return self._timer("flip_time")
+
+    @property
+    def is_flipping(self) -> Bool:
+        """`[A, C]` flipped less than 0.65 s ago (RLGym's definition, not CarState.is_flipping)."""
+        flipping: Bool = self.has_flipped & (self.flip_time < FLIP_TORQUE_TIME)
+        return flipping
+
+    @property
+    def has_double_jumped(self) -> Bool:
+        """`[A, C]` after a double jump until the car lands."""
+        return self._flag("has_double_jumped")
+
+    @property
+    def air_time_since_jump(self) -> Float:
+        """`[A, C]` seconds since the jump ended, 0 on the ground."""
+        return self._timer("air_time_since_jump")
+
+    @property
+    def has_flip(self) -> Bool:
+        """`[A, C]` neither flipped nor double jumped, and at most 1.25 s since the jump."""
+        unspent: Bool = ~(self.has_double_jumped | self.has_flipped) & (self.air_time_since_jump < DOUBLEJUMP_MAX_DELAY)
+        return unspent
+
+    @property
+    def can_flip(self) -> Bool:
+        """`[A, C]` in the air, jump released, flip unspent."""
+        return ~self.on_ground & ~self.is_holding_jump & self.has_flip
+
+    @property
+    def demo_respawn_timer(self) -> Float:
+        """`[A, C]` seconds until a demolished car returns, 0 when alive."""
+        return self._timer("demo_respawn_timer")
+
+    @property
+    def boost_active_time(self) -> Float:
+        """`[A, C]` seconds since boosting began, 0 when not boosting."""
+        return self._timer("time_spent_boosting")
+
+    @property
+    def supersonic_time(self) -> Float:
+        """`[A, C]` seconds since the car became supersonic, 0 when it is not."""
+        return self._timer("supersonic_time")
+
+    @property
+    def is_boosting(self) -> Bool:
+        """`[A, C]` boost is burning."""
+        boosting: Bool = self.boost_active_time > 0
+        return boosting
+
+    @property
+    def is_supersonic(self) -> Bool:
+        """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
+        supersonic: Bool = self.supersonic_time > 0
+        return supersonic
+
+    @property
+    def is_demoed(self) -> Bool:
+        """`[A, C]` demolished and not back yet; position and rotation stay what they were."""
+        demoed: Bool = self.demo_respawn_timer > 0
+        return demoed
+
+    # Counters of the game, float32 `[A, C]`, since the episode began.
+
+    @property
+    def goals(self) -> Float:
+        """`[A, C]` goals the car has scored in this episode."""
+        return self.car_rows[:, :, 0, GOALS]
+
+    @property
+    def shots(self) -> Float:
+        """`[A, C]` shots on goal in this episode, as the game counts them."""
+        return self.car_rows[:, :, 0, SHOTS]
+
+    @property
+    def saves(self) -> Float:
+        """`[A, C]` saves in this episode, as the game counts them."""
+        return self.car_rows[:, :, 0, SAVES]
+
+    @property
+    def demos(self) -> Float:
+        """`[A, C]` opponents demolished in this episode."""
+        return self.car_rows[:, :, 0, DEMOS]
+
+    @property
+    def boost_pickups(self) -> Float:
+        """`[A, C]` boost pads taken in this episode."""
+        return self.car_rows[:, :, 0, BOOST_PICKUPS]
+
+    # The second tier: read from the live arenas when first asked for after a step (about 2 us per car).
+
+    def _detail(self, name: str) -> NDArray[Any]:
+        self._read_stale_details()
+        return self.details[name]
+
+    @property
+    def wheels_with_contact(self) -> Bool:
+        """`[A, C, 4]` whether each wheel touches something: front left, front right, back left, back right."""
+        return self._detail("wheels")
+
+    @property
+    def jump_time(self) -> Float:
+        """`[A, C]` seconds since the jump began, while it lifts the car."""
+        return self._detail("jump_time")
+
+    @property
+    def air_time(self) -> Float:
+        """`[A, C]` seconds since the car left the ground, 0 on it."""
+        return self._detail("air_time")
+
+    @property
+    def flip_torque(self) -> Float:
+        """`[A, C, 3]` direction of the last flip in the car's frame: x rolls, y pitches; zero before the first."""
+        return self._detail("flip_torque")
+
+    @property
+    def is_auto_flipping(self) -> Bool:
+        """`[A, C]` the car lies on its roof and turns itself over."""
+        return self._detail("is_auto_flipping")
+
+    @property
+    def auto_flip_timer(self) -> Float:
+        """`[A, C]` seconds that the auto-flip still turns the car."""
+        return self._detail("auto_flip_timer")
+
+    @property
+    def auto_flip_direction(self) -> Float:
+        """`[A, C]` the way the auto-flip rolls the car: 1, -1, or 0 when there was none."""
+        return self._detail("auto_flip_direction")
+
+    @property
+    def got_flip_reset(self) -> Bool:
+        """`[A, C]` in the air with a flip won back by four wheels on the ball (or another surface), not by a jump."""
+        return self._detail("got_flip_reset")
+
+    @property
+    def bump_cooldown(self) -> Float:
+        """`[A, C]` seconds until the same car can be bumped again, 0 without a recent bump."""
+        return self._detail("bump_cooldown")
+
+    @property
+    def bump_victim(self) -> NDArray[np.int32]:
+        """`[A, C]` slot of the car that was bumped while `bump_cooldown` lasts, else -1."""
+        return self._detail("bump_victim")
+
+    @property
+    def has_world_contact(self) -> Bool:
+        """`[A, C]` the car's body touches the field."""
+        return self._detail("has_world_contact")
+
+    @property
+    def world_contact_normal(self) -> Float:
+        """`[A, C, 3]` unit normal of the surface that the body touches, world view; multiply by MIRROR for orange's."""
+        return self._detail("world_contact_normal")
+
+    @property
+    def last_touch(self) -> NDArray[np.int64]:
+        """`[A]` slot of the car that touched the ball last in this episode, -1 for none."""
+        self._read_stale_details()
+        return self.last_touch_car
+
+    @property
+    def goal_scored(self) -> Bool:
+        """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
+        scored: Bool = np.abs(self.world.ball_pos[:, 1]) > GOAL_THRESHOLD
+        return scored
+
+    @property
+    def scoring_team(self) -> NDArray[np.int8]:
+        """`[A]` 0 where blue has scored, 1 where orange has, -1 elsewhere."""
+        team = np.where(self.world.ball_pos[:, 1] > 0, BLUE, ORANGE)
+        return np.where(self.goal_scored, team, -1).astype(np.int8)
+
+
+def _place(xyz: Float) -> str:
+    return f"({', '.join(f'{x:.0f}' for x in xyz.tolist())})"

@@ -1,0 +1,100 @@
+"""View: ball, cars and pads as seen from one side of the field."""
+
+import numpy as np
+
+from envs.state.layout import (
+    ANG_VEL,
+    CAR_ANG_VEL,
+    CAR_FORWARD,
+    CAR_POS,
+    CAR_QUATERNION,
+    CAR_RIGHT,
+    CAR_UP,
+    CAR_VEL,
+    POS,
+    QUATERNION,
+    VEL,
+    Float,
+)
+
+
+class View:
+    """Ball, cars and pads as seen from one side of the field.
+
+    `GameState.world` is the field as it is, `GameState.mirrored` the same rotated by 180 degrees about z (orange's
+    side: orange attacks +y in it), both with arrays `ball_* [A, 3]`, `car_* [A, C, 3]`, `pad_timers [A, 34]`.
+    `GameState.own` holds for every car what it sees from its own side, where everybody attacks +y:
+    `ball_* [A, C, 3]`, `car_* [A, C, 3]`, `pad_timers [A, C, 34]`.
+    """
+
+    __slots__ = ("ball", "cars", "pad_timers")
+
+    def __init__(self, ball: Float, cars: Float, pad_timers: Float) -> None:
+        """Wraps rows of RocketSim's gym state: `ball [..., 25]`, `cars [..., C, 36]`, `pad_timers [..., 34]`."""
+        self.ball = ball
+        self.cars = cars
+        self.pad_timers = pad_timers
+        """Seconds until each pad can be taken again, 0..10, 0 when it is there; order of rlgym's BOOST_LOCATIONS."""
+
+    @property
+    def ball_pos(self) -> Float:
+        """Position, uu: |x| <= 4096, |y| <= 6000, 0 <= z <= 2044."""
+        return self.ball[..., POS]
+
+    @property
+    def ball_vel(self) -> Float:
+        """Linear velocity, uu/s, norm <= 6000."""
+        return self.ball[..., VEL]
+
+    @property
+    def ball_ang_vel(self) -> Float:
+        """Angular velocity, rad/s, norm <= 6."""
+        return self.ball[..., ANG_VEL]
+
+    @property
+    def car_pos(self) -> Float:
+        """Position, uu."""
+        return self.cars[..., CAR_POS]
+
+    @property
+    def car_vel(self) -> Float:
+        """Linear velocity, uu/s, norm <= 2300."""
+        return self.cars[..., CAR_VEL]
+
+    @property
+    def car_ang_vel(self) -> Float:
+        """Angular velocity, rad/s, norm <= 5.5."""
+        return self.cars[..., CAR_ANG_VEL]
+
+    @property
+    def car_quaternion(self) -> Float:
+        """Rotation as a unit quaternion w, x, y, z."""
+        return self.cars[..., CAR_QUATERNION]
+
+    @property
+    def ball_quaternion(self) -> Float:
+        """Rotation as a unit quaternion w, x, y, z."""
+        return self.ball[..., QUATERNION]
+
+    @property
+    def car_pitch_yaw_roll(self) -> Float:
+        """Euler angles, radians: pitch in -pi/2..pi/2 lifts the nose, yaw 0 faces +x, roll turns to the right."""
+        forward, right, up = self.car_forward, self.car_right, self.car_up
+        pitch = np.arcsin(np.clip(forward[..., 2], -1, 1))
+        yaw = np.arctan2(forward[..., 1], forward[..., 0])
+        return np.stack((pitch, yaw, np.arctan2(-right[..., 2], up[..., 2])), axis=-1)
+
+    @property
+    def car_forward(self) -> Float:
+        """Unit vector out of the car's nose."""
+        return self.cars[..., CAR_FORWARD]
+
+    @property
+    def car_right(self) -> Float:
+        """Unit vector to the car's right (RocketSim's rotation matrix, middle column)."""
+        return self.cars[..., CAR_RIGHT]
+
+    @property
+    def car_up(self) -> Float:
+        """Unit vector out of the car's roof."""
+        return self.cars[..., CAR_UP]

@@ -1,0 +1,107 @@
+"""DebugCheckpoints: what is written when, and what a resumed run goes on with."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.callbacks.debug.parts import Heard, tell, warn
+from fabric_rl.metrics.log import logger
+from fabric_rl.runs import checkpoint
+
+
+class DebugCheckpoints(Callback):
+    """Prints every checkpoint and milestone once it is written, and where a resumed run begins.
+
+    A line has the file's size, the seconds from the end of the iteration until it lay there, and what is in it: steps,
+    world size, whether a run resumed from it is the same to the bit, the fingerprint that another run must share. It
+    reads each file again, whole, which also checks its checksum.
+    """
+
+    def __init__(self) -> None:
+        """Has heard of none yet."""
+        self._heard = Heard()
+        self._level: int | None = None
+        self._ended = time.time()
+        self._restored = False
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Listens to what the run says; tells what was restored."""
+        if not state.fabric.is_global_zero:
+            return
+        logger.addHandler(self._heard)
+        if not logger.isEnabledFor(logging.INFO):
+            self._level = logger.level
+            logger.setLevel(logging.INFO)
+        if state.iteration:
+            whole = ", with what callbacks remember" if self._restored else "; Debug was not among its callbacks"
+            end = f"{state.steps:,} of {state.args.total_timesteps:,} steps, iteration {state.iteration}"
+            tell(state, "checkpoints", f"goes on at {end}: weights, optimizer and counters{whole}")
+        else:
+            tell(state, "checkpoints", "nothing was resumed")
+        if state.run_id is None:
+            tell(state, "checkpoints", "this run keeps nothing")
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        """Tells what the iteration before has written."""
+        self._report(state)
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Saving begins after this."""
+        self._ended = time.time()
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Tells about the last ones."""
+        self._report(state)
+        self._stop()
+
+    def on_exception(self, state: TrainState, error: BaseException) -> None:
+        """Listens no longer."""
+        self._stop()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Something to find again in a resumed run."""
+        return {"known": True}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """A run goes on."""
+        self._restored = True
+
+    def _stop(self) -> None:
+        logger.removeHandler(self._heard)
+        if self._level is not None:
+            logger.setLevel(self._level)
+            self._level = None
+
+    def _report(self, state: TrainState) -> None:
+        records, self._heard.records = self._heard.records, []
+        for created, text in records:
+            kind, _, where = text.partition(" ")
+            if kind in ("checkpoint", "milestone") and Path(where).exists():
+                path = Path(where) if kind == "checkpoint" else next(iter(checkpoint.checkpoints(where)), Path(where))
+                try:
+                    tell(state, "checkpoints", f"{kind} {path}: {created - self._ended:.2f} s, {contents(path)}")
+                except checkpoint.CheckpointError as error:
+                    warn(state, "checkpoints", str(error))
+
+
+def contents(path: Path) -> str:
+    """What is in a checkpoint, as text.
+
+    Raises:
+        CheckpointError: It cannot be read.
+    """
+    saved = checkpoint.read(path)
+    exact = "resumes to the bit" if saved.get("exact") else "resumes equivalent, not bit-identical"
+    environment = "with" if any(rank.get("env") is not None for rank in saved["ranks"]) else "without"
+    prints = "; ".join(f"{name} {_short(text)}" for name, text in saved["fingerprint"].items())
+    return (
+        f"{path.stat().st_size / 1e6:.2f} MB, {saved['steps']:,} steps, iteration {saved['iteration']}, world size "
+        f"{saved['world_size']}, {environment} the environment's state, {exact}; {prints}"
+    )
+
+
+def _short(text: str) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= 80 else f"{line[:77]}..."

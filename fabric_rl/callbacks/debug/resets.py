@@ -1,0 +1,49 @@
+"""DebugResets: where episodes begin, as a table and a picture in the run folder."""
+
+from pathlib import Path
+
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.callbacks.debug.parts import Inspector, run_folder, tell, warn
+
+
+class DebugResets(Callback):
+    """Takes down the first states of `episodes` episodes of rank 0, writes them and warns of impossible ones.
+
+    Those that begin with the run are seen, and those that begin in the last step of an iteration.
+    """
+
+    def __init__(self, inspector: Inspector, episodes: int = 64, folder: str | Path | None = None) -> None:
+        """Writes into `folder`, by default the run's."""
+        self.inspector, self.episodes, self.folder = inspector, episodes, folder
+        self._seen, self._done = 0, False
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Looks at the episodes that have just begun."""
+        self._look(state, first=True)
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        """Looks at those that began in the last step."""
+        if state.iteration and not self._done:
+            self._look(state)
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Writes what was seen, if the episodes were too few."""
+        if not self._done and self._seen:
+            self._report(state)
+
+    def _look(self, state: TrainState, first: bool = False) -> None:
+        if not state.fabric.is_global_zero:
+            return
+        self._seen += self.inspector.first_states()
+        if self._seen >= self.episodes or (first and not self._seen):
+            self._report(state)
+
+    def _report(self, state: TrainState) -> None:
+        if not state.fabric.is_global_zero:
+            return
+        self._done = self._seen > 0
+        folder = Path(self.folder) if self.folder is not None else run_folder()
+        if not self._done:
+            folder = None
+        tell(state, "resets", *self.inspector.describe_resets(folder))
+        warn(state, "resets", *self.inspector.reset_problems())

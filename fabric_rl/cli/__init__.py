@@ -1,0 +1,1 @@
+"""What the programs on the command line share."""

@@ -1,0 +1,1 @@
+"""One file per `fabric-rl` command. They may import everything; nobody imports them."""

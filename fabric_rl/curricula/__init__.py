@@ -1,0 +1,1 @@
+"""From easy to hard: phases and lessons."""

@@ -1,0 +1,226 @@
+"""Lessons: parameters of the environment that get harder as training goes on (curricula of Unity's ML-Agents)."""
+
+import math
+import warnings
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.metrics.log import logger, say
+from fabric_rl.types import HasParameters, ParameterValue
+
+PROGRESS, REWARD = "progress", "reward"
+EPISODE_RETURN = "reward/episode_return"
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Lessons of some parameters. There is one lesson more than there are thresholds."""
+
+    parameters: dict[str, list[float | list[float]]]
+    """Parameter of the environment -> its value in each lesson: a number, or [min, max] to draw from for episodes."""
+    thresholds: list[float]
+    """What the measure must exceed for the next lesson, one for each lesson but the last."""
+    measure: str = PROGRESS
+    """`progress` (share of the run's steps that are done, 0..1), `reward` (mean return of the last `min_lesson_length`
+    episodes), or the name of any logged metric, for example `game/touches_per_minute`."""
+    min_lesson_length: int = 100
+    """Episodes, over all ranks, that must end in a lesson before the next one can begin."""
+    signal_smoothing: bool = True
+    """Smooth the measure: a quarter of what it was at the last look plus three quarters of what it is."""
+
+    def __post_init__(self) -> None:
+        """Rejects what cannot work."""
+        if not self.parameters:
+            raise ValueError("Curriculum: parameters must name at least one parameter and its values")
+        if not all(math.isfinite(threshold) for threshold in self.thresholds):
+            raise ValueError(f"Curriculum: thresholds must be finite numbers, got {list(self.thresholds)}")
+        for name, values in self.parameters.items():
+            if len(values) != self.num_lessons:
+                raise ValueError(
+                    f"Curriculum: {len(self.thresholds)} thresholds make {self.num_lessons} lessons, but {name} has "
+                    f"{len(values)} values"
+                )
+        if self.min_lesson_length < 1:
+            raise ValueError(f"Curriculum: min_lesson_length must be at least 1, got {self.min_lesson_length}")
+        if not self.measure:
+            raise ValueError("Curriculum: measure must be progress, reward or the name of a logged metric")
+
+    @property
+    def num_lessons(self) -> int:
+        """Lessons."""
+        return len(self.thresholds) + 1
+
+    def values(self, lesson: int) -> dict[str, ParameterValue]:
+        """Parameter -> value in that lesson, counted from 0."""
+        return {name: values[lesson] for name, values in self.parameters.items()}
+
+
+class Course:
+    """Where training stands in a curriculum.
+
+    Attributes:
+        curriculum: The lessons.
+        lesson: The present one, counted from 0.
+        measured: The measure, smoothed or not, at the last look; None before the first.
+    """
+
+    def __init__(self, curriculum: Curriculum) -> None:
+        """Begins with the first lesson."""
+        self.curriculum, self.lesson = curriculum, 0
+        self.measured: float | None = None
+        self._window: deque[tuple[float, float, float]] = deque()
+
+    def update(self, episodes: float, total: float, count: float) -> bool:
+        """Takes one iteration, and has a look if enough episodes have ended in this lesson.
+
+        Over the newest iterations that hold `min_lesson_length` episodes the measure is m = sum of totals / sum of
+        counts; for `progress` it is the newest iteration's. With smoothing m <- 0.25 m' + 0.75 m, where m' is that of
+        the last look, in whatever lesson, and 0 at first. The next lesson begins if m exceeds the threshold; then
+        episodes are counted anew.
+
+        Args:
+            episodes: That ended in this iteration.
+            total: Sum of what is measured.
+            count: How many it is the sum of; 0 if it was not measured.
+
+        Returns:
+            Whether a new lesson has begun.
+        """
+        curriculum, window = self.curriculum, self._window
+        window.append((episodes, total, count))
+        ended = sum(row[0] for row in window)
+        while ended - window[0][0] >= curriculum.min_lesson_length:
+            ended -= window.popleft()[0]
+        if ended < curriculum.min_lesson_length:
+            return False
+        rows = [window[-1]] if curriculum.measure == PROGRESS else list(window)
+        counts = sum(row[2] for row in rows)
+        measured = sum(row[1] for row in rows) / counts if counts else math.nan
+        if not math.isfinite(measured):
+            return False
+        if curriculum.signal_smoothing:
+            measured = 0.25 * (self.measured or 0.0) + 0.75 * measured
+        self.measured = measured
+        if self.lesson >= len(curriculum.thresholds) or not measured > curriculum.thresholds[self.lesson]:
+            return False
+        self.lesson += 1
+        window.clear()
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Lesson, measure and episodes."""
+        return {"lesson": self.lesson, "measured": self.measured, "window": [list(row) for row in self._window]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave; where there are fewer lessons now, the last one."""
+        self.lesson = min(int(state["lesson"]), self.curriculum.num_lessons - 1)
+        self.measured = state["measured"]
+        self._window = deque((row[0], row[1], row[2]) for row in state["window"])
+
+
+class Lessons(Callback):
+    """Leads a run through curricula, each at its own pace, as ML-Agents' metacurriculum does.
+
+    Every iteration each curriculum may go on by one lesson. All ranks decide on the same numbers. What a lesson sets
+    takes the place of what the environment would draw itself (`envs.ParameterRandomizer`), from the next episodes on.
+    Metrics: `lesson/<curriculum>`, the lesson that the iteration was played in, counted from 0, and
+    `lesson/<curriculum>_measure`, what was compared with the threshold.
+    """
+
+    def __init__(self, curricula: dict[str, Curriculum]) -> None:
+        """Takes the curricula by name.
+
+        Raises:
+            ValueError: None at all, or two that set the same parameter.
+        """
+        if not curricula:
+            raise ValueError("Lessons: curricula must name at least one curriculum")
+        owners: dict[str, str] = {}
+        for name, curriculum in curricula.items():
+            for parameter in curriculum.parameters:
+                if parameter in owners:
+                    raise ValueError(f"Lessons: both {owners[parameter]} and {name} set {parameter}")
+                owners[parameter] = name
+        self.courses = {name: Course(curriculum) for name, curriculum in curricula.items()}
+        self._never_logged: set[str] = set()
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Checks all lessons, and begins with the present ones.
+
+        Raises:
+            ValueError: The environment has no such parameters, or they cannot be set to that.
+        """
+        if not isinstance(state.env, HasParameters):
+            raise ValueError(f"Lessons: {type(state.env).__name__} has no parameters that lessons could set")
+        for course in self.courses.values():
+            for lesson in range(course.curriculum.num_lessons):
+                state.env.check_parameters(course.curriculum.values(lesson))
+        state.env.set_parameters(self.values)
+
+    @property
+    def values(self) -> dict[str, ParameterValue]:
+        """Parameter -> value in the present lessons."""
+        return {
+            parameter: value
+            for course in self.courses.values()
+            for parameter, value in course.curriculum.values(course.lesson).items()
+        }
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Goes on to the next lessons where it is time."""
+        episodes = state.sums.get(EPISODE_RETURN, (0.0, 0.0))[1]
+        pairs = {name: self._measure(course.curriculum.measure, state) for name, course in self.courses.items()}
+        changed = False
+        for name, course in self.courses.items():
+            state.metrics[f"lesson/{name}"] = float(course.lesson)
+            if course.update(episodes, *pairs[name]):
+                changed = True
+                _announce(state, name, course)
+            if course.measured is not None:
+                state.metrics[f"lesson/{name}_measure"] = course.measured
+        if changed and isinstance(state.env, HasParameters):
+            state.env.set_parameters(self.values)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where each curriculum stands."""
+        return {name: course.state_dict() for name, course in self.courses.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where `state` was; curricula that are not in it begin."""
+        for name, course in self.courses.items():
+            if name in state:
+                course.load_state_dict(state[name])
+
+    def _measure(self, measure: str, state: TrainState) -> tuple[float, float]:
+        """(sum, count) in this iteration, the same on every rank."""
+        if measure == PROGRESS:
+            return state.steps / state.args.total_timesteps, 1.0
+        name = EPISODE_RETURN if measure == REWARD else measure
+        if name in state.sums:
+            return state.sums[name]
+        # Measured by a clock, or by a callback: each rank may have a number of its own, or only rank 0 one.
+        value = state.fabric.broadcast(state.metrics.get(name))
+        if value is not None:
+            return float(value), 1.0
+        if state.fabric.is_global_zero and name not in self._never_logged:
+            self._never_logged.add(name)
+            warnings.warn(_not_logged(name, state.metrics), RuntimeWarning, stacklevel=2)
+        return 0.0, 0.0
+
+
+def _not_logged(name: str, metrics: Mapping[str, float]) -> str:
+    close = get_close_matches(name, metrics, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"logged: {', '.join(sorted(metrics))}"
+    return f"Lessons: nothing has logged {name} yet, lessons that it measures do not go on; {hint}"
+
+
+def _announce(state: TrainState, name: str, course: Course) -> None:
+    if state.fabric.is_global_zero:
+        values = ", ".join(f"{key} {value}" for key, value in course.curriculum.values(course.lesson).items())
+        line = f"lesson {course.lesson} of {name} after {state.steps:,} steps: {values}"
+        logger.info(line)
+        say(line)

@@ -1,0 +1,218 @@
+"""Phases: a run that goes through several sets of rewards, first states and learning rates, from easy to hard."""
+
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.metrics.log import logger, say
+from fabric_rl.types import HasPhases
+
+FIRST_MECHANICS_PHASE = 4
+"""Number of the phase from which on mechanics lanes are on by themselves (requirement 001, section 3)."""
+PATIENCE = 20
+"""Iterations of a phase after which a metric that it waits for, and that was never measured, is a warning."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """A skill that a phase is done with: a metric is high enough for some iterations in a row."""
+
+    metric: str
+    """Name of a logged metric, for example `game/touch_ratio`."""
+    at_least: float
+    """What it has to reach."""
+    for_iterations: int = 10
+    """Iterations in a row; one in which the metric was not measured (no episode ended) does not interrupt the row."""
+
+    def __post_init__(self) -> None:
+        """Rejects what cannot work."""
+        if not self.metric:
+            raise ValueError("Promotion: metric must name a logged metric, for example game/touch_ratio")
+        if not math.isfinite(self.at_least):
+            raise ValueError(f"Promotion: at_least of {self.metric} must be a finite number, got {self.at_least}")
+        if self.for_iterations < 1:
+            raise ValueError(f"Promotion: for_iterations of {self.metric} must be 1 or more, got {self.for_iterations}")
+
+    def streak(self, before: int, metrics: Mapping[str, float]) -> int:
+        """Iterations in a row for which it holds.
+
+        Args:
+            before: The same after the last iteration.
+            metrics: Of this iteration.
+        """
+        if self.metric not in metrics:
+            return before
+        return before + 1 if metrics[self.metric] >= self.at_least else 0
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase of a run. Rewards and first states of that name belong to the environment."""
+
+    name: str
+    """Letters, digits, `_`, `.` and `-`; the same as in the environment's `PhasedReward` and `PhasedStates`."""
+    label: str = ""
+    """What it is about, for people."""
+    learning_rate: float | None = None
+    """The optimizer's in this phase (times `Phases`' `learning_rate_factor`), for all its parameters; `--lr_schedule`
+    goes on from it. Default: unchanged."""
+    mechanics_weight: float | None = None
+    """Share of the episodes that begin in mechanics lanes. Default: none before phase 4, the lanes' own from there."""
+    promotions: Sequence[Promotion] = ()
+    """Skills that, once all are there, lead to the next phase. None: they do not."""
+    after_steps: int | None = None
+    """Agent-steps (over all ranks) in this phase after which the next one begins in any case. Default: never."""
+
+    def __post_init__(self) -> None:
+        """Rejects what cannot work."""
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"Phase: name must be letters, digits, _, . and -, got {self.name!r}")
+        if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
+            raise ValueError(f"Phase {self.name}: learning_rate must be positive, got {self.learning_rate}")
+        if self.mechanics_weight is not None and not 0 <= self.mechanics_weight <= 1:
+            raise ValueError(f"Phase {self.name}: mechanics_weight must be 0 to 1, got {self.mechanics_weight}")
+        if self.after_steps is not None and self.after_steps < 1:
+            raise ValueError(f"Phase {self.name}: after_steps must be 1 or more, got {self.after_steps}")
+
+    def is_done(self, streaks: Sequence[int], steps: int) -> bool:
+        """Whether the next phase begins.
+
+        Args:
+            streaks: For each of `promotions`, iterations in a row for which it holds.
+            steps: Agent-steps in this phase.
+        """
+        if self.after_steps is not None and steps >= self.after_steps:
+            return True
+        rows = zip(self.promotions, streaks, strict=True)
+        return bool(self.promotions) and all(streak >= skill.for_iterations for skill, streak in rows)
+
+
+class Phases(Callback):
+    """Leads a run through phases: by measured skill, by steps, or by hand.
+
+    Every phase sets the learning rate, the rewards and first states of an environment that has some for it
+    (`fabric_rl.types.HasPhases`: pools with `envs.PhasedReward` or `envs.PhasedStates`), and the share of mechanics
+    lanes. Networks, optimizer, observations and actions go on. Milestones are filed under `Phase<number>-<name>`; the
+    metrics are `phase/number` (from 1) and `phase/steps` (agent-steps in the phase, this iteration included).
+
+    By hand: begin with `start_phase`, also with the weights of another run (`--initialize_from`). A run that is resumed
+    goes on in the phase it was in, unless `start_phase` is another one than before.
+
+    Attributes:
+        phases: In order; the last one lasts until the run ends.
+        number: The present one, from 1.
+        learning_rate_factor: Multiplies the learning rates of all phases.
+    """
+
+    def __init__(self, phases: Sequence[Phase], start_phase: int | str = 1, learning_rate_factor: float = 1.0) -> None:
+        """Takes the phases.
+
+        Args:
+            phases: In order.
+            start_phase: Number (from 1) or name of the first one of this run.
+            learning_rate_factor: Multiplies the learning rates of all phases: smaller minibatches than those they were
+                found for need more of it, or less.
+
+        Raises:
+            ValueError: None at all, two of one name, there is no such start, or the factor is not positive.
+        """
+        if not 0 < learning_rate_factor < math.inf:
+            raise ValueError(f"Phases: learning_rate_factor must be positive, got {learning_rate_factor}")
+        self.learning_rate_factor = learning_rate_factor
+        self.phases = tuple(phases)
+        names = [phase.name for phase in self.phases]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"Phases: needs phases with names of their own, got {', '.join(names) or 'none'}")
+        numbers = {name: number for number, name in enumerate(names, 1)} | {n: n for n in range(1, len(names) + 1)}
+        if start_phase not in numbers:
+            numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
+            raise ValueError(f"Phases: there is no start_phase {start_phase!r}; choose of {numbered}")
+        self.number = self._start = numbers[start_phase]
+        self._begun_at = 0
+        self._streaks = [0] * len(self.phase.promotions)
+        self._waited = 0
+        self._measured: set[str] = set()
+
+    @property
+    def phase(self) -> Phase:
+        """The present one."""
+        return self.phases[self.number - 1]
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Checks that the environment knows the phases, and tells it the present one.
+
+        Raises:
+            ValueError: It has others.
+        """
+        if isinstance(state.env, HasPhases):
+            state.env.check_phases([phase.name for phase in self.phases])
+        if self._begun_at < 0:  # chosen by hand for a run that goes on
+            self._begun_at = state.steps
+        self._enter(state)
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Goes on to the next phase if this one is done."""
+        phase, steps = self.phase, state.steps - self._begun_at
+        state.metrics |= {"phase/number": float(self.number), "phase/steps": float(steps)}
+        self._streaks = [
+            skill.streak(before, state.metrics) for skill, before in zip(phase.promotions, self._streaks, strict=True)
+        ]
+        self._waited += 1
+        self._measured |= state.metrics.keys()
+        if self._waited == PATIENCE and state.fabric.is_global_zero:
+            for name in (skill.metric for skill in phase.promotions if skill.metric not in self._measured):
+                hint = did_you_mean(name, sorted(self._measured))
+                text = f"Phases: phase {phase.name} waits for {name}, which no iteration has measured so far{hint}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+        if self.number < len(self.phases) and phase.is_done(self._streaks, steps):
+            self._begin(self.number + 1, state.steps)
+            self._enter(state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The present phase and where the run began, by name; since which agent-step; the skills' streaks."""
+        return {
+            "phase": self.phase.name,
+            "start_phase": self.phases[self._start - 1].name,
+            "begun_at": self._begun_at,
+            "streaks": {skill.metric: row for skill, row in zip(self.phase.promotions, self._streaks, strict=True)},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where `state` was, or in `start_phase` where that has been changed.
+
+        Raises:
+            ValueError: There is no phase of that name any more.
+        """
+        if state["start_phase"] != self.phases[self._start - 1].name:
+            self._begin(self._start, -1)
+            return
+        numbers = [number for number, phase in enumerate(self.phases, 1) if phase.name == state["phase"]]
+        if not numbers:
+            raise ValueError(f"Phases: the checkpoint is in phase {state['phase']}, which is not among --callbacks")
+        self._begin(numbers[0], int(state["begun_at"]))
+        self._streaks = [int(state["streaks"].get(skill.metric, 0)) for skill in self.phase.promotions]
+
+    def _begin(self, number: int, steps: int) -> None:
+        self.number, self._begun_at, self._waited = number, steps, 0
+        self._streaks = [0] * len(self.phase.promotions)
+
+    def _enter(self, state: TrainState) -> None:
+        phase = self.phase
+        state.phase = f"Phase{self.number}-{phase.name}"
+        rate = phase.learning_rate
+        state.learning_rate = None if rate is None else rate * self.learning_rate_factor
+        if isinstance(state.env, HasPhases):
+            forced = phase.mechanics_weight is not None or self.number >= FIRST_MECHANICS_PHASE
+            state.env.set_phase(phase.name, phase.mechanics_weight if forced else 0.0)
+        if state.fabric.is_global_zero:
+            line = (
+                f"phase {self.number} of {len(self.phases)}, {phase.label or phase.name}, after {state.steps:,} steps"
+            )
+            logger.info(line)
+            say(line)

@@ -1,0 +1,1 @@
+"""From words to objects: the command line and configuration files."""

@@ -1,0 +1,192 @@
+"""learn(): epochs of shuffled minibatches over the experience of one rank."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import torch
+from lightning import Fabric
+from torch import Tensor
+
+from fabric_rl.args import TrainArgs
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.rollouts.transfer import to_device
+from fabric_rl.schedules import KLAdaptive
+from fabric_rl.types import Minibatch, NonFiniteError
+
+
+def learn(
+    fabric: Fabric,
+    model: Any,  # noqa: ANN401 - Fabric's wrapper, or a bare ActorCritic
+    optimizer: torch.optim.Optimizer,
+    batch: Minibatch,
+    args: TrainArgs,
+    minibatch_size: int,
+    generator: torch.Generator,
+    kl_adaptive: KLAdaptive | None = None,
+    timers: Timers | None = None,
+) -> dict[str, float]:
+    """Trains on one batch: `update_epochs` passes of shuffled minibatches.
+
+    Args:
+        fabric: Runs backward, clipping and the collectives.
+        model: What `fabric.setup` returned for the agent.
+        optimizer: What `fabric.setup` returned for the optimizer.
+        batch: The flat rollout of this rank, see `Rollout.flat`; every rank must bring the same size.
+        args: Settings.
+        minibatch_size: Steps per minibatch on this rank; a divisor of `args.batch_size` if that is given.
+        generator: Shuffles; a CPU generator.
+        kl_adaptive: Changes the learning rates after every epoch.
+        timers: Measures forward, backward (with the ranks' exchange of gradients) and optimizer if given.
+
+    Returns:
+        Means over all minibatches of this rank, as `ppo/<name>`, and `ppo/epochs`, the passes that were made.
+
+    Raises:
+        NonFiniteError: The loss or its gradient became NaN or infinite.
+        ValueError: The settings need the policy's change, but the agent does not report `approx_kl`; or minibatches
+            of this size make no whole batch.
+    """
+    length = 1 if batch.state is None else len(batch.returns)
+    size = len(batch.returns) if batch.state is None else len(batch.state)
+    batch_size = args.batch_size or minibatch_size
+    if batch_size % minibatch_size or minibatch_size % length:
+        raise ValueError(f"minibatches of {minibatch_size} steps make no whole batch of {batch_size} steps")
+    if batch_size > size * length:
+        raise ValueError(f"a batch of {batch_size} steps is larger than the {size * length} steps to learn from")
+    accumulate = batch_size // minibatch_size
+    per_minibatch = minibatch_size // length
+    count = size // (per_minibatch * accumulate) * accumulate
+    scaled = getattr(fabric.strategy.precision, "scaler", None) is not None
+    timers = timers or Timers(enabled=False)
+    rows: list[Tensor] = []
+    names: list[str] = []
+    epochs = 0
+    for _ in range(args.update_epochs):
+        order = torch.randperm(size, generator=generator)[: count * per_minibatch].view(count, per_minibatch)
+        order = to_device(order.numpy(), batch.returns.device)
+        advantages = batch.advantage[order] if batch.state is None else batch.advantage[:, order].transpose(0, 1)
+        if args.normalize_advantages:
+            per_step = advantages.reshape(count // accumulate, -1)
+            advantages = normalize_rows(fabric, per_step).view(advantages.shape)
+        for number, (indices, advantage) in enumerate(zip(order, advantages, strict=True)):
+            minibatch = take(batch, indices)._replace(advantage=advantage)
+            last = (number + 1) % accumulate == 0
+            with fabric.no_backward_sync(model, enabled=not last):
+                with timers("forward"), fabric.autocast():  # Fabric itself adds it with DDP only
+                    loss, stats = model.training_step(minibatch)
+                with timers("backward"):
+                    fabric.backward(loss / accumulate)
+            stats = {"loss": loss.detach(), **stats}
+            if last:
+                if args.max_grad_norm:
+                    norm = fabric.clip_gradients(
+                        model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False
+                    )
+                    stats["grad_norm"] = torch.as_tensor(norm)
+                with timers("optimizer"):
+                    optimizer.step()
+                    optimizer.zero_grad()
+                names = list(stats)
+            elif args.max_grad_norm:
+                stats["grad_norm"] = loss.new_zeros(())
+            rows.append(torch.stack([value.float() for value in stats.values()]))
+        epochs += 1
+        if kl_adaptive is not None or args.target_kl is not None:
+            kl = _mean_kl(fabric, rows[-count:], names)
+            if kl_adaptive is not None:
+                before = kl_adaptive.factor
+                kl_adaptive.update(kl)
+                for group in optimizer.param_groups:
+                    group["lr"] *= kl_adaptive.factor / before
+            if args.target_kl is not None and kl > args.target_kl:
+                break
+    table = torch.stack(rows)  # [epochs * count, stats]; read once, so a GPU is not waited for in between
+    if args.max_grad_norm:
+        table[:, -1] *= accumulate  # the norm is known once per optimizer step
+    finite = torch.isfinite(table)
+    if scaled:  # 16-mixed tries loss scales: an infinite gradient is not applied, the next scale is smaller
+        table, finite = table.nan_to_num(0, 0, 0), finite[:, : len(names) - bool(args.max_grad_norm)]
+    bad = (~finite).nonzero()
+    if len(bad):
+        step, column = bad[0].tolist()
+        raise NonFiniteError(
+            f"the training step's {names[column]} became {table[step, column].item()} in epoch {step // count + 1}, "
+            f"minibatch {step % count + 1} of {count}"
+        )
+    means = {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
+    return means | {"ppo/epochs": float(epochs)}
+
+
+class TooLittleMemoryError(RuntimeError):
+    """A training step needs more memory than there is; the message names the flag that helps."""
+
+
+@contextmanager
+def memory_named(device: torch.device, minibatch_size: int, batch_size: int) -> Iterator[None]:
+    """Raises TooLittleMemoryError, with what can be done, where the block runs out of memory."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # torch's OutOfMemoryError is one; a processor has none of its own
+        if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and "DefaultCPUAllocator" not in str(error):
+            raise
+        cause = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise TooLittleMemoryError(
+            f"--minibatch_size {minibatch_size} needs more memory than {device} has left; take a smaller one "
+            f"(with --batch_size {batch_size} optimizer steps stay as they are), or "
+            f"--callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits ({cause})"
+        ) from error
+
+
+def take(batch: Minibatch, indices: Tensor) -> Minibatch:
+    """Steps `indices` of a flat batch, or sequences `indices` of a batch for an agent with memory."""
+    if batch.state is None:
+        return batch.map(lambda x: x[indices])
+    picked = batch._replace(state=None).map(lambda x: x[:, indices])
+    return picked._replace(state=batch.state[indices])
+
+
+def join(batches: Sequence[Minibatch]) -> Minibatch:
+    """Several batches as one, see `TrainArgs.exp_buffer_size`."""
+    if len(batches) == 1:
+        return batches[0]
+    columns: list[Tensor | None] = []
+    for name, parts in zip(Minibatch._fields, zip(*batches, strict=True), strict=True):
+        dim = 1 if batches[0].state is not None and name != "state" else 0
+        columns.append(None if parts[0] is None else torch.cat(parts, dim))
+    return Minibatch(*columns)  # type: ignore[arg-type]  # None only where it was
+
+
+def normalize_rows(fabric: Fabric, advantages: Tensor, eps: float = 1e-8) -> Tensor:
+    """Normalises each minibatch over all ranks to mean 0 and (unbiased) standard deviation 1.
+
+    Args:
+        fabric: Adds up the sums of all ranks, once for all rows.
+        advantages: `[M, B]`, one minibatch a row; row i of every rank belongs to the same gradient step.
+        eps: Added to the deviation.
+
+    Returns:
+        `[M, B]`; unchanged if there is one sample only.
+    """
+    wide = advantages.double()
+    sums = torch.stack((wide.sum(dim=1), wide.square().sum(dim=1)))
+    if fabric.world_size > 1:
+        sums = cast(Tensor, fabric.all_reduce(sums, reduce_op="sum"))
+    count = advantages.shape[1] * fabric.world_size
+    if count < 2:
+        return advantages
+    mean = sums[0] / count
+    variance = (sums[1] / count - mean.square()).clamp_min(0) * (count / (count - 1))
+    return ((wide - mean[:, None]) / (variance.sqrt()[:, None] + eps)).to(advantages.dtype)
+
+
+def _mean_kl(fabric: Fabric, rows: Sequence[Tensor], names: Sequence[str]) -> float:
+    """The mean KL of an epoch's minibatches over all ranks: the same number on each, else they would part ways."""
+    if "approx_kl" not in names:
+        raise ValueError(
+            "--target_kl and --lr_schedule kl_adaptive need the agent's training_step to report the statistic approx_kl"
+        )
+    kl = torch.stack([row[names.index("approx_kl")] for row in rows]).mean()
+    if fabric.world_size > 1:
+        kl = cast(Tensor, fabric.all_reduce(kl, reduce_op="mean"))
+    return float(kl)

@@ -1,0 +1,1 @@
+"""Many processes that train as one."""

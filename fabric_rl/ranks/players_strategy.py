@@ -1,0 +1,173 @@
+"""Ranks that train and ranks that play, and the groups in which they add up: DDP for `fabric_rl.rollouts.players`."""
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from typing import Any, cast
+
+import torch
+import torch.distributed as dist
+from lightning import Fabric
+from lightning.fabric.strategies.ddp import DDPStrategy
+from lightning.fabric.utilities.distributed import _init_dist_connection
+from torch import Tensor, nn
+
+from fabric_rl.ranks import launch
+
+OF_FABRIC_RUN = ("LT_STRATEGY", "LT_ACCELERATOR", "LT_DEVICES")
+"""Variables of `fabric run` that would contradict `fabric_arguments`."""
+
+
+class DecoupledStrategy(DDPStrategy):
+    """DDP over the trainers, the first ranks; the last `num_players` ranks have a bare module each, on the CPU.
+
+    All ranks are connected by gloo, trainers on GPUs by NCCL besides, so collectives over all ranks go through the CPU.
+    """
+
+    def __init__(self, num_players: int, devices: list[torch.device], patience: timedelta) -> None:
+        """Says who does what.
+
+        Args:
+            num_players: K, less than there are ranks.
+            devices: One for each rank of this machine; those of other ranks matter by their number only.
+            patience: How long a rank waits for the others of its group.
+        """
+        # NCCL cannot begin where there is no GPU: a player knows gloo only, and that part is the same on all ranks.
+        backend = "cpu:gloo,cuda:nccl" if devices[0].type == "cuda" else "cpu:gloo"
+        super().__init__(parallel_devices=devices, process_group_backend=backend)
+        self.num_players, self.patience = num_players, patience
+        self.team_group: Any = None
+        self.weights_group: Any = None
+
+    @property
+    def num_trainers(self) -> int:
+        """T; the trainers are the ranks below."""
+        return self.world_size - self.num_players
+
+    @property
+    def plays(self) -> bool:
+        """Whether this rank does; else it trains."""
+        return self.global_rank >= self.num_trainers
+
+    def setup_module(self, module: nn.Module) -> nn.Module:  # type: ignore[override]  # not all are wrapped
+        """Wraps the module of several trainers."""
+        return module if self.plays or self.num_trainers == 1 else super().setup_module(module)
+
+    def all_reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ANN401 - Lightning's
+        """Over all ranks, of which some may have GPUs."""
+        return tensor.copy_(_all_reduce(tensor.cpu(), group, reduce_op)) if isinstance(tensor, Tensor) else tensor
+
+    def roles(self) -> str:
+        """Who does what, in words."""
+        trainers, device = self.num_trainers, "" if self.root_device.type == "cpu" else " on the CPU"
+        return f"{_ranks(0, trainers, 'train')}, {_ranks(trainers, self.world_size, 'play')}{device}"
+
+    def _setup_distributed(self) -> None:
+        self._set_world_ranks()
+        # Not by super(), which binds the ranks to their devices: NCCL would connect all of them at once.
+        environment = self.cluster_environment
+        assert environment is not None
+        _init_dist_connection(environment, cast(str, self.process_group_backend), timeout=self._timeout)
+        trainers, players = list(range(self.num_trainers)), list(range(self.num_trainers, self.world_size))
+        groups = [dist.new_group(ranks, timeout=self.patience) for ranks in (trainers, players, [0, *players])]
+        self.team_group, self.weights_group = groups[self.plays], groups[2]
+        self._ddp_kwargs = {"process_group": groups[0]}
+
+
+class Team(Fabric):
+    """The Fabric of a rank whose world is its own group: trainers, or players.
+
+    What adds something up over the ranks of a Fabric (advantages, gradients' KL, statistics) does it over these.
+    """
+
+    def __init__(self, fabric: Fabric, group: Any) -> None:  # noqa: ANN401 - a ProcessGroup
+        """Shares everything with `fabric`, which is set up already, but for its ranks."""
+        vars(self).update(vars(fabric))
+        self._group = group
+
+    @property
+    def world_size(self) -> int:
+        """Ranks of the group."""
+        return dist.get_world_size(self._group)
+
+    @property
+    def global_rank(self) -> int:
+        """This one's place among them."""
+        return dist.get_rank(self._group)
+
+    def all_reduce(self, data: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ANN401 - Lightning's
+        """Over the ranks of the group, in place; `data` is a tensor on this rank's device."""
+        return _all_reduce(data, self._group, reduce_op)
+
+    def no_backward_sync(self, module: nn.Module, enabled: bool = True) -> AbstractContextManager[Any]:
+        """As Fabric's; a single trainer has nothing to synchronise."""
+        return super().no_backward_sync(cast(Any, module), enabled) if self.world_size > 1 else nullcontext()
+
+
+def fabric_arguments(num_players: int, hardware: dict[str, Any], patience: timedelta) -> dict[str, Any]:
+    """What Fabric gets in the place of `hardware`, its arguments in a coupled run.
+
+    Args:
+        num_players: K.
+        hardware: accelerator, devices, num_nodes, strategy, precision; what `fabric run` has decided may be missing.
+        patience: How long a rank waits for others.
+
+    Raises:
+        ValueError: There are too few ranks or GPUs, or other settings do not go with players.
+    """
+    given = {name: hardware.get(name, os.environ.get(f"LT_{name.upper()}")) for name in ("strategy", "accelerator")}
+    if given["strategy"] not in (None, "auto", "ddp"):
+        raise ValueError(f"--num_players goes with --strategy ddp only, not with {given['strategy']}")
+    if given["accelerator"] == "mps":
+        raise ValueError("--num_players goes with --accelerator cpu or gpu, not with mps")
+    if str(hardware.get("precision", os.environ.get("LT_PRECISION"))).startswith("16"):
+        raise ValueError("--num_players: --precision 16-mixed is not supported; use bf16-mixed or 32-true")
+    each, rank, world_size = _place(hardware)
+    trainers = world_size - num_players
+    if trainers < 1:
+        there = f"are {world_size} ranks" if world_size > 1 else "is 1 rank"
+        raise ValueError(
+            f"--num_players {num_players} leaves no rank that trains, as there {there} in all; use more ranks "
+            "(--devices, --num_nodes) or fewer players"
+        )
+    wants_gpu = given["accelerator"] in ("gpu", "cuda")
+    on_gpu = given["accelerator"] != "cpu" and (wants_gpu or torch.cuda.is_available())
+    here = min(each, trainers - rank // each * each)
+    if on_gpu and 0 < torch.cuda.device_count() < here:
+        raise ValueError(
+            f"{here} ranks of this machine train, but it has {torch.cuda.device_count()} GPUs; use more --num_players, "
+            "or --accelerator cpu"
+        )
+    cuda = on_gpu and rank < trainers
+    devices = [torch.device("cuda", number) if cuda else torch.device("cpu") for number in range(each)]
+    strategy = DecoupledStrategy(num_players, devices, patience)
+    return hardware | {"accelerator": "auto", "devices": 1, "strategy": strategy}  # the strategy brings the devices
+
+
+def _all_reduce(tensor: Tensor, group: Any, op: Any) -> Tensor:  # noqa: ANN401 - torch's
+    mean = op in ("mean", "avg")
+    native = (dist.ReduceOp.SUM if mean else getattr(dist.ReduceOp, op.upper())) if isinstance(op, str) else op
+    dist.all_reduce(tensor, op=native, group=group)
+    return tensor.div_(dist.get_world_size(group)) if mean else tensor
+
+
+def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
+    """Ranks of each machine, this rank, and all ranks; known before they are connected."""
+    if launch.used_torchrun():
+        world_size = int(os.environ["WORLD_SIZE"])
+        return world_size // launch.machines(), int(os.environ["RANK"]), world_size
+    try:
+        each = int(hardware["devices"])
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"--num_players needs a number of ranks for each machine, --devices {hardware['devices']} is none"
+        ) from None
+    if each < 1:
+        raise ValueError(f"--devices {each}: --num_players needs a number of ranks for each machine")
+    node, local = (int(os.environ.get(name, 0)) for name in ("NODE_RANK", "LOCAL_RANK"))
+    rank = int(os.environ.get("SLURM_PROCID", 0)) if launch.used_srun() else node * each + local
+    return each, rank, each * hardware["num_nodes"]
+
+
+def _ranks(first: int, end: int, verb: str) -> str:
+    return f"rank {first} {verb}s" if end - first == 1 else f"ranks {first} to {end - 1} {verb}"

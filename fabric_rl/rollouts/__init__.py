@@ -1,0 +1,1 @@
+"""From environments to `[T, N]` rollouts."""

@@ -1,0 +1,241 @@
+"""collect(): the policy plays, and a rollout is filled with what happens."""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.rollouts.finite import require_finite, within
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.transfer import to_device, to_host
+from fabric_rl.types import ActorCritic, HasGroups
+
+VALUE_NUMBERS = 2**22
+"""Numbers of observations that the value function gets at once."""
+MULTIPLICATIONS_FOR_THREADS = 2**28
+"""Of one decision of the policy; below, one thread beside those of the physics was faster than several."""
+
+
+class EpisodeStats:
+    """Returns and lengths of the episodes of this rank, undiscounted.
+
+    Attributes:
+        recent: Returns of the last episodes that ended, oldest first.
+    """
+
+    def __init__(self, num_envs: int, window: int = 100) -> None:
+        """Starts counting; `recent` keeps the last `window` episodes."""
+        self._return = np.zeros(num_envs)
+        self._length = np.zeros(num_envs)
+        self.recent: deque[float] = deque(maxlen=window)
+        self._ended = np.zeros(3)
+
+    def update(self, rewards: NDArray[Any], done: NDArray[np.bool_], rows: slice = slice(None)) -> None:
+        """Adds one step of the sub-environments `rows`; `rewards [n]`, `done [n]`."""
+        returns, lengths = self._return[rows], self._length[rows]
+        returns += rewards
+        lengths += 1
+        if done.any():
+            self.recent.extend(returns[done].tolist())
+            self._ended += (returns[done].sum(), lengths[done].sum(), done.sum())
+            returns[done] = 0
+            lengths[done] = 0
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Episodes that ended since the last call: name -> (sum, count)."""
+        total_return, total_length, count = self._ended.tolist()
+        self._ended[:] = 0
+        return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
+
+    def begin(self) -> None:
+        """Forgets the episodes that are running: all sub-environments begin new ones."""
+        self._return[:] = 0
+        self._length[:] = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Running and recent episodes."""
+        running = {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
+        return running | {"ended": self._ended.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state_dict` gave."""
+        self._return[:], self._length[:], self._ended[:] = state["return"], state["length"], state["ended"]
+        self.recent.clear()
+        self.recent.extend(state["recent"])
+
+
+def collect(
+    env: VectorEnv,
+    agent: ActorCritic,
+    rollout: Rollout,
+    episodes: EpisodeStats | None = None,
+    timers: Timers | None = None,
+) -> None:
+    """Fills `rollout` with the next `T` steps; call it under `torch.no_grad()`.
+
+    Goes on where the last call ended (after `rollout.begin(obs, infos)` the first time). Truncated steps are
+    bootstrapped from the value of their episode's own last observation. Actions outside of a Box are clipped for the
+    environment; the rollout keeps them as they were sampled. Of an environment with groups (`HasGroups`) one is stepped
+    while the policy decides for another, always in the same order.
+
+    Args:
+        env: Vector environment with SAME_STEP autoreset.
+        agent: The bare module, not Fabric's wrapper.
+        rollout: Buffers, overwritten.
+        episodes: Tracks episode returns if given.
+        timers: Measures policy and environment (with groups: the time that is waited for it) if given.
+
+    Raises:
+        NonFiniteError: The environment returned NaN or infinity; the rollout holds what came before.
+        ValueError: The environment truncated an episode and did not say what its last observation was, or left out
+            the action mask or the reward signals that it has.
+    """
+    timers = timers or Timers(enabled=False)
+    weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0
+    grouped = env if isinstance(env, HasGroups) else _AllAtOnce(env)
+    groups = [_Collection(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
+    rollout.roll_over()
+    with _one_thread(if_small=weights * rollout.num_envs // len(groups)):
+        for t in range(rollout.num_steps + 1):
+            for number, group in enumerate(groups):
+                if t > 0:
+                    with timers("environment"):
+                        results = grouped.wait_group(number)
+                    with timers("store"):
+                        group.take(t - 1, results, episodes)
+                if t < rollout.num_steps:
+                    with timers("policy"):
+                        actions = group.decide(t, agent)
+                    with timers("start"):
+                        grouped.step_group(number, within(env.single_action_space, actions))
+    if not all(group.has_values for group in groups):
+        with timers("values"):
+            _fill_values(agent, rollout)
+    for group in groups:
+        group.finish()
+    rollout.next_value[:-1] = rollout.value[1:]
+    memory = {} if rollout.state is None else {"state": rollout.state}
+    rollout.next_value[-1] = agent.value(rollout.obs[-1], **memory)
+    for group in groups:
+        group.bootstrap(agent)
+
+
+@contextmanager
+def _one_thread(if_small: int) -> Iterator[None]:
+    """Lets torch use one thread for layers of so few multiplications that dividing them costs more than it brings."""
+    before = torch.get_num_threads()
+    if if_small < MULTIPLICATIONS_FOR_THREADS:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class _AllAtOnce:
+    """Any environment as one with a single group."""
+
+    def __init__(self, env: VectorEnv) -> None:
+        self.env, self.group_rows = env, (slice(0, env.num_envs),)
+        self._actions: NDArray[Any] | None = None
+
+    def step_group(self, group: int, actions: NDArray[Any]) -> None:
+        self._actions = actions
+
+    def wait_group(self, group: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        return self.env.step(self._actions)
+
+
+class _Collection:
+    """The part of a rollout that comes from one group of sub-environments."""
+
+    def __init__(self, rollout: Rollout, env: str, rows: slice) -> None:
+        self.rollout, self.env, self.rows = rollout, env, rows
+        self.has_values = False
+        size = (rollout.num_steps, rows.stop - rows.start)
+        self._rewards = np.zeros((*size, *rollout.reward.shape[2:]), np.float32)
+        self._terminated, self._truncated = np.zeros((2, *size), np.bool_)
+        self._cut: list[tuple[int, NDArray[np.intp], NDArray[Any]]] = []  # truncated: step, sub-envs, last observations
+        self._cut_states: list[Tensor] = []
+        self._state: Tensor | None = None
+
+    def decide(self, t: int, agent: ActorCritic) -> NDArray[Any]:
+        """The actions `[n, ...]` of step `t`."""
+        rollout, rows = self.rollout, self.rows
+        chosen = agent.act(rollout.obs[t, rows], **rollout.inputs(t, rows))
+        rollout.action[t, rows], rollout.log_prob[t, rows] = chosen.action, chosen.log_prob
+        if chosen.value is not None:
+            rollout.value[t, rows] = chosen.value
+        self.has_values, self._state = chosen.value is not None, chosen.state
+        return to_host(chosen.action)
+
+    def take(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
+        """Keeps what the environment returned for step `t`."""
+        rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
+        obs, reward, self._terminated[t], self._truncated[t], infos = results
+        obs, rewards = np.asarray(obs, rollout.obs_dtype), self._rewards[t]
+        rewards[:] = reward if rewards.ndim == 1 else _info(self.env, infos, "reward_signals")
+        require_finite("an observation", obs, f"rollout step {t}", first=rows.start)
+        require_finite("a reward", rewards, f"rollout step {t}", first=rows.start)
+        rollout.obs[t + 1, rows] = to_device(obs, device)
+        if rollout.action_mask is not None:
+            mask = np.asarray(_info(self.env, infos, "action_mask"), np.bool_)
+            rollout.action_mask[t + 1, rows] = to_device(mask, device)
+        done = self._terminated[t] | self._truncated[t]
+        cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
+        if len(cut):
+            final_obs = np.asarray(_info(self.env, infos, "final_obs"), rollout.obs_dtype)[cut]
+            require_finite("a final observation", final_obs, f"rollout step {t}", cut, rows.start)
+            self._cut.append((t, rows.start + cut, final_obs))
+        if self._state is not None and rollout.state is not None:
+            if len(cut):
+                self._cut_states.append(self._state[to_device(cut, device)])
+            rollout.state[rows] = self._state.masked_fill(to_device(done, device)[:, None], 0)
+        if episodes is not None:
+            episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
+
+    def finish(self) -> None:
+        """Puts rewards and ends into the rollout, all steps at once."""
+        rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
+        rollout.reward[:, rows] = to_device(self._rewards, device)
+        rollout.terminated[:, rows] = to_device(self._terminated, device)
+        rollout.done[:, rows] = to_device(self._terminated | self._truncated, device)
+        rollout.episode_start[1:, rows] = rollout.done[:, rows]
+
+    def bootstrap(self, agent: ActorCritic) -> None:
+        """Values of the last observations of the truncated episodes."""
+        if not self._cut:
+            return
+        device = self.rollout.obs.device
+        steps = to_device(np.concatenate([np.full(len(cut), t) for t, cut, _ in self._cut]), device)
+        envs = to_device(np.concatenate([cut for _, cut, _ in self._cut]), device)
+        rows = to_device(np.concatenate([rows for _, _, rows in self._cut]), device)
+        memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
+        self.rollout.next_value[steps, envs] = agent.value(rows, **memory)
+
+
+def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
+    """Values of the whole rollout, in pieces that need little memory."""
+    rows = max(1, VALUE_NUMBERS // max(1, rollout.obs[0].numel()))
+    for first in range(0, rollout.num_steps, rows):
+        obs = rollout.obs[:-1][first : first + rows]
+        values = agent.value(obs.flatten(0, 1))
+        rollout.value[first : first + rows] = values.view(len(obs), rollout.num_envs, *values.shape[1:])
+
+
+def _info(env: str, infos: dict[str, Any], key: str) -> Any:  # noqa: ANN401 - what the environment put there
+    if key not in infos:
+        why = {
+            "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
+            "action_mask": "reset() gave an action mask, but the infos of a step lack 'action_mask'",
+            "reward_signals": "it names reward signals, but infos lacks 'reward_signals'",
+        }[key]
+        raise ValueError(f"{env}.step(): {why}")
+    return infos[key]

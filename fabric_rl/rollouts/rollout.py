@@ -1,0 +1,231 @@
+"""Rollout buffers `[T, N]`."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fabric_rl.rollouts.finite import require_finite
+from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch, reads_masks
+
+_TENSORS = (
+    *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
+    *("value", "next_value", "reward", "terminated", "done"),
+)
+
+
+class Rollout:
+    """`T` steps of `N` sub-environments, time-major, on the agent's device.
+
+    Attributes:
+        obs: `[T + 1, N, ...]` float32, or uint8 for pixels; row `T` is the observation after the last step.
+        episode_start: `[T + 1, N]` bool, the step is the first one of its episode.
+        action_mask: `[T + 1, N, n]` bool, or None if the environment masks no actions or the agent reads no masks.
+        state: `[N, M]` float32, the agent's memory before its next step, or None for an agent without memory.
+        action: `[T, N, ...]`.
+        log_prob: `[T, N]` float32 under the policy that acted.
+        value: `[T, N]` float32, or `[T, N, K]` for K > 1 reward signals.
+        next_value: As `value`, of the same episode's true next state.
+        reward: As `value`.
+        terminated: `[T, N]` bool.
+        done: `[T, N]` bool, terminated or truncated.
+    """
+
+    def __init__(
+        self,
+        num_steps: int,
+        env: VectorEnv,
+        device: torch.device | str = "cpu",
+        agent: ActorCritic | None = None,
+    ) -> None:
+        """Allocates the buffers.
+
+        Args:
+            num_steps: `T`.
+            env: Vector environment with SAME_STEP autoreset.
+            device: Where the tensors live.
+            agent: Whose memory and value heads the rollout is for; default: one value head, no memory.
+
+        Raises:
+            ValueError: The environment resets in another way or has observations that are not arrays, or its reward
+                signals or the number of steps do not fit the agent.
+        """
+        if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"{type(env).__name__}: metadata['autoreset_mode'] must be AutoresetMode.SAME_STEP, "
+                f"got {env.metadata.get('autoreset_mode')}"
+            )
+        obs_space, action_space = env.single_observation_space, env.single_action_space
+        if obs_space.shape is None or action_space.shape is None:
+            raise ValueError(
+                f"{type(env).__name__}: observations and actions must be single arrays, got {obs_space} and "
+                f"{action_space}"
+            )
+        self.num_steps, self.num_envs = num_steps, env.num_envs
+        self.obs_dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
+        self._burn_in, self._length, memory = _memory_settings(num_steps, agent)
+        # With burn-in, the last P steps of the rollout before stand in front: all sequences have P steps before them.
+        steps, size = self._burn_in + num_steps, (num_steps, env.num_envs)
+        dtype = torch.uint8 if self.obs_dtype is np.uint8 else torch.float32
+        self._obs = torch.zeros(steps + 1, env.num_envs, *obs_space.shape, dtype=dtype, device=device)
+        self._episode_start = torch.ones(steps + 1, env.num_envs, dtype=torch.bool, device=device)
+        self.obs, self.episode_start = self._obs[self._burn_in :], self._episode_start[self._burn_in :]
+        self.state: Tensor | None = None
+        self._states = torch.zeros(0, device=device)
+        if memory:  # the memory before every L-th step, counted from the first burn-in step
+            self.state = torch.zeros(env.num_envs, memory, device=device)
+            rows = -(-steps // self._length)
+            self._states = torch.zeros(rows, env.num_envs, memory, device=device)
+        self.action_mask: Tensor | None = None
+        self._masked = agent is None or reads_masks(agent)
+        discrete = np.issubdtype(action_space.dtype, np.integer)
+        self.action = torch.zeros(
+            *size, *action_space.shape, dtype=torch.int64 if discrete else torch.float32, device=device
+        )
+        self.reward_signals = reward_signals(env)
+        heads = 1 if agent is None else agent.value_heads
+        if agent is not None and heads != max(1, len(self.reward_signals)):
+            names = ", ".join(self.reward_signals) or "its reward"
+            raise ValueError(
+                f"{type(env).__name__} has {max(1, len(self.reward_signals))} reward signals ({names}), "
+                f"{type(agent).__name__} {heads} value heads; set --agent.value_heads"
+            )
+        self.log_prob = torch.zeros(size, device=device)
+        values = (*size, heads) if heads > 1 else size
+        self.value, self.next_value, self.reward = (torch.zeros(values, device=device) for _ in range(3))
+        self.terminated = torch.zeros(size, dtype=torch.bool, device=device)
+        self.done = torch.zeros(size, dtype=torch.bool, device=device)
+
+    def begin(self, obs: NDArray[Any], infos: dict[str, Any] | None = None, keep: bool = False) -> None:
+        """Takes the first observations `[N, ...]` of all, and what else `env.reset()` returned.
+
+        With `keep` the steps that the rollout holds stay, to be learned from.
+
+        Raises:
+            NonFiniteError: They hold NaN or infinity.
+        """
+        obs = np.asarray(obs, self.obs_dtype)
+        require_finite("an observation", obs, "at reset")
+        self.obs[-1] = torch.from_numpy(obs)
+        self._episode_start[-1 if keep else slice(None)] = True
+        if self.state is not None:
+            self.state.zero_()
+            if not keep:
+                self._states.zero_()
+        mask = (infos or {}).get("action_mask") if self._masked else None
+        if mask is not None and keep and self.action_mask is not None:
+            self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
+        elif mask is not None:
+            shape = (self.num_steps + 1, *np.shape(mask))
+            self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
+            self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
+
+    def state_dict(self, whole: bool = False) -> dict[str, Any]:
+        """What the next rollout begins with: last observations, memory, masks. Or the `whole` rollout."""
+        if whole:
+            tensors = {name: getattr(self, name) for name in _TENSORS}
+            return {name: None if x is None else x.detach().clone() for name, x in tensors.items()}
+        kept = self._burn_in + 1
+        mask = None if self.action_mask is None else self.action_mask[-1]
+        state = {"obs": self._obs[-kept:], "episode_start": self._episode_start[-kept:], "action_mask": mask}
+        if self.state is not None:
+            state |= {"memory": self.state, "memories": self._states[self.num_steps // self._length :]}
+        return {name: None if x is None else x.detach().clone() for name, x in state.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state_dict` gave; the sizes must be the same."""
+        if "_obs" in state:
+            if state["action_mask"] is not None:
+                self.action_mask = torch.ones_like(state["action_mask"], device=self.obs.device)
+            for name in _TENSORS:
+                if state[name] is not None:
+                    getattr(self, name).copy_(state[name])
+            return
+        kept = self._burn_in + 1
+        self._obs[-kept:], self._episode_start[-kept:] = state["obs"], state["episode_start"]
+        if state["action_mask"] is not None:
+            shape = (self.num_steps + 1, *state["action_mask"].shape)
+            self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
+            self.action_mask[-1] = state["action_mask"]
+        if self.state is not None:
+            self.state = state["memory"].to(self.obs.device)
+            self._states[self.num_steps // self._length :] = state["memories"]
+
+    def roll_over(self) -> None:
+        """Makes the end of the last rollout the beginning of the next."""
+        kept = self._burn_in + 1
+        self._obs[:kept] = self._obs[-kept:].clone()
+        self._episode_start[:kept] = self._episode_start[-kept:].clone()
+        if self.action_mask is not None:
+            self.action_mask[0] = self.action_mask[-1]
+        if self.state is not None:
+            kept = len(self._states) - self.num_steps // self._length
+            self._states[:kept] = self._states[self.num_steps // self._length :].clone()
+
+    def inputs(self, step: int, rows: slice = slice(None)) -> dict[str, Any]:
+        """What `agent.act` gets for the sub-environments `rows` besides the observations.
+
+        It also remembers the memory where a sequence begins.
+        """
+        inputs: dict[str, Any] = {}
+        if self.state is not None:
+            inputs["state"] = self.state[rows]
+            if (self._burn_in + step) % self._length == 0:
+                self._states[(self._burn_in + step) // self._length, rows] = self.state[rows]
+        if self.action_mask is not None:
+            inputs["action_mask"] = self.action_mask[step, rows]
+        return inputs
+
+    def flat(self, advantage: Tensor) -> Minibatch:
+        """The rollout as one batch: `T * N` steps, or `T / L * N` sequences for an agent with memory.
+
+        Args:
+            advantage: As `reward`. It also gives the value targets; those of several reward signals are added up.
+        """
+        returns = advantage + self.value
+        if self.value.dim() == 3:
+            advantage = advantage.sum(dim=-1)
+        mask = None if self.action_mask is None else self.action_mask[:-1]
+        steps = Minibatch(self.obs[:-1], self.action, self.log_prob, self.value, advantage, returns, mask)
+        if self.state is None:
+            return steps.map(lambda x: x.flatten(0, 1))
+        length, burn_in = self._length, self._burn_in
+        count = self.num_steps // length
+
+        def sequences(x: Tensor) -> Tensor:
+            return x.reshape(count, length, *x.shape[1:]).transpose(0, 1).flatten(1, 2)
+
+        def before(x: Tensor) -> Tensor:
+            windows = [x[first * length : first * length + burn_in] for first in range(count)]
+            return torch.stack(windows, dim=1).flatten(1, 2)
+
+        return steps.map(sequences)._replace(
+            state=self._states[:count].flatten(0, 1),
+            episode_start=sequences(self.episode_start[:-1]),
+            burn_in_obs=before(self._obs) if burn_in else None,
+            burn_in_start=before(self._episode_start) if burn_in else None,
+        )
+
+
+def reward_signals(env: VectorEnv) -> tuple[str, ...]:
+    """The names of the environment's reward signals; empty if it has one reward only."""
+    names = env.reward_signals if isinstance(env, HasRewardSignals) else ()
+    return names if len(names) > 1 else ()
+
+
+def _memory_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, int, int]:
+    """Burn-in, sequence length and memory size of the agent; (0, 1, 0) without memory."""
+    if agent is None or not agent.memory_size:
+        return 0, 1, 0
+    name, length, burn_in = type(agent).__name__, agent.sequence_length, agent.burn_in
+    if num_steps % length:
+        raise ValueError(
+            f"--num_steps {num_steps} must be a multiple of {name}'s --agent.sequence_length {length}: a rollout is "
+            "cut into whole sequences"
+        )
+    if burn_in > num_steps:
+        raise ValueError(f"{name}'s --agent.burn_in {burn_in} must not exceed --num_steps {num_steps}")
+    return burn_in, length, agent.memory_size

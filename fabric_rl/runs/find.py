@@ -1,0 +1,215 @@
+"""Which run or checkpoint to go on from: an explicit one, one chosen by hand, or the newest that fits."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+from torch import Tensor
+
+from fabric_rl.runs import checkpoint, list_runs, load_run
+from fabric_rl.runs import milestone_menu as choose_milestone
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.folder import Run
+from fabric_rl.runs.provenance import EXPORTED, INITIAL, Weights, read_initial
+from fabric_rl.session.session import differences
+
+_PARTS = {
+    "agent": dict,
+    "callback_names": list,
+    "callbacks": list,
+    "exact": bool,
+    "fingerprint": dict,
+    "metrics": dict,
+    "optimizer": dict,
+    "precision": dict,
+    "ranks": list,
+    "seconds": dict,
+    "steps": int,
+    "trace": dict,
+    "world_size": int,
+}
+"""What the checkpoint of a run holds, at least."""
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
+"""Agents that come with fabric-rl."""
+_NAMED = 3
+"""How many runs or milestones a message names."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A run that goes on, and the checkpoint that it goes on from; None if it was killed before it had any."""
+
+    run: Run
+    path: Path | None
+    state: dict[str, Any] | None
+
+
+def load(path: str | Path) -> tuple[Path, dict[str, Any]]:
+    """Reads a checkpoint file, or the newest good one of a run or milestone folder.
+
+    Raises:
+        CheckpointError: There is none, or it cannot be read.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such checkpoint, run or milestone")
+    if path.is_file():
+        return path, _read(path)
+    try:
+        found = checkpoint.newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; {_instead(path) or 'start a new run'}") from error
+    if found is None:
+        raise CheckpointError("; ".join(filter(None, (f"{path}: holds no checkpoints", _instead(path)))))
+    return found
+
+
+def _instead(path: Path) -> str:
+    """What a run has where its checkpoints are lost; empty without milestones."""
+    folders = [m.folder for m in load_run(path).milestones if checkpoint.checkpoints(m.folder)]
+    if not folders:
+        return ""
+    folders.sort(key=lambda folder: int(folder.name))
+    names = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in folders[-_NAMED:])
+    few = f"milestones are {names}" if len(folders) <= _NAMED else f"{len(folders)} milestones end with {names}"
+    return f"its {few}: --resume {folders[-1]}"
+
+
+def load_weights(path: str | Path, inference: bool = False) -> Weights:
+    """The weights of a checkpoint, of the newest good one of a run or milestone, or those that a run began with.
+
+    Raises:
+        CheckpointError: There are none, or they cannot be read.
+    """
+    path = Path(path)
+    if (path / EXPORTED).is_file():
+        path /= EXPORTED
+    if path.name in (INITIAL, EXPORTED):
+        return Weights(path, read_initial(path), inference)
+    path, state = load(path)
+    return Weights(path, state["agent"], inference)
+
+
+def locate(flag: str, runs_dir: str | Path, name: str) -> Path:
+    """The run of that name, or the path, or the agent of that name that comes with fabric-rl.
+
+    Raises:
+        CheckpointError: There is none; the message names the flag.
+    """
+    for path in (Path(runs_dir, name), Path(name)):
+        if path.is_dir() if path != Path(name) else path.exists():
+            return path
+    if Path(name).name == name and (PRETRAINED / name / EXPORTED).is_file():
+        return PRETRAINED / name
+    raise CheckpointError(f"{flag} {name}: no such checkpoint, run or milestone")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    state = checkpoint.read(path)
+    wrong = [name for name, kind in _PARTS.items() if not isinstance(state.get(name), kind)]
+    if wrong or not all(isinstance(tensor, Tensor) for tensor in state["agent"].values()):
+        what = f"it lacks {', '.join(wrong[:3])}" if wrong else "its weights are no tensors"
+        raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({what})")
+    return state
+
+
+def _read_named(path: Path) -> dict[str, Any]:
+    state = _read(path)
+    if state["steps"] != checkpoint.steps_of(path):  # renamed: what is newest would be wrong
+        raise CheckpointError(f"checkpoint {path} is refused: by its content it is after {state['steps']:,} steps")
+    return state
+
+
+def run_of(path: Path) -> Run:
+    """The run that a checkpoint, milestone or run folder belongs to."""
+    path = path.absolute()
+    for folder in (path, *path.parents):
+        if (folder / "checkpoints").is_dir():
+            return Run(folder)
+    raise CheckpointError(f"{path}: lies in no run folder; begin a new run from it with --initialize_from {path}")
+
+
+def resume_choice(
+    runs_dir: str | Path, run_id: str | None, resume: str | bool, fingerprint: Callable[[], dict[str, str]]
+) -> Choice | None:
+    """Decides what `--resume` goes on from.
+
+    In this order: the path or run id that was given (a run that was killed before its first checkpoint begins again);
+    on a terminal, what the user chooses among the milestones that fit; the newest run whose newest good checkpoint fits
+    (the newest one that does not is shown side by side, others are named); None (a new run).
+
+    Args:
+        runs_dir: Folder that holds all runs.
+        run_id: `--run_id`.
+        resume: `--resume`: True, or a path or run id.
+        fingerprint: Makes the fingerprint of this environment and agent; only called if it is needed.
+
+    Raises:
+        CheckpointError: What was asked for cannot be read.
+        FileNotFoundError: There is no such run.
+        KeyboardInterrupt: The user wants to start nothing.
+    """
+    if isinstance(resume, str):
+        path = locate("--resume", runs_dir, resume)
+        return newest_of(Run(path)) if (path / "checkpoints").is_dir() else _going_back(path)
+    if run_id is not None:
+        return newest_of(Run.find(runs_dir, run_id))
+    records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
+    own = fingerprint() if records else {}
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        offers, left_out = choose_milestone.fitting(records, own)
+        milestone = choose_milestone.ask(offers, left_out) if offers else None
+        if milestone is not None:
+            return _going_back(milestone.folder)
+    chosen: Choice | None = None
+    unfit: dict[str, list[tuple[str, str, str]]] = {}
+    for record in records:
+        if not checkpoint.checkpoints(record.folder / "checkpoints"):
+            continue  # has only played, or has failed
+        try:
+            path, state = load(record.folder)
+        except CheckpointError as error:
+            print(f"--resume: run {record.name} is left out: {error}", flush=True)
+            continue
+        problems = differences(state["fingerprint"], own)
+        if not problems:
+            chosen = Choice(Run(record.folder), path, state)
+            break
+        unfit[record.name] = problems
+    _show_unfit(unfit)
+    return chosen
+
+
+def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
+    """Sets the first run, the newest, beside this one, and names others."""
+    for name in list(unfit)[:1]:
+        table = Table("", f"run {escape(name)}", "here", title=f"--resume: run {escape(name)} does not fit")
+        for row in unfit[name]:
+            table.add_row(*map(Text, row))
+        Console().print(table)
+    if others := list(unfit)[1:]:
+        names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
+        does = "more run does" if len(others) == 1 else "more runs do"
+        print(f"--resume: {len(others)} {does} not fit: {names}", flush=True)
+
+
+def newest_of(run: Run) -> Choice:
+    """Goes on from the run's newest good checkpoint, or from its beginning if it was killed before the first.
+
+    Raises:
+        CheckpointError: It has checkpoints, but none can be read.
+    """
+    if not checkpoint.checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
+        return Choice(run, None, None)
+    return Choice(run, *load(run.dir))
+
+
+def _going_back(path: Path) -> Choice:
+    file, state = load(path)
+    return Choice(run_of(file), file, state)

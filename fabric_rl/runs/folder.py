@@ -1,0 +1,288 @@
+"""A run on disk: `runs/<run_id>/` with its configuration, checkpoints, milestones, metrics and log."""
+
+import json
+import logging
+import os
+import re
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from fabric_rl.metrics.log import RunLog, logger
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Origin, Weights, json_text, write_text
+
+LOCK = ".lock"
+_PATIENCE = 3.0
+"""Seconds that a run waits for what is left of a process that was killed."""
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
+_LONGEST_NAME = 100
+
+
+class Run:
+    """The folder of one run.
+
+    Attributes:
+        dir: `runs/<run_id>`.
+        origin: How the run began.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Takes an existing folder; `create` makes a new one."""
+        self.dir = folder
+        self.origin = Origin(folder)
+        self._lock = FileLock(folder / LOCK)
+
+    @classmethod
+    def create(
+        cls, runs_dir: str | Path, run_id: str | None = None, force: bool = False, weights: Weights | None = None
+    ) -> "Run":
+        """Makes the folder of a new run.
+
+        Args:
+            runs_dir: Folder that holds all runs.
+            run_id: Name of the run; default: date and time.
+            force: Put a run of that name out of the way; `replace` deletes it, `discard_if_empty` brings it back.
+            weights: What the run begins with, of which it keeps a copy; default: new weights.
+
+        Raises:
+            FileExistsError: There is a run of that name already.
+            ValueError: The name is empty or a path.
+            CheckpointError: The weights cannot be written.
+            BlockingIOError: The run to put out of the way is being worked on.
+            OSError: The folder cannot be written.
+        """
+        base = Path(runs_dir)
+        name = datetime.now().strftime("%Y%m%d-%H%M%S") if run_id is None else run_id
+        check_run_id(name)
+        folder = base / name
+        made: Run | None = None
+        if force and folder.is_dir():
+            replaced = cls(folder)
+            replaced.claim()
+            replaced.release()  # Windows moves no folder with an open file
+        try:
+            if force and folder.is_dir():
+                shutil.rmtree(_replaced(folder), ignore_errors=True)
+                os.replace(folder, _replaced(folder))
+            base.mkdir(parents=True, exist_ok=True)
+            for attempt in range(2, 100):
+                try:
+                    folder.mkdir()
+                    break
+                except FileExistsError:
+                    if run_id is not None:
+                        raise
+                    folder = base / f"{name}-{attempt}"
+            made = cls(folder)
+            made.claim()
+            if weights is not None:
+                made.origin.begin_with(weights)
+            made.checkpoints.mkdir()  # last: --resume takes a folder without it for no run
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except BaseException as error:
+            if made is not None:
+                made.discard_if_empty()
+            if not isinstance(error, OSError):
+                raise
+            if isinstance(error, FileExistsError) and base.is_dir():
+                raise FileExistsError(
+                    f"--run_id {name}: {folder} already exists; choose another run id, go on with it (--resume) or "
+                    "delete it and start again (--force)"
+                ) from error
+            raise OSError(f"--runs_dir {base}: cannot write there ({error.strerror}); choose another folder") from error
+        return made
+
+    @classmethod
+    def find(cls, runs_dir: str | Path, run_id: str) -> "Run":
+        """An existing run.
+
+        Raises:
+            FileNotFoundError: There is none of that name.
+        """
+        check_run_id(run_id)
+        folder = Path(runs_dir) / run_id
+        if not (folder / "checkpoints").is_dir():
+            known = sorted(path.parent.name for path in Path(runs_dir).glob("[!.]*/checkpoints"))
+            there = f"there are {', '.join(known[-5:])}" if known else f"{runs_dir} holds no runs"
+            raise FileNotFoundError(f"--run_id {run_id}: no such run to resume; {there}")
+        return cls(folder)
+
+    def claim(self) -> None:
+        """Makes sure that no other process works on this run, until `release` or the end of this process.
+
+        Raises:
+            BlockingIOError: One does.
+        """
+        try:
+            self._lock.acquire(timeout=_PATIENCE)
+        except Timeout as error:
+            raise BlockingIOError(
+                f"--run_id {self.name}: another process works on {self.dir}; stop it first, or choose another run id"
+            ) from error
+        except (OSError, NotImplementedError):  # a file system without locks
+            pass
+
+    def release(self) -> None:
+        """Lets other processes work on it."""
+        with suppress(OSError):
+            self._lock.release(force=True)
+
+    @property
+    def name(self) -> str:
+        """The run id."""
+        return self.dir.name
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the newest checkpoints."""
+        return self.dir / "checkpoints"
+
+    @property
+    def milestones(self) -> Path:
+        """Folder of full copies, `<phase>/<steps>/`."""
+        return self.dir / "milestones"
+
+    @property
+    def videos(self) -> Path:
+        """Folder of mp4 files."""
+        return self.dir / "videos"
+
+    @property
+    def newest_checkpoint(self) -> Path | None:
+        """The newest checkpoint file, whether it is good or not."""
+        found = checkpoint.checkpoints(self.checkpoints)
+        return found[-1] if found else None
+
+    def read_summary(self) -> dict[str, Any]:
+        """`summary.json`; empty if there is none."""
+        try:
+            summary = json.loads((self.dir / "summary.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return summary if isinstance(summary, dict) else {}
+
+    def write_timers(self, timers: Timers) -> None:
+        """Writes `timers.json`. A full disk is a warning, not the end."""
+        try:
+            timers.write(self.dir / "timers.json")
+        except OSError as error:
+            warnings.warn(f"the timers of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+
+    def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
+        """Writes `summary.json` and `timers.json`, each in one step. A full disk is a warning, not the end."""
+        try:
+            write_json(self.dir / "summary.json", summary)
+        except OSError as error:
+            warnings.warn(f"the summary of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+        if timers is not None:
+            self.write_timers(timers)
+
+    def ensure_origin(self) -> None:
+        """Writes `config.yaml`, `environment.json` and `weights.json` again if the folder has been lost in between."""
+        self.origin.ensure()
+
+    @contextmanager
+    def open_log(self) -> Iterator[None]:
+        """While it is open, what happens and all warnings also go to `log.txt`."""
+        handler = RunLog(self.dir / "log.txt", encoding="utf-8", delay=True)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        level, shown, failed = logger.level, warnings.showwarning, threading.excepthook
+
+        def show(message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None) -> None:  # noqa: ANN401
+            logger.warning("%s", message)
+            shown(message, category, filename, lineno, file, line)
+
+        def report(failure: threading.ExceptHookArgs) -> None:
+            if isinstance(failure.exc_value, OSError):  # of TensorBoard's writer, which is left out then
+                warnings.warn(f"a logger cannot write: {failure.exc_value}", RuntimeWarning, stacklevel=2)
+            else:
+                failed(failure)
+
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        warnings.showwarning, threading.excepthook = show, report
+        try:
+            yield
+        except BaseException as error:
+            logger.error("%s", f"{type(error).__name__}: {error}".rstrip(": "))
+            raise
+        finally:
+            warnings.showwarning, threading.excepthook = shown, failed
+            logger.setLevel(level)
+            logger.removeHandler(handler)
+            handler.close()
+
+    def discard_if_empty(self) -> None:
+        """Removes the folder of a run that failed before it wrote anything of worth."""
+        made_at_start = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
+        if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
+            self.release()
+            shutil.rmtree(self.dir, ignore_errors=True)
+            if _replaced(self.dir).is_dir():
+                os.replace(_replaced(self.dir), self.dir)
+
+    def replace(self) -> None:
+        """Deletes the run of the same name that `create` has put out of the way; this one has really begun."""
+        shutil.rmtree(_replaced(self.dir), ignore_errors=True)
+
+    def go_on_from(self, path: Path, state: dict[str, Any]) -> int:
+        """Makes a checkpoint the newest one of the run, so that the run also goes on from it if it is killed now.
+
+        Newer checkpoints (damaged ones, or those of the time after a milestone that the run goes back to) are moved to
+        `checkpoints/set_aside`.
+
+        Returns:
+            How many were moved.
+        """
+        steps, moved = state["steps"], 0
+        for newer in checkpoint.checkpoints(self.checkpoints):
+            if checkpoint.steps_of(newer) >= steps and newer.resolve() != path.resolve():
+                move_aside(newer, self.checkpoints / "set_aside")
+                moved += 1
+        if path.resolve().parent != self.checkpoints.resolve():
+            checkpoint.write(self.checkpoints / checkpoint.file_name(steps), state)
+        return moved
+
+
+def check_run_id(name: str) -> None:
+    """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
+    if not name.strip():
+        raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
+    if Path(name).name != name or name.startswith("."):
+        raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
+    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME:
+        raise ValueError(
+            f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
+            'these: < > : " | ? *'
+        )
+
+
+def move_aside(path: Path, folder: Path) -> None:
+    """Moves a file or folder into `folder`; where that name is taken it gets a number behind its own."""
+    target, number = folder / path.name, 1
+    while target.exists():
+        number += 1
+        target = folder / f"{path.stem}-{number}{path.suffix}"
+    folder.mkdir(parents=True, exist_ok=True)
+    os.replace(path, target)
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Writes JSON in one step (temporary file, then rename)."""
+    write_text(path, json_text(content))
+
+
+def _replaced(folder: Path) -> Path:
+    """Where `--force` keeps the run of that folder until the new one has begun."""
+    return folder.with_name(f".{folder.name}.replaced")

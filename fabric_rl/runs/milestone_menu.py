@@ -1,0 +1,120 @@
+"""The milestones that somebody at a terminal may go on from."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fabric_rl.runs import Milestone, RunRecord, checkpoint
+from fabric_rl.runs.checkpoint import CheckpointError
+
+MOST_SHOWN = 20
+"""Milestones that are offered by number."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A milestone that fits."""
+
+    run: str
+    milestone: Milestone
+    written: datetime
+    """Local time."""
+
+
+def fitting(records: Sequence[RunRecord], own: dict[str, str]) -> tuple[list[Offer], int]:
+    """The milestones of all runs that fit an environment and an agent.
+
+    Args:
+        records: The runs.
+        own: The fingerprint of environment and agent, see `fabric_rl.session.session.fingerprint`.
+
+    Returns:
+        Those that fit, the newest first, and how many do not (or cannot be read).
+    """
+    offers, left_out = [], 0
+    for record in records:
+        for milestone, fingerprint in _fingerprints(record):
+            if fingerprint == own:
+                time = milestone.timestamp or datetime.fromtimestamp(milestone.folder.stat().st_mtime)
+                offers.append(Offer(record.name, milestone, time))
+            else:
+                left_out += 1
+    return sorted(offers, key=lambda offer: (offer.written, offer.milestone.steps), reverse=True), left_out
+
+
+def ask(offers: Sequence[Offer], left_out: int) -> Milestone | None:
+    """Shows the newest milestones and asks for one; None for the latest checkpoint instead.
+
+    Raises:
+        KeyboardInterrupt: Ctrl+C or Ctrl+D: nothing is to be started.
+    """
+    console = Console()
+    shown = offers[:MOST_SHOWN]
+    console.print(_table(shown))
+    if len(offers) > len(shown):
+        console.print(f"and {len(offers) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")
+    if left_out:
+        console.print(f"{left_out} of other environments or agents are left out")
+    try:
+        while True:
+            answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
+            if not answer:
+                return None
+            if answer.isdecimal() and 1 <= int(answer) <= len(shown):
+                return shown[int(answer) - 1].milestone
+            console.print(f"a number from 1 to {len(shown)}, please")
+    except (EOFError, KeyboardInterrupt):
+        console.print("\nnothing is started")
+        raise KeyboardInterrupt from None
+
+
+def _table(offers: Sequence[Offer]) -> Table:
+    rated = any(offer.milestone.rating is not None for offer in offers)
+    table = Table()
+    for name in ("", "run", "phase", "steps", "return", *(["rating"] if rated else []), "date"):
+        table.add_column(
+            name, overflow="fold", justify="right" if name in ("", "steps", "return", "rating") else "left"
+        )
+    for number, offer in enumerate(offers, start=1):
+        milestone = offer.milestone
+        figures = [milestone.mean_reward, *([milestone.rating] if rated else [])]
+        cells = [str(number), offer.run, milestone.phase, f"{milestone.steps:,}"]
+        cells += ["-" if figure is None else f"{figure:.4g}" for figure in figures]
+        table.add_row(*map(Text, [*cells, f"{offer.written:%Y-%m-%d %H:%M}"]))  # Text: names may hold markup
+    return table
+
+
+def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str] | None]]:
+    """The milestones of a run that hold a checkpoint, the newest first, with their fingerprints.
+
+    Old ones do not tell theirs in `meta.json`. All of a run are the same, so that one of its files, which may be
+    large, is enough.
+    """
+    of_run: dict[str, str] | None = None
+    for milestone in sorted(record.milestones, key=lambda milestone: milestone.steps, reverse=True):
+        files = checkpoint.checkpoints(milestone.folder)
+        if not files:
+            continue
+        fingerprint = _from_meta(milestone)
+        if fingerprint is None:
+            if of_run is None:
+                try:
+                    of_run = checkpoint.read(files[-1]).get("fingerprint")
+                except CheckpointError:
+                    of_run = None  # damaged; the next one may be good
+            fingerprint = of_run
+        yield milestone, fingerprint
+
+
+def _from_meta(milestone: Milestone) -> dict[str, str] | None:
+    try:
+        meta = json.loads((milestone.folder / "meta.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    fingerprint = meta.get("fingerprint") if isinstance(meta, dict) else None
+    return fingerprint if isinstance(fingerprint, dict) else None

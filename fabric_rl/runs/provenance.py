@@ -1,0 +1,233 @@
+"""Where a run comes from: its settings, the versions it was made with, and the weights that it began with."""
+
+import json
+import os
+import platform
+import re
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+from torch import Tensor
+
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.checkpoint import CheckpointError
+
+PACKAGES = (
+    "fabric-rl",
+    "torch",
+    "lightning",
+    "numpy",
+    "rocketsim",
+    "rlgym",
+    "gymnasium",
+    "tensorboard",
+    "jsonargparse",
+)
+CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
+EXPORTED = "weights.ckpt"
+"""An agent without its run: `fabric_rl.runs.trained.export`."""
+_BEGINNING = ("initialize_from", "inference")
+"""Settings that say how a run began; they stay those of its beginning."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a run begins with in place of new weights."""
+
+    path: Path
+    """The checkpoint file that they are from."""
+    agent: dict[str, Tensor]
+    """The agent's state, CPU tensors by name."""
+    inference: bool = False
+    """Whether the run only plays with them."""
+
+
+class Origin:
+    """The files of a run folder that say how the run began.
+
+    `config.yaml` (all settings), `environment.json` (versions, git state), and of a run with another one's weights
+    `weights.json` (whose, and whether it only plays) and `initial.ckpt` (a copy, so that the run can begin again).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the run's folder."""
+        self.folder = folder
+        self._config: str | None = None
+        self._environment: str | None = None
+        self._begun_with: dict[str, Any] | None = None
+
+    @property
+    def config(self) -> Path:
+        """`config.yaml`."""
+        return self.folder / CONFIG
+
+    @property
+    def _initial(self) -> Path:
+        return self.folder / INITIAL
+
+    # ---------------------------------------------------------------- settings
+
+    def write(self, config: str | None) -> None:
+        """Writes `config.yaml` and `environment.json`, and remembers them for `ensure`.
+
+        Args:
+            config: All settings as YAML; None where they are not known.
+        """
+        self._config, self._environment = config, json_text(describe_environment())
+        self._begun_with = self._read_weights_json()
+        for name, text in self._texts().items():
+            write_text(self.folder / name, text)
+
+    def ensure(self) -> None:
+        """Writes again what `write` has written and is gone, as the whole folder may be."""
+        missing = {name: text for name, text in self._texts().items() if not (self.folder / name).exists()}
+        if missing:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        for name, text in missing.items():
+            write_text(self.folder / name, text)
+
+    def changed_settings(self, config: str) -> list[str]:
+        """Lines `name: old -> new` for what differs between the run's `config.yaml` and `config`."""
+        if not self.config.exists():
+            return []
+        try:
+            texts = (self.config.read_text(encoding="utf-8"), config)
+            old, new = (_flat(yaml.safe_load(text) or {}) for text in texts)
+        except (ValueError, yaml.YAMLError):
+            return [f"all settings: {self.config} is damaged"]
+        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name not in _BEGINNING]
+
+    def _texts(self) -> dict[str, str]:
+        """The content of each file; nothing before `write`."""
+        texts = {} if self._environment is None else {ENVIRONMENT: self._environment}
+        if self._begun_with is not None:
+            texts[WEIGHTS] = json_text(self._begun_with)
+        if self._config is not None:
+            texts[CONFIG] = self._with_beginning(self._config)
+        return texts
+
+    def _with_beginning(self, config: str) -> str:
+        """The settings with those that make a new run begin as this one did."""
+        if self._begun_with is None:
+            return config
+        path = str(self._initial.absolute()) if self._initial.exists() else str(self._begun_with.get("from"))
+        for name, value in zip(_BEGINNING, (path, self._begun_with.get("inference") is True), strict=True):
+            line = yaml.safe_dump({name: value}, width=1_000_000, allow_unicode=True).strip()
+            replacement = line.replace("\\", r"\\")
+            config, found = re.subn(rf"^{name}:.*$", replacement, config, flags=re.MULTILINE)
+            if not found:
+                config = f"{config.rstrip()}\n{line}\n"
+        return config
+
+    # ---------------------------------------------------------------- weights
+
+    def begin_with(self, weights: Weights) -> None:
+        """Keeps the weights that the run begins with.
+
+        Raises:
+            CheckpointError: They cannot be written.
+            OSError: Neither can `weights.json`.
+        """
+        path = str(weights.path.absolute())
+        checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
+        write_text(self.folder / WEIGHTS, json_text({"from": path, "inference": weights.inference}))
+
+    def weights(self) -> Weights | None:
+        """What the run, which has no checkpoint yet, begins again with; None for new weights.
+
+        Raises:
+            CheckpointError: The run only plays, or its weights cannot be read.
+        """
+        kept = self._read_weights_json()
+        if kept is None and not self._initial.exists():
+            return None
+        plays, whose = (kept or {}).get("inference") is True, (kept or {}).get("from")
+        whose = self._initial.absolute() if plays and self._initial.exists() else whose
+        again = f"start it again with --run_id {self.folder.name} --force --initialize_from {whose}"
+        if plays:
+            raise CheckpointError(f"--resume: run {self.folder.name} only plays; {again} --inference")
+        try:
+            return Weights(self._initial, read_initial(self._initial))
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"--resume: run {self.folder.name} has no checkpoint yet, and {error}; {again}"
+            ) from error
+
+    def _read_weights_json(self) -> dict[str, Any] | None:
+        """`weights.json`; None without, empty if it is damaged."""
+        try:
+            kept = json.loads((self.folder / WEIGHTS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+
+def read_initial(path: Path) -> dict[str, Tensor]:
+    """The agent's state in an `initial.ckpt`.
+
+    Raises:
+        CheckpointError: It is missing, damaged or something else.
+    """
+    agent = checkpoint.read(path).get("agent")
+    if not isinstance(agent, dict) or not all(isinstance(tensor, Tensor) for tensor in agent.values()):
+        raise CheckpointError(f"checkpoint {path} is refused: it holds no weights")
+    return agent
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions of Python, the system and the packages that matter, and the state of the git repository."""
+    versions: dict[str, str] = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    git = {name: _git(*command) for name, command in _GIT.items()}
+    return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """JSON for people."""
+    return json.dumps(content, indent=2) + "\n"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file in one step (temporary file, then rename)."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
+    """Nested settings by their dotted names; the components of a list by their numbers."""
+    if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
+        settings = dict(enumerate(settings, 1))
+    if not isinstance(settings, dict):
+        return {prefix.rstrip("."): settings}
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, prefix if name == "init_args" else f"{prefix}{name}.")
+    return flat
+
+
+_GIT = {
+    "commit": ("rev-parse", "HEAD"),
+    "branch": ("rev-parse", "--abbrev-ref", "HEAD"),
+    "changed_files": ("status", "--porcelain"),
+}
+
+
+def _git(*command: str) -> str | None:
+    """What git says about this code; None without git or outside of a repository."""
+    try:
+        folder = Path(__file__).parent
+        return subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

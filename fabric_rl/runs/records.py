@@ -1,0 +1,179 @@
+"""Reading run folders: which runs there are, and what each one has left behind."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from fabric_rl.runs.checkpoint import checkpoints, steps_of
+
+SET_ASIDE = "set_aside"
+"""Below `milestones/`: those of a time that the run has gone back from."""
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """A full copy of a run, `milestones/<phase>/<steps>/`; None where its `meta.json` does not say.
+
+    Attributes:
+        folder: Where it is.
+        phase: What the run worked on.
+        steps: Agent-steps.
+        mean_reward: Mean return of the last 100 episodes.
+        entropy: Of the policy, in nats.
+        kl: Estimate of the divergence between the policies before and after the last update, in nats.
+        rating: The metric `rating/elo`.
+        timestamp: When it was written, local time.
+    """
+
+    folder: Path
+    phase: str
+    steps: int
+    mean_reward: float | None = None
+    entropy: float | None = None
+    kl: float | None = None
+    rating: float | None = None
+    timestamp: datetime | None = None
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run folder tells.
+
+    Attributes:
+        folder: `runs/<run_id>`.
+        summary: `summary.json`; empty while the run goes on.
+        steps: Agent-steps, the largest that summary, metrics or checkpoints know.
+        changed: Last time that one of these files changed.
+        milestones: By phase, then steps.
+        abandoned: How many more belong to a time that the run has gone back from, in `milestones/set_aside`.
+    """
+
+    folder: Path
+    summary: dict[str, Any]
+    steps: int
+    changed: datetime
+    milestones: tuple[Milestone, ...]
+    abandoned: int = 0
+
+    @property
+    def name(self) -> str:
+        """The run id."""
+        return self.folder.name
+
+    @property
+    def status(self) -> str:
+        """`finished`, `stopped` (in order, before its end), `unfinished` (running, or killed), or `played`."""
+        if self.summary.get("inference") is True:
+            return "played"
+        if not self.summary or self.steps > (number_of(self.summary.get("total_steps")) or 0):
+            return "unfinished"
+        return "stopped" if self.summary.get("stopped_early") else "finished"
+
+
+def list_runs(runs_dir: str | Path) -> list[RunRecord]:
+    """All runs of a folder, the one that changed last first."""
+    folders = [folder for folder in Path(runs_dir).iterdir() if _is_run(folder)]
+    return sorted((load_run(folder) for folder in folders), key=lambda run: (run.changed, run.name), reverse=True)
+
+
+def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
+    """The run of that name, or in that folder.
+
+    Raises:
+        ValueError: There is none; the message names similar ones.
+    """
+    for folder in (Path(runs_dir) / run_id, Path(run_id)):
+        if _is_run(folder):
+            return load_run(folder)
+    names = [folder.name for folder in Path(runs_dir).glob("*") if _is_run(folder)]
+    close = get_close_matches(run_id, names, n=1)
+    hint = (
+        f"did you mean {close[0]}?" if close else "`fabric-rl runs` lists what there is (--runs_dir FOLDER elsewhere)"
+    )
+    raise ValueError(f"there is no run {run_id} in {runs_dir}; {hint}")
+
+
+def load_run(folder: str | Path) -> RunRecord:
+    """Reads one run folder."""
+    folder = Path(folder)
+    summary = _read_json(folder / "summary.json")
+    saved = checkpoints(folder / "checkpoints")
+    files = [folder / "summary.json", folder / "metrics.csv", *saved[-1:]]
+    times = [file.stat().st_mtime for file in files if file.is_file()]
+    steps = [number_of(summary.get("total_steps")), _last_step(folder / "metrics.csv"), *map(steps_of, saved[-1:])]
+    return RunRecord(
+        folder=folder,
+        summary=summary,
+        steps=int(max((step for step in steps if step is not None), default=0)),
+        changed=datetime.fromtimestamp(max(times, default=folder.stat().st_mtime)),
+        milestones=tuple(sorted(_milestones(folder / "milestones"), key=lambda m: (m.phase, m.steps))),
+        abandoned=sum(1 for _ in (folder / "milestones" / SET_ASIDE).glob("*/*/meta.json")),
+    )
+
+
+def _is_run(folder: Path) -> bool:
+    return not folder.name.startswith(".") and (  # hidden: what --force has put out of the way
+        (folder / "checkpoints").is_dir() or any((folder / f).is_file() for f in ("summary.json", "metrics.csv"))
+    )
+
+
+def _milestones(folder: Path) -> Iterator[Milestone]:
+    for path in folder.glob("*/*"):
+        if path.is_dir() and path.name.isdecimal() and path.parent.name != SET_ASIDE:
+            meta = _read_json(path / "meta.json")
+            numbers = {key: number_of(meta.get(key)) for key in ("mean_reward", "entropy", "kl", "rating")}
+            yield Milestone(path, path.parent.name, int(path.name), timestamp=_time(meta.get("timestamp")), **numbers)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # missing, or damaged
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _last_step(file: Path, tail_bytes: int = 1 << 16) -> float | None:
+    """The step of the last complete row, without reading a long file from its beginning."""
+    try:
+        with open(file, "rb") as stream:
+            header = next(csv.reader([stream.readline().decode("utf-8", "replace")]), [])
+            stream.seek(max(stream.tell(), stream.seek(0, io.SEEK_END) - tail_bytes))
+            rows = [row for row in stream.read().decode("utf-8", "replace").splitlines(True) if row.endswith("\n")]
+    except OSError:
+        return None
+    if "step" not in header or not rows:
+        return None
+    cells = next(csv.reader(rows[-1:]), [])
+    return parse(cells[header.index("step")]) if len(cells) == len(header) else None
+
+
+def parse(cell: str | None) -> float | None:
+    """The finite number in a cell of a table; None for anything else."""
+    try:
+        return number_of(float(cell or "nan"))
+    except (TypeError, ValueError):
+        return None
+
+
+def number_of(value: object) -> float | None:
+    """A finite number as it is, None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_number else None  # type: ignore[arg-type]
+
+
+def _time(value: object) -> datetime | None:
+    """Seconds since 1970 or ISO 8601, as local time without a zone."""
+    try:
+        if isinstance(value, str):  # Python 3.10 does not know the Z
+            return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().replace(tzinfo=None)
+        return None if number_of(value) is None else datetime.fromtimestamp(float(value))  # type: ignore[arg-type]
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,166 @@
+"""Agents that have been trained, rebuilt from what their run left behind."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from gymnasium import Space
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fabric_rl.flags.config import load_agent_factory, load_env
+from fabric_rl.rollouts.finite import within
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.find import load_weights, locate
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, write_text
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, reads_masks
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained agent, and the environment that it was trained in.
+
+    Attributes:
+        name: What it was asked for by.
+        path: Its checkpoint.
+        env: Builds the environment: `env(seed=0)`.
+    """
+
+    name: str
+    path: Path
+    env: EnvFactory
+    _agent: AgentFactory
+    _weights: dict[str, Any]
+
+    def agent(self, observation_space: Space[Any], action_space: Space[Any]) -> ActorCritic:
+        """The agent with its weights, for the spaces of one sub-environment.
+
+        Raises:
+            CheckpointError: The spaces, or the settings in `config.yaml`, are not those of the checkpoint.
+        """
+        module = self._agent(observation_space, action_space)
+        if not isinstance(module, ActorCritic):
+            raise TypeError(f"{self.name}: {type(module).__name__} is not a fabric_rl.ActorCritic")
+        try:
+            module.load_state_dict(self._weights)
+        except RuntimeError as error:
+            raise CheckpointError(
+                f"{self.path} does not fit {type(module).__name__} with the settings of its config.yaml and "
+                f"observations {observation_space}: {' '.join(str(error).split())}"
+            ) from error
+        return module.eval()
+
+    def choose(
+        self, observation_space: Space[Any], action_space: Space[Any], deterministic: bool = True
+    ) -> Callable[..., NDArray[Any]]:
+        """The same as a function of arrays, see `policy`."""
+        return policy(self.agent(observation_space, action_space), deterministic)
+
+
+def load_trained(name: str | Path, runs_dir: str | Path = "runs") -> Trained:
+    """Reads an agent and the settings of its run.
+
+    Args:
+        name: A run id, the path of a run, milestone, checkpoint or exported agent, or the name of an agent that comes
+            with fabric-rl (`school_1v1`).
+        runs_dir: Folder that holds all runs.
+
+    Raises:
+        CheckpointError: There is none, it cannot be read, or its run has no `config.yaml`.
+        ValueError: The settings are wrong, or the environment is a Gymnasium id.
+    """
+    weights = load_weights(locate("agent", runs_dir, str(name)))
+    config = str(_config_of(weights.path))
+    env = load_env(config, default="envs.RocketSimPool")
+    agent = load_agent_factory(config, default="agents.PPOLightningAgent")
+    return Trained(Path(name).name, weights.path, env, agent, weights.agent)
+
+
+def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") -> Path:
+    """Writes an agent without its run into a new folder, to keep or to hand on: `weights.ckpt` and `config.yaml`.
+
+    Such a folder goes wherever the path of a run does for its weights: `load_trained`, `--initialize_from`,
+    `fabric-rl evaluate`. Optimizer and environments stay behind, so that it is small and no run goes on from it.
+
+    Args:
+        name: As for `load_trained`.
+        folder: The new folder.
+        runs_dir: Folder that holds all runs.
+
+    Returns:
+        The folder.
+
+    Raises:
+        CheckpointError: As `load_trained`.
+        FileExistsError: The folder exists.
+        OSError: It cannot be written.
+    """
+    weights = load_weights(locate("agent", runs_dir, str(name)))
+    settings = yaml.safe_load(_config_of(weights.path).read_text(encoding="utf-8")) or {}
+    for own in ("initialize_from", "inference", "runs_dir"):
+        settings.pop(own, None)
+    target = Path(folder)
+    if target.exists():
+        raise FileExistsError(f"{target} exists already; choose a new folder")
+    target.mkdir(parents=True)
+    write_text(target / CONFIG, yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))
+    checkpoint.write(target / EXPORTED, {"agent": weights.agent})
+    return target
+
+
+def export_command(argv: Sequence[str]) -> int:
+    """`fabric-rl export NAME FOLDER`; returns the exit status."""
+    parser = argparse.ArgumentParser("fabric-rl export", description="An agent without its run, as a small folder.")
+    parser.add_argument("name", help="run id, or path of a run, milestone or checkpoint")
+    parser.add_argument("folder", help="the new folder")
+    parser.add_argument("--runs_dir", "--runs-dir", default="runs", help="folder of the run ids (runs)")
+    args = parser.parse_args(argv)
+    try:
+        folder = export(args.name, args.folder, args.runs_dir)
+    except (ValueError, OSError) as error:
+        print(f"fabric-rl export: error: {error}", file=sys.stderr)
+        return 2
+    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+    print(f"written: {folder} ({size:.1f} MB)")
+    return 0
+
+
+def _config_of(path: Path) -> Path:
+    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
+    if found is None:
+        raise CheckpointError(f"{path}: no {CONFIG} lies above it, which says how environment and agent are built")
+    return found
+
+
+def policy(agent: ActorCritic, deterministic: bool = True) -> Callable[..., NDArray[Any]]:
+    """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]` of arrays.
+
+    It remembers for agents with memory; `begins` says where an episode does. Actions outside of a Box are clipped.
+    """
+    memory: list[Tensor] = []
+    masks = reads_masks(agent)
+
+    @torch.no_grad()
+    def choose(
+        obs: NDArray[Any], begins: NDArray[np.bool_], action_mask: NDArray[np.bool_] | None = None
+    ) -> NDArray[Any]:
+        given: dict[str, Tensor] = {}
+        if agent.memory_size:
+            state = memory.pop() if memory else torch.zeros(0)
+            state = state if len(state) == len(obs) else torch.zeros(len(obs), agent.memory_size)  # other games now
+            given["state"] = torch.where(torch.from_numpy(np.array(begins))[:, None], 0.0, state)
+        if action_mask is not None and masks:
+            given["action_mask"] = torch.from_numpy(action_mask)
+        chosen = agent.act(torch.from_numpy(obs), deterministic=deterministic, **given)
+        if chosen.state is not None:
+            memory.append(chosen.state)
+        return within(agent.action_space, chosen.action.cpu().numpy())
+
+    return choose

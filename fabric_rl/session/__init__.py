@@ -1,0 +1,1 @@
+"""The live objects of a run, and when they are saved."""

@@ -1,0 +1,284 @@
+"""The trial before training: every part is used once, so that a malformed one is one clear line at the start."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+from lightning import Fabric, LightningModule
+from lightning.fabric.strategies.ddp import DDPStrategy
+from lightning.pytorch.utilities.seed import isolate_rng
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fabric_rl.rollouts.finite import find_non_finite, within
+from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, reads_masks
+
+Array = NDArray[Any]
+NUMBERS, INTEGERS, FLOATS, BOOLS = "numbers", "integers", "floats", "bools"
+_KINDS = {NUMBERS: "fiub", INTEGERS: "iu", FLOATS: "f", BOOLS: "b"}  # numpy's dtype.kind
+_STEP = ("observations", "rewards", "terminated", "truncated", "infos")
+
+
+def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
+    """Resets the environment, acts, steps once and evaluates one minibatch; every rank calls it.
+
+    It changes nothing but the environment, which has to be reset afterwards with the same seed: the agent is a copy,
+    the random generators are put back, and what the environment has counted is dropped.
+
+    Args:
+        fabric: Device and precision.
+        envs: This rank's environment.
+        agent: The bare module, before `fabric.setup`.
+        seed: What `envs.reset` will get.
+        minibatch_size: Steps per minibatch on this rank.
+
+    Returns:
+        A minibatch that the agent has learned from.
+
+    Raises:
+        ValueError: A part of any rank is malformed or failed; raised on all ranks with the same message, after the
+            environment was closed.
+    """
+    try:
+        with isolate_rng(), told_to_all(fabric):
+            minibatch = _trial(fabric, envs, agent, seed, minibatch_size)
+    except ValueError:
+        envs.close()
+        raise
+    if isinstance(envs, HasMetrics):
+        envs.drain_metrics()
+    return minibatch
+
+
+def check_agent(agent: LightningModule) -> None:
+    """Raises TypeError for an agent that is no ActorCritic, was not initialised as one, or lacks a method."""
+    name = type(agent).__name__
+    if not isinstance(agent, ActorCritic):
+        raise TypeError(f"--agent {name} is not a fabric_rl.ActorCritic")
+    if "progress" not in vars(agent):
+        raise TypeError(f"--agent {name}: its __init__ must call super().__init__(observation_space, action_space)")
+    methods = ("act", "value", "training_step", "configure_optimizers")
+    missing = [f"{method}()" for method in methods if _is_inherited(agent, method)]
+    if missing:
+        raise TypeError(
+            f"--agent {name} lacks {', '.join(missing)}; fabric_rl.ActorCritic says what an agent has to do"
+        )
+
+
+def _is_inherited(agent: ActorCritic, method: str) -> bool:
+    """Whether it is the method of the base class, which only raises."""
+    return getattr(getattr(agent, method), "__func__", None) is getattr(ActorCritic, method)
+
+
+@contextmanager
+def told_to_all(fabric: Fabric) -> Iterator[None]:
+    """Raises a ValueError that the block raises on any rank on all of them, with its message; every rank enters it.
+
+    Without it the others would only learn that a rank is gone.
+    """
+    if fabric.world_size == 1:
+        yield
+        return
+    problem: ValueError | None = None
+    try:
+        yield
+    except ValueError as error:
+        problem = error
+    told = "" if problem is None else str(problem) or type(problem).__name__
+    for rank in range(fabric.world_size):
+        message = fabric.broadcast(told, src=rank)
+        if message:
+            raise ValueError(message) from problem
+
+
+def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
+    """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
+    seen = torch.zeros(fabric.world_size, len(numbers), dtype=torch.int64, device=fabric.device)
+    seen[fabric.global_rank] = torch.tensor(list(numbers.values()))
+    if fabric.world_size > 1:
+        seen = cast(Tensor, fabric.all_reduce(seen, reduce_op="sum"))
+    for name, column in zip(numbers, seen.T.tolist(), strict=True):
+        if len(set(column)) > 1:
+            raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
+
+
+def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
+    name, size = f"--env {type(envs).__name__}", envs.num_envs
+    obs_shape = (size, *(envs.single_observation_space.shape or ()))
+
+    with _calling(f"{name}.reset()"):
+        first = envs.reset(seed=seed)
+    obs, infos = _tuple(f"{name}.reset()", first, ("observations", "infos"))
+    obs = _array(f"{name}.reset(): the observations", obs, obs_shape)
+    obs_tensor = torch.from_numpy(obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)).to(fabric.device)
+    mask = None
+    if "action_mask" in infos:
+        allowed = _array(f"{name}.reset(): infos['action_mask']", infos["action_mask"], _mask_shape(envs), BOOLS)
+        mask = torch.from_numpy(allowed).to(fabric.device)
+    acted, minibatch = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
+
+    with _calling(f"{name}.step()"):
+        step = envs.step(within(envs.single_action_space, acted))
+    next_obs, rewards, terminated, truncated, infos = _tuple(f"{name}.step()", step, _STEP)
+    _array(f"{name}.step(): the observations", next_obs, obs_shape)
+    _array(f"{name}.step(): the rewards", rewards, (size,))
+    ended = _array(f"{name}.step(): terminated", terminated, (size,), BOOLS)
+    cut = _array(f"{name}.step(): truncated", truncated, (size,), BOOLS)
+    if (ended | cut).any():
+        if "final_obs" not in infos:
+            raise ValueError(f"{name}.step(): episodes ended, but infos lacks 'final_obs', their last observations")
+        _array(f"{name}.step(): infos['final_obs']", infos["final_obs"], obs_shape)
+    return minibatch
+
+
+def _mask_shape(envs: VectorEnv) -> tuple[int, int]:
+    space = envs.single_action_space
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return envs.num_envs, int(space.n)
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        return envs.num_envs, int(space.nvec.sum())
+    raise ValueError(f"{type(envs).__name__}: infos['action_mask'] needs discrete actions, but they are {space}")
+
+
+def _try_agent(
+    fabric: Fabric,
+    agent: ActorCritic,
+    action_space: gymnasium.Space[Any],
+    obs: Tensor,
+    mask: Tensor | None,
+    minibatch_size: int,
+) -> tuple[Array, Minibatch]:
+    """Calls the methods of a copy of the agent; returns its actions for `obs` and what it has learned from."""
+    name, size = f"--agent {type(agent).__name__}", len(obs)
+    with _calling(f"{name}: copy.deepcopy()"):
+        trial = copy.deepcopy(agent).to(fabric.device)
+    trial.fabric = fabric  # as after fabric.setup
+    memory: dict[str, Any] = (
+        {"state": torch.zeros(size, agent.memory_size, device=obs.device)} if agent.memory_size else {}
+    )
+    masks: dict[str, Any] = {} if mask is None or not reads_masks(agent) else {"action_mask": mask}
+    with _calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
+        chosen = trial.act(obs, **memory, **masks)
+    if not isinstance(chosen, ActOutput):
+        got = _kind(chosen)
+        raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got {got}")
+    with _calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
+        value = trial.value(obs, **memory)
+    discrete = np.issubdtype(action_space.dtype, np.integer)
+    action_shape = (size, *(action_space.shape or ()))
+    value_shape = (size, agent.value_heads) if agent.value_heads > 1 else (size,)
+    action = _tensor(f"{name}.act(): action", chosen.action, action_shape, INTEGERS if discrete else FLOATS)
+    _tensor(f"{name}.act(): log_prob", chosen.log_prob, (size,))
+    if agent.memory_size and chosen.value is None:
+        raise ValueError(f"{name}.act() must return values: an agent with memory is asked for them step by step")
+    if chosen.value is not None:
+        _tensor(f"{name}.act(): value", chosen.value, value_shape)
+    if agent.memory_size:
+        _tensor(f"{name}.act(): state", chosen.state, (size, agent.memory_size))
+    _tensor(f"{name}.value()", value, value_shape)
+    if discrete and not isinstance(action_space, gymnasium.spaces.Box):
+        outside = [row for row in action if not action_space.contains(row)]
+        if outside:
+            raise ValueError(f"{name}.act(): action {outside[0]} is not in the environment's {action_space}")
+
+    rows = torch.arange(minibatch_size, device=obs.device) % size
+    advantage = torch.linspace(-1, 1, minibatch_size, device=obs.device)
+    if agent.memory_size:  # [L, S]
+        rows, advantage = (x.view(agent.sequence_length, -1) for x in (rows, advantage))
+    log_prob, old_value = chosen.log_prob.float()[rows], value.float()[rows]
+    returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
+    minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, returns)
+    if mask is not None and masks:
+        minibatch = minibatch._replace(action_mask=mask[rows])
+    if agent.memory_size:
+        state = torch.zeros(rows.shape[1], agent.memory_size, device=obs.device)
+        minibatch = minibatch._replace(state=state, episode_start=torch.zeros_like(rows, dtype=torch.bool))
+        if agent.burn_in:
+            before = rows[:1].expand(agent.burn_in, -1)
+            starts = torch.zeros_like(before, dtype=torch.bool)
+            minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
+    with _calling(f"{name}.training_step()"), fabric.autocast():
+        result = trial.training_step(minibatch)
+    loss, stats = _tuple(f"{name}.training_step()", result, ("loss", "statistics"))
+    _tensor(f"{name}.training_step(): the loss", loss, ())
+    if not loss.requires_grad:
+        raise ValueError(
+            f"{name}.training_step(): the loss has no gradient; it is detached, or reads none of the agent's parameters"
+        )
+    if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
+        raise ValueError(f"{name}.training_step(): the statistics must be a dict of names and tensors, got {stats!r}")
+    for key, figure in stats.items():
+        _tensor(f"{name}.training_step(): the statistic {key!r}", figure, (), NUMBERS)
+    _check_all_used(fabric, f"{name}.training_step()", trial, loss)
+    return action, minibatch
+
+
+@contextmanager
+def _calling(what: str) -> Iterator[None]:
+    """Says which method failed. A programming error (AttributeError, ...) keeps its type and its traceback."""
+    try:
+        yield
+    except (ValueError, TypeError, RuntimeError, AssertionError, FloatingPointError) as error:
+        text = f"{error}" or type(error).__name__
+        raise ValueError(f"{what}: {text} (FABRIC_RL_TRACEBACK=1 shows where)") from error
+
+
+def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor) -> None:
+    """Raises ValueError for a parameter that is not in the graph of the loss, where DDP would wait for its gradient."""
+    settings = getattr(fabric.strategy, "_ddp_kwargs", {})
+    if type(fabric.strategy) is not DDPStrategy or settings.get("find_unused_parameters"):
+        return
+    used, seen, waiting = set(), set(), [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        used.add(id(getattr(node, "variable", None)))  # only nodes that accumulate a gradient have one
+        waiting.extend(following for following, _ in node.next_functions)
+    unused = [key for key, p in agent.named_parameters() if p.requires_grad and id(p) not in used]
+    if unused:
+        more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
+        raise ValueError(
+            f"{what}: the loss does not depend on the parameters {', '.join(unused[:3])}{more}, but with DDP "
+            "it must on all; remove them, or freeze them with requires_grad_(False)"
+        )
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401 - whatever was returned
+    if value is None:
+        return "None (is a return missing?)"
+    return f"a tuple of {len(value)}" if isinstance(value, tuple) else type(value).__name__
+
+
+def _tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...]:  # noqa: ANN401 - checked here
+    if not isinstance(value, tuple) or len(value) != len(names):
+        raise ValueError(f"{what} must return a tuple ({', '.join(names)}), got {_kind(value)}")
+    return value
+
+
+def _tensor(what: str, value: Any, shape: tuple[int, ...], kind: str = FLOATS) -> Array:  # noqa: ANN401 - checked here
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{what} must be a tensor, got {_kind(value)}")
+    value = value.detach().cpu()
+    return _array(what, (value.float() if value.is_floating_point() else value).numpy(), shape, kind)
+
+
+def _array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401 - checked here
+    """Checks shape, dtype and that everything is finite."""
+    array = np.asarray(value)
+    if array.shape != shape or array.dtype.kind not in _KINDS[kind]:
+        raise ValueError(
+            f"{what} must be {kind} of shape {list(shape)}, got {array.dtype} of shape {list(array.shape)}"
+        )
+    if array.ndim == 0 and not np.isfinite(array):
+        raise ValueError(f"{what} must be finite, got {array}")
+    found = find_non_finite(array)
+    if found:
+        raise ValueError(f"{what} must be finite, got {found}")
+    return array
