@@ -15,7 +15,10 @@ from fabric_rl.callback import drained, failures_told
 from fabric_rl.callbacks import Callback
 from fabric_rl.learning.gae import gae
 from fabric_rl.learning.update import join, learn, memory_named
-from fabric_rl.metrics.log import Loggers, Sums, TrainConsole, logger, means, reduce_sums
+from fabric_rl.metrics.console import TrainConsole
+from fabric_rl.metrics.log import logger
+from fabric_rl.metrics.loggers import Loggers
+from fabric_rl.metrics.sums import Sums, means, reduce_sums
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.metrics.wandb import keep_in_run_folder
 from fabric_rl.ranks.sharding import gathered, shard_of, whole

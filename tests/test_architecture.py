@@ -143,7 +143,10 @@ def test_checker_says_where_and_what(tmp_path):
             "agents/a.py",
             "from fabric_rl.types import Agent\nfrom fabric_rl import types\nimport fabric_rl.learning.ppo",
         ),
-        ("agents/a.py", "from ..fabric_rl.learning.ppo import ppo_loss\nfrom .base import Agent\nfrom agents import base"),
+        (
+            "agents/a.py",
+            "from ..fabric_rl.learning.ppo import ppo_loss\nfrom .base import Agent\nfrom agents import base",
+        ),
         ("fabric_rl/a.py", "import torch\nimport rich.live\nimport click\nfrom .types import Agent\nimport fabric_rl"),
     ],
 )

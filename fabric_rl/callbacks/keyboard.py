@@ -7,7 +7,8 @@ import sys
 import time
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.metrics.log import reduce_sums, say
+from fabric_rl.metrics.log import say
+from fabric_rl.metrics.sums import reduce_sums
 
 if sys.platform == "win32":
     import msvcrt

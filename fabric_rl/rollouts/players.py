@@ -19,7 +19,7 @@ from lightning import Fabric
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fabric_rl.metrics.log import Sums
+from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.players_strategy import DecoupledStrategy, Team
 from fabric_rl.rollouts.collect import EpisodeStats

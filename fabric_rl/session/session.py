@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
-from fabric_rl.metrics.log import Trace
+from fabric_rl.metrics.sums import Trace
 from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
 from fabric_rl.ranks.sharding import class_of, explaining, is_sharded, load_optimizer, load_weights, whole_state
 from fabric_rl.rollouts.collect import EpisodeStats

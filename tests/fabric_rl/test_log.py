@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from fabric_rl.metrics.log import TrainConsole, _table
+from fabric_rl.metrics.console import TrainConsole, _table
 
 METRICS = {
     "game/episode_length": 123.4567,

@@ -1,0 +1,114 @@
+"""The console of rank 0: a live table on a terminal, lines elsewhere."""
+
+import shutil
+import sys
+from contextlib import suppress
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from fabric_rl.metrics.log import say
+
+
+class TrainConsole:
+    """A live table and progress bar on a terminal, one line per iteration elsewhere. Silent on other ranks."""
+
+    def __init__(self, total_steps: int, enabled: bool = True, plain: bool | None = None, done: int = 0) -> None:
+        """Prepares the console.
+
+        Args:
+            total_steps: Agent-steps of the whole run.
+            enabled: False prints nothing (other ranks).
+            plain: Lines instead of the live view. Default: when standard output is no terminal.
+            done: Agent-steps before a run went on.
+        """
+        self.enabled = enabled
+        self.plain = not sys.stdout.isatty() if plain is None else plain
+        self._total = total_steps
+        self._live: Live | None = None
+        self._progress = Progress(
+            TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+        )
+        self._task = self._progress.add_task("steps", total=total_steps, completed=min(done, total_steps))
+
+    def __enter__(self) -> "TrainConsole":
+        """Starts the live view."""
+        if self.enabled and not self.plain:
+            self._live = Live(self._progress, console=Console(), refresh_per_second=4)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves the last view on the screen."""
+        if self._live is not None:
+            with suppress(OSError):
+                self._live.stop()
+
+    def show(self, steps: int, metrics: dict[str, float]) -> None:
+        """Shows one iteration."""
+        if not self.enabled:
+            return
+        if self._live is not None:
+            self._progress.update(self._task, completed=min(steps, self._total))
+            with suppress(OSError):  # the terminal was closed
+                self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
+        else:
+            say(_line(steps, self._total, metrics, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+
+
+def _table(metrics: dict[str, float]) -> Table:
+    """All metrics by group, two to a row. Labels that are too long for the terminal fold, numbers never do."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(2):
+        table.add_column(overflow="fold")
+        table.add_column(justify="right", no_wrap=True)
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, number in sorted(metrics.items()):
+        group, _, label = name.partition("/")
+        groups.setdefault(group, []).append((_short(label), _number(number)))
+    for group, rows in groups.items():
+        table.add_row(Text(group, "bold"))
+        half = (len(rows) + 1) // 2
+        for i in range(half):
+            cells = [*rows[i], *(rows[i + half] if i + half < len(rows) else ("", ""))]
+            table.add_row(*(Padding(Text(cell), (0, 0, 0, 2 * (column % 2 == 0))) for column, cell in enumerate(cells)))
+    return table
+
+
+def _short(label: str) -> str:
+    """A label that leaves room for others: `collected_steps/s`, `goals/min`."""
+    return label.replace("_per_second", "/s").replace("_per_minute", "/min")
+
+
+# The figures of the one-line view, with a short label each.
+_LINE = {
+    "reward/episode_return": "return",
+    "game/touches_per_minute": "touches/min",
+    "game/goals_per_minute": "goals/min",
+    "ppo/entropy": "entropy",
+    "ppo/approx_kl": "kl",
+    "speed/overall_steps_per_second": "steps/s",
+    "ppo/value_loss": "value loss",
+    "ppo/explained_variance": "expl. var.",
+}
+
+
+def _line(steps: int, total: int, metrics: dict[str, float], columns: int | None) -> str:
+    """One iteration in a line; the least important figures are left out where it would be too long."""
+    line = f"{steps:>9,}/{total:,}"
+    for name, label in _LINE.items():
+        figure = f"  {label} {_number(metrics[name])}" if name in metrics else ""
+        if columns is None or len(line + figure) < columns:
+            line += figure
+    return line
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
