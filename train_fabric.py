@@ -43,7 +43,7 @@ from fabric_rl.metrics.csv_file import MetricsFile
 from fabric_rl.metrics.log import say
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, end_with_parent, lost_rank, orphaned
-from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, DecoupledStrategy, fabric_arguments
+from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_arguments
 from fabric_rl.ranks.sharding import ShardedStrategy
 from fabric_rl.runs.start import (
     Announcement,
@@ -345,7 +345,7 @@ def _fabric(loggers: list[Logger], hardware: dict[str, Any]) -> Fabric:
         raise ValueError(f"--precision {wanted} needs a GPU; use bf16-mixed or 32-true on the CPU")
     strategy = hardware.get("strategy", os.environ.get("LT_STRATEGY"))
     contradicting: tuple[str, ...] = ()  # what `fabric run` has set
-    if isinstance(strategy, DecoupledStrategy):
+    if isinstance(strategy, PlayersStrategy):
         contradicting = OF_FABRIC_RUN
     if strategy == "fsdp":  # Fabric's own of that name needs a GPU and an agent that was written for it
         if wanted in ("16", "16-mixed"):
@@ -379,7 +379,7 @@ def _share_cores(fabric: Fabric) -> str:
     count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
     nodes = int(getattr(fabric.strategy, "num_nodes", 1))
     where = f"{nodes} machines ({fabric.device.type})" if nodes > 1 else fabric.device.type
-    roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, DecoupledStrategy) else ""
+    roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, PlayersStrategy) else ""
     return f"{count} on {where}, {threads} of {cores} cores each{roles}"
 
 

@@ -12,11 +12,13 @@ from fabric_rl.args import TrainArgs
 from fabric_rl.callbacks import Callback, History, TrainState
 from fabric_rl.curricula.lessons import Curriculum, Lessons
 from fabric_rl.curricula.phases import Phase, Phases, Promotion
+from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.learning.gae import gae
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.learning.update import learn
 from fabric_rl.loop import train
-from fabric_rl.rollouts.collect import EpisodeStats, collect
+from fabric_rl.rollouts.collect import collect
+from fabric_rl.rollouts.episodes import EpisodeStats
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.find import load as load_checkpoint
 from fabric_rl.runs.folder import Run
@@ -27,11 +29,13 @@ from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 __version__ = "0.1.0"
 
 __all__ = [
+    "GAE",
     "ActOutput",
     "ActorCritic",
     "Callback",
     "Curriculum",
     "EpisodeStats",
+    "Estimator",
     "History",
     "Lessons",
     "Minibatch",

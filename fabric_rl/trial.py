@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -15,6 +15,7 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.rollouts.finite import find_non_finite, within
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, reads_masks
 
@@ -45,7 +46,7 @@ def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, mi
             environment was closed.
     """
     try:
-        with isolate_rng(), told_to_all(fabric):
+        with isolate_rng(), raised_on_all_ranks(fabric):
             minibatch = _trial(fabric, envs, agent, seed, minibatch_size)
     except ValueError:
         envs.close()
@@ -73,38 +74,6 @@ def check_agent(agent: LightningModule) -> None:
 def _is_inherited(agent: ActorCritic, method: str) -> bool:
     """Whether it is the method of the base class, which only raises."""
     return getattr(getattr(agent, method), "__func__", None) is getattr(ActorCritic, method)
-
-
-@contextmanager
-def told_to_all(fabric: Fabric) -> Iterator[None]:
-    """Raises a ValueError that the block raises on any rank on all of them, with its message; every rank enters it.
-
-    Without it the others would only learn that a rank is gone.
-    """
-    if fabric.world_size == 1:
-        yield
-        return
-    problem: ValueError | None = None
-    try:
-        yield
-    except ValueError as error:
-        problem = error
-    told = "" if problem is None else str(problem) or type(problem).__name__
-    for rank in range(fabric.world_size):
-        message = fabric.broadcast(told, src=rank)
-        if message:
-            raise ValueError(message) from problem
-
-
-def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
-    """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
-    seen = torch.zeros(fabric.world_size, len(numbers), dtype=torch.int64, device=fabric.device)
-    seen[fabric.global_rank] = torch.tensor(list(numbers.values()))
-    if fabric.world_size > 1:
-        seen = cast(Tensor, fabric.all_reduce(seen, reduce_op="sum"))
-    for name, column in zip(numbers, seen.T.tolist(), strict=True):
-        if len(set(column)) > 1:
-            raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
 
 
 def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
@@ -188,16 +157,27 @@ def _try_agent(
 
     rows = torch.arange(minibatch_size, device=obs.device) % size
     advantage = torch.linspace(-1, 1, minibatch_size, device=obs.device)
-    if agent.memory_size:  # [L, S]
+    if agent.learns_sequences:  # [L, S]
         rows, advantage = (x.view(agent.sequence_length, -1) for x in (rows, advantage))
     log_prob, old_value = chosen.log_prob.float()[rows], value.float()[rows]
     returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
     minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, returns)
     if mask is not None and masks:
         minibatch = minibatch._replace(action_mask=mask[rows])
+    ends = torch.zeros_like(rows, dtype=torch.bool)
+    extra = {
+        "reward": returns,
+        "next_value": old_value,
+        "terminated": ends,
+        "done": ends,
+        "time": rows,
+        "sub_env": rows,
+    }
+    minibatch = minibatch._replace(**{field: extra[field] for field in agent.minibatch_fields})
+    if agent.learns_sequences:
+        minibatch = minibatch._replace(episode_start=ends)
     if agent.memory_size:
-        state = torch.zeros(rows.shape[1], agent.memory_size, device=obs.device)
-        minibatch = minibatch._replace(state=state, episode_start=torch.zeros_like(rows, dtype=torch.bool))
+        minibatch = minibatch._replace(state=torch.zeros(rows.shape[1], agent.memory_size, device=obs.device))
         if agent.burn_in:
             before = rows[:1].expand(agent.burn_in, -1)
             starts = torch.zeros_like(before, dtype=torch.bool)

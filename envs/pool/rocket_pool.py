@@ -21,7 +21,7 @@ from envs.parameters import ParameterRandomizer, TunableArenas
 from envs.phased import Phased, check_phases, phased_in
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
-from envs.pool.game_counts import GameCounts
+from envs.pool.game_counts import HEADLINES, GameCounts
 from envs.pool.phase_timers import PhaseTimers
 from envs.pool.settings import (
     action_table,
@@ -242,6 +242,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def reward_signals(self) -> tuple[str, ...]:
         """Names of the columns of `infos["reward_signals"]`; none unless the reward is a `RewardSignals`."""
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
+
+    @property
+    def headlines(self) -> dict[str, str]:
+        """Metrics that people look at first, with a short label each."""
+        return dict(HEADLINES)
 
     @property
     def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it

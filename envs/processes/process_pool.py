@@ -131,6 +131,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return self._specs[0].reward_signals
 
     @property
+    def headlines(self) -> dict[str, str]:
+        """Metrics that people look at first, see the environment's own."""
+        return dict(self._specs[0].headlines)
+
+    @property
     def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
         """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
         from envs.pool.inspector import PoolInspector

@@ -75,7 +75,8 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
     signals = tuple(getattr(env, "reward_signals", ()))
     resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
     seeds, layout = getattr(env, "num_seeds", env.num_envs), dict(getattr(env, "layout", {}))
-    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout)
+    headlines = dict(getattr(env, "headlines", {}))
+    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines)
 
 
 class _Server:

@@ -1,6 +1,5 @@
 """collect(): the policy plays, and a rollout is filled with what happens."""
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.metrics.timers import Timers
+from fabric_rl.rollouts.episodes import EpisodeStats
 from fabric_rl.rollouts.finite import require_finite, within
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.transfer import to_device, to_host
@@ -21,54 +21,6 @@ VALUE_NUMBERS = 2**22
 """Numbers of observations that the value function gets at once."""
 MULTIPLICATIONS_FOR_THREADS = 2**28
 """Of one decision of the policy; below, one thread beside those of the physics was faster than several."""
-
-
-class EpisodeStats:
-    """Returns and lengths of the episodes of this rank, undiscounted.
-
-    Attributes:
-        recent: Returns of the last episodes that ended, oldest first.
-    """
-
-    def __init__(self, num_envs: int, window: int = 100) -> None:
-        """Starts counting; `recent` keeps the last `window` episodes."""
-        self._return = np.zeros(num_envs)
-        self._length = np.zeros(num_envs)
-        self.recent: deque[float] = deque(maxlen=window)
-        self._ended = np.zeros(3)
-
-    def update(self, rewards: NDArray[Any], done: NDArray[np.bool_], rows: slice = slice(None)) -> None:
-        """Adds one step of the sub-environments `rows`; `rewards [n]`, `done [n]`."""
-        returns, lengths = self._return[rows], self._length[rows]
-        returns += rewards
-        lengths += 1
-        if done.any():
-            self.recent.extend(returns[done].tolist())
-            self._ended += (returns[done].sum(), lengths[done].sum(), done.sum())
-            returns[done] = 0
-            lengths[done] = 0
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Episodes that ended since the last call: name -> (sum, count)."""
-        total_return, total_length, count = self._ended.tolist()
-        self._ended[:] = 0
-        return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
-
-    def begin(self) -> None:
-        """Forgets the episodes that are running: all sub-environments begin new ones."""
-        self._return[:] = 0
-        self._length[:] = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Running and recent episodes."""
-        running = {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
-        return running | {"ended": self._ended.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave."""
-        self._return[:], self._length[:], self._ended[:] = state["return"], state["length"], state["ended"]
-        self.recent.clear()
-        self.recent.extend(state["recent"])
 
 
 def collect(

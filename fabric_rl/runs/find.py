@@ -15,9 +15,9 @@ from torch import Tensor
 from fabric_rl.runs import checkpoint, list_runs, load_run
 from fabric_rl.runs import milestone_menu as choose_milestone
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, Weights, read_initial
-from fabric_rl.session.session import differences
 
 _PARTS = {
     "agent": dict,
@@ -31,7 +31,6 @@ _PARTS = {
     "ranks": list,
     "seconds": dict,
     "steps": int,
-    "trace": dict,
     "world_size": int,
 }
 """What the checkpoint of a run holds, at least."""

@@ -16,9 +16,9 @@ from fabric_rl.metrics.log import say
 from fabric_rl.ranks import launch
 from fabric_rl.runs import find as choose
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.fingerprint import fingerprint_of
 from fabric_rl.runs.folder import Run, check_run_id
 from fabric_rl.runs.provenance import Weights
-from fabric_rl.session.session import fingerprint_of
 from fabric_rl.types import AgentFactory, EnvFactory
 
 

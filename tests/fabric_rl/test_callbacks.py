@@ -17,7 +17,7 @@ import torch
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
-from fabric_rl.callback import drained
+from fabric_rl.callback import Hooks
 from fabric_rl.callbacks import AdaptiveBatchSize, KeyPress, Notify
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.learning.update import TooLittleMemoryError
@@ -115,7 +115,7 @@ def test_wrong_metrics_are_those_of_a_callback(metrics, message):
             return metrics
 
     with pytest.raises(TypeError, match=message):
-        drained(Own())
+        Hooks(TrainState(None, None, None, None), [Own()]).drain_metrics()
 
 
 def test_a_checkpoint_on_demand(fabric, tmp_path):
