@@ -11,6 +11,7 @@ from fabric_rl.metrics.log import logger, say
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run, move_aside, write_json
+from fabric_rl.runs.primitives import to_primitives
 from fabric_rl.runs.records import SET_ASIDE
 from fabric_rl.session.session import Session
 
@@ -84,7 +85,7 @@ class Saver(NoSaver):
         self._collects_ahead = session.args.overlap or session.args.num_players > 0
         for callback in session.hooks.callbacks:
             try:
-                checkpoint.to_primitives(callback.state_dict())
+                to_primitives(callback.state_dict())
             except TypeError as error:
                 raise TypeError(f"--callbacks {type(callback).__name__}.state_dict(): {error}") from error
 

@@ -24,15 +24,14 @@ from fabric_rl.runs.checkpoint import (
     CheckpointWarning,
     checkpoints,
     file_name,
-    from_primitives,
     newest_good,
     prune,
     read,
     steps_of,
-    to_primitives,
     verify,
     write,
 )
+from fabric_rl.runs.primitives import from_primitives, to_primitives
 
 
 def bits(tensor):
