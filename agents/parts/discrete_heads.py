@@ -1,4 +1,7 @@
-"""Policy heads of discrete action spaces: categorical, several categoricals, coins."""
+"""Policy heads of discrete action spaces: categorical, several categoricals, coins.
+
+Where a mask allows nothing of a categorical, all its choices are equally likely: there is nothing to learn from it.
+"""
 
 import math
 
@@ -10,7 +13,10 @@ from torch.nn.functional import pad, softplus
 
 from agents.parts.policy_head import PolicyHead
 
-_LOWEST = torch.finfo(torch.float32).min  # finite, unlike -inf: 0 * log 0 is 0 and no gradient is NaN
+_NO_CHOICE = torch.finfo(torch.float32).min  # finite, unlike -inf: 0 * log 0 is 0 and no gradient is NaN
+"""Logit of the places that make parts equally long. Also beside forbidden choices alone it has probability 0."""
+_FORBIDDEN = _NO_CHOICE / 2
+"""Logit of what a mask forbids."""
 
 
 class CategoricalHead(PolicyHead):
@@ -70,7 +76,8 @@ class MultiCategoricalHead(PolicyHead):
             logits = logits.reshape(*logits.shape[:-1], len(self.sizes), most)
         else:
             parts = [
-                pad(part, (0, most - part.shape[-1]), value=_LOWEST) for part in torch.split(logits, self.sizes, dim=-1)
+                pad(part, (0, most - part.shape[-1]), value=_NO_CHOICE)
+                for part in torch.split(logits, self.sizes, dim=-1)
             ]
             logits = torch.stack(parts, dim=-2)
         return torch.log_softmax(logits, dim=-1)
@@ -120,7 +127,7 @@ def draw(probs: Tensor) -> Tensor:
 
 
 def _masked(logits: Tensor, action_mask: Tensor | None) -> Tensor:
-    return logits if action_mask is None else logits.masked_fill(action_mask.logical_not(), _LOWEST)
+    return logits if action_mask is None else logits.masked_fill(action_mask.logical_not(), _FORBIDDEN)
 
 
 def _pick(log_probs: Tensor, index: Tensor) -> Tensor:
