@@ -10,6 +10,7 @@ import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -122,6 +123,22 @@ def test_several_callbacks_as_one(fabric):
     later.load_state_dict(both.state_dict() | {"second": {"kept": "loaded"}})
     assert [part.kept for part in later.parts.values()] == ["loaded", "of third"]
     assert later.state_dict()["first"] == {"kept": "of first"}  # for a run that has it again
+
+
+def test_the_batch_that_one_of_several_callbacks_returns_is_learned_from():
+    class Other(Callback):
+        def __init__(self, batch):
+            self.batch = batch
+
+        def on_learn_start(self, state):
+            self.saw = state.batch
+            return self.batch
+
+    parts = {name: Other(batch) for name, batch in (("a", None), ("b", "other"), ("c", None))}
+    state = SimpleNamespace(batch="collected")
+    assert Callbacks(parts).on_learn_start(state) == "other"
+    assert [part.saw for part in parts.values()] == ["collected", "collected", "other"]
+    assert Callbacks({"a": Other(None)}).on_learn_start(state) is None
 
 
 @pytest.mark.parametrize("hook", ["train_start", "iteration_end"])
