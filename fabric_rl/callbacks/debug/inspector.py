@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Inspector(Protocol):
-    """Looks into one environment for `Debug`: what the environment gives as `inspector`, as RocketSim's pools do."""
+    """Looks into one environment for `Debug`; the environment gives it as `inspector`."""
 
     def describe_actions(self) -> list[str]:
         """Lines about the action table, or one that says why there is nothing to tell."""
