@@ -18,7 +18,7 @@ from envs.loggers.base import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
 from envs.parameters import ParameterRandomizer, TunableArenas
-from envs.phased import Phased, check_phases, phased_in
+from envs.phased import Phased, phased_in
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
 from envs.pool.game_counts import HEADLINES, GameCounts
@@ -325,12 +325,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Raises:
             ValueError: One lacks some of `names`, or has others.
         """
-        check_phases(self._phased(), names)
+        for part in self._phased():
+            part.check_phases(names)
 
-    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+    def set_phase(self, name: str, number: int) -> None:
         """Tells the phased components, from the next step on, which phase it is; see `envs.phased.Phased`."""
         for part in self._phased():
-            part.begin_phase(name, mechanics_weight, self.state)
+            part.begin_phase(name, number, self.state)
 
     def _phased(self) -> list[Phased]:
         return [phased for part in (self.reward, self.state_setter) for phased in phased_in(part)]

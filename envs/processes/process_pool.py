@@ -234,10 +234,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """See the environment's own; nothing for one that has no phases."""
         self._workers.ask_all("check_phases", list(names))
 
-    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+    def set_phase(self, name: str, number: int) -> None:
         """See the environment's own; nothing for one that has no phases."""
-        self._workers.phase = (name, mechanics_weight)
-        self._workers.ask_all("set_phase", name, mechanics_weight)
+        self._workers.phase = (name, number)
+        self._workers.ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """See the environment's own.

@@ -15,7 +15,6 @@ from fabric_rl import History, Run, TrainArgs, TrainState, load_checkpoint, trai
 from fabric_rl.callbacks import Debug
 from fabric_rl.callbacks.debug.actions import DebugActions, action_metrics
 from fabric_rl.callbacks.debug.learning import DebugLearning, batch_metrics
-from fabric_rl.callbacks.debug.parts import NoInspector
 from fabric_rl.callbacks.debug.signs import Signs
 from fabric_rl.session.saving import Saving
 from fabric_rl.types import Minibatch
@@ -195,7 +194,7 @@ def state_with(fabric, env, actions, iteration=1):
 
 def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
     env = CARTPOLE(seed=0)
-    part = DebugActions(NoInspector(env), every_iterations=1)
+    part = DebugActions(every_iterations=1)
     part.on_train_start(state_with(fabric, env, [0]))
     first = state_with(fabric, env, [1, 1, 1])
     with pytest.warns(RuntimeWarning, match="only action 1 was chosen in 3 steps"):
@@ -203,7 +202,7 @@ def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
     assert first.metrics["debug/actions_never_used"] == 1
     output = capsys.readouterr().out
     assert "most used 1: 100.0%" in output and "never used so far: 1 of 2 0" in output
-    restored = DebugActions(NoInspector(env), every_iterations=1)
+    restored = DebugActions(every_iterations=1)
     restored.load_state_dict(part.state_dict())
     second = state_with(fabric, env, [0, 0, 1, 0], iteration=2)
     second.metrics["action/fallback_share"] = 0.25
