@@ -77,6 +77,14 @@ class ActionParser(ABC):
         """Takes what `state_dict` gave."""
 
 
+def unwrapped(parser: ActionParser) -> list[ActionParser]:
+    """The parser, the one that it is made around (its `inner`), and so on to the innermost."""
+    found = [parser]
+    while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
+        found.append(inner)
+    return found
+
+
 def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
     """What `parser` makes of the actions of all slots.
 

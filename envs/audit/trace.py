@@ -20,6 +20,7 @@ from envs.bots import BOTS, Bot, IdleBot, RandomBot, TeamBots
 from envs.checks import check_seed, is_number
 from envs.matches.tape import PoolSettings, Tape, record
 from envs.sim.arena import TICKS_PER_SECOND
+from envs.state.layout import CONTROL_NAMES
 from envs.tools import LoadEnv, ToolParser, check_suffixes, console, new_figure, run, write_csv
 
 Row = dict[str, float]
@@ -28,8 +29,6 @@ PART = "reward/"
 """Begins the columns of the parts."""
 CONTROL = "control/"
 """Begins the columns of what the car was told."""
-CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
-"""Columns of `GameState.controls`."""
 
 
 def reward_trace(
@@ -92,7 +91,7 @@ def reward_trace(
             "boost": float(state.boost[0, car]),
         }
         told = state.controls[0, car].tolist()
-        row |= {f"{CONTROL}{name}": number for name, number in zip(CONTROLS, told, strict=True)}
+        row |= {f"{CONTROL}{name}": number for name, number in zip(CONTROL_NAMES, told, strict=True)}
         rows.append(row | {name: float(values[step]) for name, values in paid.items()})
     return rows
 

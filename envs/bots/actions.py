@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, ActionTable, ContinuousAction, MultiDiscreteAction
-from envs.actions.base import ANALOGUE, BUTTONS, JUMP
+from envs.actions.base import ANALOGUE, BUTTONS, JUMP, unwrapped
 from envs.state.game_state import Bool, Float, GameState
 
 # How much a difference in each control counts: throttle, steer, pitch, yaw, roll, jump, boost, handbrake. Wheels do not
@@ -39,9 +39,7 @@ def nearest_actions(parser: ActionParser, controls: Float, on_ground: Bool) -> N
     Raises:
         ValueError: A parser of another kind whose action space is not discrete.
     """
-    inner = parser
-    while isinstance(getattr(inner, "inner", None), ActionParser):
-        inner = inner.inner  # type: ignore[attr-defined]
+    inner = unwrapped(parser)[-1]
     if isinstance(inner, ContinuousAction):
         numbers = np.clip(controls, -1, 1).astype(np.float32)
         numbers[:, BUTTONS] = np.where(controls[:, BUTTONS] > 0.5, 1, -1)

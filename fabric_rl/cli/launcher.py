@@ -45,7 +45,7 @@ Each has its own --help. Training: python train_fabric.py --help
 _TOOLS = {
     "audit-rewards": "fabric_rl.commands.audit_rewards",
     "trace-rewards": "envs.audit.trace",
-    "show-resets": "envs.resets.show",
+    "show-resets": "fabric_rl.commands.show_resets",
 }
 """Commands that come with the environments: modules with `main(argv, load_env) -> status`, loaded when asked for."""
 

@@ -40,13 +40,15 @@ from envs import (
 from envs.audit.audit import audit_rewards
 from envs.audit.parts import parts_of
 from envs.audit.report import as_json, short
+from envs.audit.resets import reset_rows
 from envs.audit.scenes import Push, actors
 from envs.audit.tape import coarser, difference, reordered, replay, swapped
 from envs.audit.trace import draw_trace, reward_trace
 from envs.matches.tape import PoolSettings, Tape, record
-from envs.resets.show import draw_resets, range_rows, reset_rows
+from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
 from fabric_rl.cli.launcher import fabric_rl
+from fabric_rl.commands.show_resets import draw_resets
 from tests.envs.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 
 POOL = partial(RocketSimPool, num_threads=1)
@@ -328,14 +330,12 @@ def test_first_states_are_those_of_the_setter(tmp_path):
     assert len(rows) == 40 * 5 and [row["what"] for row in rows[:5]] == ["ball", "blue", "blue", "orange", "orange"]
     spots = {(round(row["x"]), round(row["y"])) for row in rows if row["what"] == "blue"}
     assert spots == {tuple(spot[:2]) for spot in Kickoff.BLUE_POS.tolist()}
-    ranges = {(row["what"], row["quantity"]): row for row in range_rows(rows)}
-    assert ranges["ball", "z"]["least"] == pytest.approx(93.15)
-    assert ranges["blue", "x"]["least"] == pytest.approx(-2048)
-    assert ranges["orange", "y"]["greatest"] == pytest.approx(4608)
-    assert ranges["blue", "yaw"]["least"] == pytest.approx(45) and ranges["blue", "yaw"]["greatest"] == pytest.approx(
-        135
-    )
-    assert ranges["orange", "boost"]["mean"] == pytest.approx(33.3)
+    ranges = {(found.what, found.quantity): found for found in ranges_of(rows)}
+    assert ranges["ball", "z"].least == pytest.approx(93.15)
+    assert ranges["blue", "x"].least == pytest.approx(-2048)
+    assert ranges["orange", "y"].greatest == pytest.approx(4608)
+    assert ranges["blue", "yaw"].least == pytest.approx(45) and ranges["blue", "yaw"].greatest == pytest.approx(135)
+    assert ranges["orange", "boost"].mean == pytest.approx(33.3)
     assert ("ball", "boost") not in ranges
     again = reset_rows(partial(POOL, team_size=2), episodes=40, seed=1)
     assert rows == again != reset_rows(partial(POOL, team_size=2), episodes=40, seed=2)
