@@ -63,6 +63,12 @@ def parts_of(reward: Reward) -> list[Part]:
     ]
 
 
+def short_name(name: str) -> str:
+    """A part's name without the word that all share."""
+    head, _, number = name.rpartition("_")
+    return f"{head.removesuffix('Reward')}_{number}" if number.isdigit() else name.removesuffix("Reward")
+
+
 def unit_of(reward: Reward) -> str:
     """Its unit; empty where it has none of its own (see `Part`), or where it is discounted step by step."""
     if isinstance(reward, PotentialReward | GoalViewReward) and reward.gamma != 1:

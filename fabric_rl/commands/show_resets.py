@@ -1,10 +1,8 @@
 """`fabric-rl show-resets`: where episodes begin, as a picture and a table."""
 
-import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich import box
@@ -20,26 +18,41 @@ from rlgym.rocket_league.common_values import (
 
 from envs.audit.resets import reset_rows
 from envs.resets.first_states import ResetRow, ranges_of
-from envs.tools import LoadEnv, ToolParser, check_suffixes, console, new_figure, run, write_csv
+from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
+from fabric_rl.commands.parsing import EnvParser
+from fabric_rl.types import EnvFactory
 
 COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
 
 
-def main(argv: Sequence[str], load: LoadEnv) -> int:
-    """Prints the ranges of first states and writes them; returns the exit status, 2 for wrong usage."""
+def main(argv: Sequence[str]) -> int:
+    """The command line of `show_resets`; returns the exit status, 2 for wrong usage."""
     text = "Where episodes begin: ranges of ball and cars, a picture from above, all states as a table."
-    parser = ToolParser("fabric-rl show-resets", text, out="files to write: .png the picture, .csv all first states")
+    parser = EnvParser("fabric-rl show-resets", text, out="files to write: .png the picture, .csv all first states")
     parser.add_argument("--episodes", type=int, default=100, help="how many (100)")
-    return run(parser, _show, argv, load)
+    return parser.run(argv, show_resets)
 
 
-def _show(args: argparse.Namespace, factory: Callable[..., Any]) -> int:
-    check_suffixes(args.out, (".png", ".csv"))
-    rows = reset_rows(factory, args.episodes, args.seed, args.phase)
+def show_resets(
+    env: EnvFactory, episodes: int = 100, seed: int = 0, phase: str | None = None, out: Sequence[Path] = ()
+) -> int:
+    """Prints the ranges of first states and writes them.
+
+    Args:
+        env: The environment.
+        episodes: How many.
+        seed: Decides everything.
+        phase: Phase of training, where the environment has some; default: the first.
+        out: Files to write: .png the picture, .csv all first states.
+
+    Returns:
+        The exit status, 0.
+    """
+    writers = {".png": draw_resets, ".csv": write_csv}
+    check_out(out, writers)
+    rows = reset_rows(env, episodes, seed, phase)
     console().print(ranges_table(rows))
-    for path in args.out:
-        (write_csv(path, rows) if path.suffix == ".csv" else draw_resets(rows, path))
-        print(f"written: {path}")
+    write_out(out, rows, writers)
     return 0
 
 
@@ -56,7 +69,7 @@ def ranges_table(rows: Sequence[ResetRow]) -> Table:
     return table
 
 
-def draw_resets(rows: Sequence[ResetRow], path: str | Path) -> None:
+def draw_resets(rows: Sequence[ResetRow], path: Path) -> None:
     """Draws the ball and the cars (arrows: where the nose points) from above, and from the side.
 
     Raises:
