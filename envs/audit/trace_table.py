@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from envs.audit.parts import short_name
 from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, TraceRow
+from envs.plain_text import in_columns
 
 STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
 
@@ -43,9 +44,7 @@ class StepTable:
 
     def __str__(self) -> str:
         """For a terminal."""
-        lines = [self.columns, *self.cells]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
+        return in_columns([self.columns, *self.cells], str.rjust)
 
     def _repr_html_(self) -> str:
         """For a notebook."""
