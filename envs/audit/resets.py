@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from envs.checks import check_seed, whole_number
-from envs.matches.tape import PoolSettings
+from envs.matches.recipe import PoolRecipe
 from envs.resets.first_states import ResetRow, rows_of
 
 MOST_ARENAS = 16
@@ -34,9 +34,9 @@ def reset_rows(
     owner = "show-resets"
     whole_number(owner, "--episodes", episodes)
     check_seed(owner, seed, "--seed")
-    settings = PoolSettings(factory, owner, phase)
-    arenas = min(episodes, max(MOST_ARENAS, len(settings.team_sizes)))
-    pool = settings.build(num_arenas=arenas, seed=seed, obs=None)
+    recipe = PoolRecipe(factory, owner, phase)
+    arenas = min(episodes, max(MOST_ARENAS, len(recipe.team_sizes)))
+    pool = recipe.build(num_arenas=arenas, seed=seed, obs=None)
     rows: list[ResetRow] = []
     try:
         for first in range(0, episodes, arenas):

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from envs.audit.parts import parts_of
-from envs.audit.tape import replay
+from envs.audit.replay import replay
 from envs.bots import Bot, IdleBot, TeamBots
 from envs.checks import check_seed, is_number
-from envs.matches.tape import PoolSettings, Tape, record
+from envs.matches.recipe import PoolRecipe
+from envs.matches.tape import Tape, record
 from envs.sim.arena import TICKS_PER_SECOND
 from envs.state.layout import CONTROL_NAMES
 
@@ -59,18 +60,18 @@ def reward_trace(
     owner = "trace-rewards"
     if not is_number(seconds) or not 0 < seconds <= 3600:
         raise ValueError(f"{owner}: --seconds must be above 0 and at most 3600, got {seconds!r}")
-    settings = PoolSettings(factory, owner, phase)
-    blue, orange = settings.team_sizes[0]
+    recipe = PoolRecipe(factory, owner, phase)
+    blue, orange = recipe.team_sizes[0]
     if not 0 <= car < blue + orange:
         raise ValueError(f"{owner}: --car {car} is not there, the first arena has cars 0 to {blue + orange - 1}")
     others = IdleBot() if opponent is None else opponent
     teams = TeamBots(bot, others) if car < blue else TeamBots(others, bot)
     check_seed(owner, seed, "--seed")
-    tape = _first_episode(record(settings, teams, seconds, seed, num_arenas=1, team_size=(blue, orange)))
+    tape = _first_episode(record(recipe, teams, seconds, seed, num_arenas=1, team_size=(blue, orange)))
     paid = {
-        f"{PART}{part.name}": replay(part.fresh(), tape, part.name)[:, 0, car] for part in parts_of(settings.reward())
+        f"{PART}{part.name}": replay(part.fresh(), tape, part.name)[:, 0, car] for part in parts_of(recipe.reward())
     }
-    paid[TOTAL] = replay(settings.reward(), tape)[:, 0, car]
+    paid[TOTAL] = replay(recipe.reward(), tape)[:, 0, car]
     paid[RETURN] = np.cumsum(paid[TOTAL])
     rows = []
     for step, state in enumerate(tape.steps):

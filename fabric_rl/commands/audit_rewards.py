@@ -15,7 +15,7 @@ from rich.text import Text
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.parts import INVARIANT_UNITS, short_name
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
-from envs.matches.tape import PoolSettings
+from envs.matches.recipe import PoolRecipe
 from fabric_rl.commands.output import check_out, console, new_figure, write_out
 from fabric_rl.commands.parsing import EnvParser
 from fabric_rl.types import EnvFactory
@@ -57,7 +57,7 @@ def audit(
     """
     writers = {".json": write_json, ".png": draw_audit}
     check_out(out, writers)
-    phases: list[str | None] = [*PoolSettings(env, "audit-rewards").phases] if phase is None else [phase]
+    phases: list[str | None] = [*PoolRecipe(env, "audit-rewards").phases] if phase is None else [phase]
     failed = False
     for each in phases or [None]:
         result = audit_rewards(env, seconds=seconds, seed=seed, num_arenas=num_arenas, phase=each)

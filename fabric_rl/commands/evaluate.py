@@ -15,7 +15,7 @@ from scipy import stats
 from envs.bots import BOTS, Bot
 from envs.bots.policy import PolicyBot
 from envs.matches.matches import Matches, play_matches
-from envs.matches.tape import PoolSettings
+from envs.matches.recipe import PoolRecipe
 from fabric_rl.commands.output import console
 from fabric_rl.commands.parsing import LineParser
 from fabric_rl.runs.trained import load_trained
@@ -175,14 +175,14 @@ def _player(name: str, team_size: int, sample: bool, runs_dir: str) -> _Player:
         trained = load_trained(name, runs_dir)
     except ValueError as error:
         raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
-    settings = PoolSettings(trained.env, f"evaluate: {name}")
-    pool = settings.build(num_arenas=1, team_size=team_size)
+    recipe = PoolRecipe(trained.env, f"evaluate: {name}")
+    pool = recipe.build(num_arenas=1, team_size=team_size)
     try:
         choose = trained.choose(pool.single_observation_space, pool.single_action_space, not sample)
         obs, action, delay = pool.obs_builder, pool.action_parser, pool.action_delay_ticks
     finally:
         pool.close()
-    return _Player(lambda ticks: PolicyBot(choose, obs, action, ticks, delay), settings.tick_skip, delay)
+    return _Player(lambda ticks: PolicyBot(choose, obs, action, ticks, delay), recipe.tick_skip, delay)
 
 
 def _short(name: str) -> str:

@@ -36,11 +36,12 @@ from envs import (
 )
 from envs.audit.audit import audit_rewards
 from envs.audit.parts import parts_of, short_name
+from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.resets import reset_rows
 from envs.audit.scenes import Push, actors
-from envs.audit.tape import coarser, difference, reordered, replay, swapped
 from envs.audit.trace import reward_trace
-from envs.matches.tape import PoolSettings, Tape, record
+from envs.matches.recipe import PoolRecipe
+from envs.matches.tape import Tape, record
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
 from tests.envs.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
@@ -153,13 +154,13 @@ def test_charges_and_their_sign_are_told():
 @pytest.mark.parametrize("team_size", [(1, 0), 3])
 @pytest.mark.parametrize("action", [ContinuousAction(), MultiDiscreteAction()])
 def test_own_goals_come_about_in_every_pool(team_size, action):
-    settings = PoolSettings(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
-    tape = record(settings, IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
+    recipe = PoolRecipe(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
+    tape = record(recipe, IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
     teams = tape.first.team[np.argmax(actors(tape.first), axis=1)]
     assert sorted(teams.tolist()) == ([0, 0, 0, 0] if team_size == (1, 0) else [0, 0, 1, 1])
     scored = np.array([state.scoring_team for state in tape.steps]).max(axis=0)
     assert scored.tolist() == (1 - teams).tolist()
-    aside = record(settings, IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
+    aside = record(recipe, IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
     assert not any(state.goal_scored.any() for state in aside.steps)
 
 
@@ -216,9 +217,9 @@ def test_phases_are_audited_each():
     rewards = {"first": TouchReward(), "second": CombinedReward([AnyGoal(), GoalReward()], [0.5, 2.0])}
     setter = PhasedStates({"first": Kickoff(), "second": RandomState()})
     pool = partial(POOL, num_arenas=2, reward=PhasedReward(rewards), state_setter=setter)
-    assert PoolSettings(pool).phases == ["first", "second"]
-    settings = PoolSettings(pool, phase="second")
-    assert [part.name for part in parts_of(settings.reward())] == ["AnyGoal", "GoalReward"]
+    assert PoolRecipe(pool).phases == ["first", "second"]
+    recipe = PoolRecipe(pool, phase="second")
+    assert [part.name for part in parts_of(recipe.reward())] == ["AnyGoal", "GoalReward"]
     audit = audit_rewards(pool, seconds=1, num_arenas=2, phase="second")
     assert found(audit, "own goal") == {"AnyGoal"} and audit.phase == "second"
     assert [part.name for part in audit_rewards(pool, seconds=1, num_arenas=2).parts] == ["TouchReward"]
@@ -237,7 +238,7 @@ def test_phases_are_audited_each():
 @pytest.fixture(scope="module")
 def tape():
     bots = TeamBots(KickoffThenShoot(), RandomBot(0))
-    return record(PoolSettings(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=RandomState())
+    return record(PoolRecipe(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=RandomState())
 
 
 def test_seen_twice_from_the_other_side_it_is_the_same(tape):
@@ -267,7 +268,7 @@ def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
 
 
 def test_a_goal_is_paid_once(shot):
-    tape = record(PoolSettings(POOL), IdleBot(), 2, 0, num_arenas=1, state_setter=shot(), done=[])
+    tape = record(PoolRecipe(POOL), IdleBot(), 2, 0, num_arenas=1, state_setter=shot(), done=[])
     assert sum(state.goal_scored[0] for state in tape.steps) > 2  # nothing ends the episode
     assert replay(GoalReward(), tape).sum(axis=0).tolist() == [[1, -1]]
 
@@ -279,9 +280,9 @@ def test_difference_is_the_part_that_is_paid_otherwise():
 
 def test_settings_are_read_from_what_builds_the_pool():
     pooled = partial(ProcessPool, partial(RocketSimPool, 4, [(1, 2), (2, 0)], tick_skip=6), num_workers=2)
-    settings = PoolSettings(pooled)
-    assert settings.team_sizes == [(1, 2), (2, 0)] and settings.tick_skip == 6
-    assert settings.arguments["num_arenas"] == 4
+    recipe = PoolRecipe(pooled)
+    assert recipe.team_sizes == [(1, 2), (2, 0)] and recipe.tick_skip == 6
+    assert recipe.arguments["num_arenas"] == 4
     with pytest.raises(TypeError, match=r"audit-rewards: needs the settings of an envs.RocketSimPool as env, got dict"):
         audit_rewards(dict)
     for wrong, message in (
