@@ -11,7 +11,8 @@ from envs.rewards.combinators import AnnealedReward, PerSecondReward, TeamSpirit
 from envs.rewards.combined import CombinedReward
 from envs.rewards.potential import GoalViewReward, PotentialReward
 from envs.rewards.signals import RewardSignals
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 _LINEAR = (AnnealedReward, PerSecondReward, PotentialReward, TeamSpiritReward)
 """Of a sum they pay the sum of what they would pay of its terms."""

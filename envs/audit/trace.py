@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.audit.parts import parts_of
 from envs.audit.replay import replay
@@ -15,7 +16,6 @@ from envs.bots import Bot, IdleBot, TeamBots
 from envs.checks import check_seed, is_number
 from envs.matches.recipe import PoolRecipe
 from envs.matches.tape import Tape, record
-from envs.sim.arena import TICKS_PER_SECOND
 from envs.state.layout import CONTROL_NAMES
 
 TraceRow = dict[str, float]

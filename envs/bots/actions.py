@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser, ActionTable, ContinuousAction, MultiDiscreteAction
 from envs.actions.base import ANALOGUE, BUTTONS, JUMP, unwrapped
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 # How much a difference in each control counts: throttle, steer, pitch, yaw, roll, jump, boost, handbrake. Wheels do not
 # care for pitch, yaw and roll, a car in the air not for steer; the direction matters to a jump, which may be a flip.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot, TeamBots
@@ -11,8 +12,8 @@ from envs.dones import GoalCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import BLUE, Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, Bool
 
 ARENAS_AT_ONCE = 100
 SIDES = 2

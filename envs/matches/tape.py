@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.bots.base import Bot
 from envs.matches.recipe import PoolRecipe
 from envs.rewards import Reward
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ from envs.pool.snapshot import check_snapshot, components_state, load_components
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 from envs.sim.arena import init_rocketsim
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):

@@ -21,7 +21,8 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
-from envs.state.game_state import ORANGE, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import ORANGE, Float
 
 ResetRow = dict[str, str | float]
 """The ball, or a car, in a first state; see `rows_of`."""

@@ -26,16 +26,6 @@ from envs.sim.structs import BALL_SNAPSHOT, CAR_SNAPSHOT, PAD_SNAPSHOT, car_stat
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES
 
-__all__ = [
-    "BALL_RESTING_HEIGHT",
-    "LARGEST_COMMON_BALL",
-    "TICKS_PER_SECOND",
-    "SimArena",
-    "default_mutators",
-    "init_rocketsim",
-    "make_controls",
-]
-
 SET_SIZE = 65
 """Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
 MAX_ATTEMPTS = 64
