@@ -28,7 +28,7 @@ from envs import (
     TurtledStart,
 )
 from tests.envs.conftest import Dropped, Shot
-from tests.envs.process_pool_parts import Spends
+from tests.envs.processes.process_pool_parts import Spends
 
 IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
 

@@ -49,7 +49,7 @@ from envs.rewards.ballistics import flies_into_goal, height_after
 from envs.rewards.potential import goal_view
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS
 from tests.envs.conftest import HeadOn
-from tests.envs.reward_play import Scene
+from tests.envs.rewards.reward_play import Scene
 
 UP, DOWN, SIDE = (0, 0, 1), (0, 0, -1), (1, 0, 0)
 

@@ -343,7 +343,7 @@ FABRIC_RL = "import sys; sys.argv[0] = 'fabric-rl'; from fabric_rl.cli.launcher 
 @pytest.mark.parametrize(("argv", "shown"), [(["--help"], 0), (["runs", "compare", "alpha", "gamma"], 1)])
 def test_nobody_reads_on(runs, argv, shown):
     """`... | head`: the reader closes its end, before anything is written or after the first byte."""
-    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[3])}
     command = [sys.executable, "-c", FABRIC_RL, *argv]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
     process = subprocess.Popen(command, cwd=runs.parent, env=env, **pipes)

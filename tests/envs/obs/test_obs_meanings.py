@@ -204,7 +204,7 @@ def test_command_prints_every_column(capsys):
 
 
 def test_command_runs_from_a_shell():
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-m", "envs.obs"]
     shown = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert "DefaultObs: 92 float32, 1 against 1" in shown.stdout and "1/4096, 1/6000, 1/2044" in shown.stdout

@@ -131,7 +131,7 @@ def test_another_process_goes_on_to_the_bit(tmp_path):
     saved.write_bytes(pickle.dumps(pool.state_dict()))
     here = Path(__file__)
     script = (
-        f"import sys; sys.path[:0] = [{str(here.parents[2])!r}, {str(here.parent)!r}]; "
+        f"import sys; sys.path[:0] = [{str(here.parents[3])!r}, {str(here.parent)!r}]; "
         f"import {here.stem} as tests; print(tests.digest_of({str(saved)!r}))"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)

@@ -10,8 +10,8 @@ from envs import (
     Uniform,
 )
 from tests.envs.comparing import assert_same
-from tests.envs.parameter_pools import SAMPLERS, TICK, HighBall, gravity_of, play, pool_with
-from tests.envs.process_pool_parts import Trouble
+from tests.envs.parameters.parameter_pools import SAMPLERS, TICK, HighBall, gravity_of, play, pool_with
+from tests.envs.processes.process_pool_parts import Trouble
 
 # ---------------------------------------------------------------- set from outside
 

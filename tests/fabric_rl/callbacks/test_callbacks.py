@@ -28,7 +28,8 @@ from fabric_rl.session.saving import Saving
 if sys.platform != "win32":
     import termios
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
+PTY_RUNS = Path(__file__).with_name("pty_runs.py")
 CARTPOLE = partial(GymnasiumEnvs, "CartPole-v1", 2)
 SECONDS = 100  # far beyond what anything here takes; only what hangs meets it
 
@@ -204,7 +205,7 @@ def test_the_callback_of_the_docs(fabric):
 def server():
     if sys.platform == "win32":
         pytest.skip("pseudo terminals")
-    command = [sys.executable, ROOT / "tests/fabric_rl/pty_runs.py"]
+    command = [sys.executable, PTY_RUNS]
     env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -338,7 +339,13 @@ def test_without_a_terminal_nothing_is_read(fabric, capsys):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals")
 def test_two_ranks_pause_save_shrink_and_stop_together(session, tmp_path):
-    command = [sys.executable, ROOT / "tests/fabric_rl/pty_runs.py", "two", os.ttyname(session.slave), tmp_path]
+    command = [
+        sys.executable,
+        ROOT / "tests/fabric_rl/callbacks/pty_runs.py",
+        "two",
+        os.ttyname(session.slave),
+        tmp_path,
+    ]
     env = {name: value for name, value in os.environ.items() if name not in ("LOCAL_RANK", "LOCAL_WORLD_SIZE")}
     process = subprocess.Popen(command, env=env | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
     session.until(" 384/1,000,000,000.*\n")

@@ -32,7 +32,7 @@ from envs import (
 from envs.rewards.catalogue import all_classes, rewards_to_choose_from, takes_rewards
 from envs.rewards.catalogue import table as reward_table
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NEEDED = {"EventReward": {"goal": 1.0, "touch": 0.5}}
 
 
@@ -128,7 +128,7 @@ def test_zero_sum_and_potential_of_a_charge_may_have_any_weight():
 
 
 def test_compute_before_reset_and_a_foreign_state_are_named():
-    from tests.envs.reward_play import Scene
+    from tests.envs.rewards.reward_play import Scene
 
     for reward in (StrongHitReward(), PerSecondReward(FaceBallReward()), PotentialReward(FaceBallReward())):
         with pytest.raises(RuntimeError, match=f"{type(reward).__name__}: call reset"):

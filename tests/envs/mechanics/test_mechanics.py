@@ -29,8 +29,8 @@ from envs.mechanics import (
     default_lanes,
 )
 from envs.resets import check_start
-from tests.envs import lane_drivers as drivers
-from tests.envs.lane_drivers import drive, pool_of
+from tests.envs.mechanics import lane_drivers as drivers
+from tests.envs.mechanics.lane_drivers import drive, pool_of
 
 IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
 LANES = {lane.name: type(lane) for lane in default_lanes()}

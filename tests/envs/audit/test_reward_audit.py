@@ -44,7 +44,7 @@ from envs.matches.recipe import PoolRecipe
 from envs.matches.tape import Tape, record
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
-from tests.envs.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
+from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 
 POOL = partial(RocketSimPool, num_threads=1)
 QUICK = {"seconds": 10.0, "num_arenas": 4}

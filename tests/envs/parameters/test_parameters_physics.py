@@ -18,7 +18,7 @@ from envs import (
 from envs.parameters import PARAMETERS
 from envs.parameters.catalogue import default_values, mutators
 from envs.sim.arena import SimArena, init_rocketsim
-from tests.envs.parameter_pools import TICK, HighBall, pool_with
+from tests.envs.parameters.parameter_pools import TICK, HighBall, pool_with
 
 # ---------------------------------------------------------------- RocketSim takes every parameter
 

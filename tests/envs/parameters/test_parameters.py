@@ -17,7 +17,7 @@ from envs import (
     Uniform,
 )
 from tests.envs.comparing import assert_same
-from tests.envs.parameter_pools import SAMPLERS, play, pool_with, rng, short_games
+from tests.envs.parameters.parameter_pools import SAMPLERS, play, pool_with, rng, short_games
 
 # ---------------------------------------------------------------- samplers
 

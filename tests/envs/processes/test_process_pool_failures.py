@@ -9,7 +9,7 @@ import pytest
 
 from envs import ContinuousAction, MultiDiscreteAction, ProcessPool, RocketSimPool
 from envs.processes.supervision import GOOD_STEPS
-from tests.envs.process_pool_parts import Trouble, actions_with, rlgym_envs, short_games, signalling, spending
+from tests.envs.processes.process_pool_parts import Trouble, actions_with, rlgym_envs, short_games, signalling, spending
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 
 from envs import GymnasiumEnvs, HybridTable, ProcessPool, RocketSimPool
 from tests.envs.comparing import assert_same
-from tests.envs.process_pool_parts import Trouble, actions_with, short_games
+from tests.envs.processes.process_pool_parts import Trouble, actions_with, short_games
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def play(env, steps, seed=0):
@@ -170,7 +170,7 @@ def test_no_process_outlives_the_pool(end):
         import os
         from functools import partial
         from envs import ProcessPool
-        from tests.envs.process_pool_parts import Trouble
+        from tests.envs.processes.process_pool_parts import Trouble
         pool = ProcessPool(partial(Trouble, 4), 2)
         pool.reset()
         print(*[w._process.pid for w in pool._workers], flush=True)

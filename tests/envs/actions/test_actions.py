@@ -253,7 +253,7 @@ def test_command_says_in_one_line_what_is_wrong(path, why, monkeypatch, capsys):
 
 
 def test_command_runs():
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-m", "envs.actions"]
     shown = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert shown.stdout.startswith("LookupTable: 90 rows\n") and shown.stderr == ""

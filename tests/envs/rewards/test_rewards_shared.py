@@ -7,8 +7,8 @@ import envs.rewards as library
 from envs import CombinedReward, FaceBallReward, GameState, Reward, SpeedTowardBallReward, TouchReward
 from envs.rewards.catalogue import rewards_to_choose_from
 from envs.rewards.shared import Shared, shared_of, sharing
-from tests.envs.reward_play import Scene, record, replay
-from tests.envs.test_rewards_properties import BUILD
+from tests.envs.rewards.reward_play import Scene, record, replay
+from tests.envs.rewards.test_rewards_properties import BUILD
 
 
 @pytest.mark.parametrize("team_size", [1, [(1, 1), (2, 1)]])

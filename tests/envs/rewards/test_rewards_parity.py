@@ -22,7 +22,7 @@ from envs import (
     WavedashReward,
 )
 from envs.adapters.rlgym_rewards import to_rlgym
-from tests.envs.reward_play import Scene, record
+from tests.envs.rewards.reward_play import Scene, record
 
 TOOLS = "rlgym_tools.rocket_league.reward_functions"
 pytest.importorskip(TOOLS, reason="needs rlgym-tools")

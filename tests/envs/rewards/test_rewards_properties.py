@@ -28,7 +28,7 @@ from envs import (
 )
 from envs.rewards.catalogue import rewards_to_choose_from
 from tests.envs.conftest import HeadOn
-from tests.envs.reward_play import Crash, rearranged, record, replay
+from tests.envs.rewards.reward_play import Crash, rearranged, record, replay
 
 EVENTS = {"goal": 5, "team_goal": 2, "concede": -3, "touch": 1, "shot": 1, "save": 1, "demo": 1, "demoed": -1}
 WITH_SETTINGS = {

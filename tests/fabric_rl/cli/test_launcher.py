@@ -15,7 +15,7 @@ import torch
 
 from fabric_rl.cli.launcher import lightning
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 # What the generated console script does, so that the tests run the source of this checkout.
 LAUNCHER = "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; sys.exit(lightning())"
 FABRIC_SCRIPT = """
