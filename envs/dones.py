@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rlgym.rocket_league.common_values import GRAVITY
+from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
 from envs.checks import described
-from envs.sim.arena import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class DoneCondition(ABC):

@@ -241,11 +241,8 @@ class HasPhases(Protocol):
     def check_phases(self, names: Sequence[str]) -> None:
         """Raises ValueError unless it knows just the phases `names`."""
 
-    def set_phase(self, name: str, mechanics_weight: float | None) -> None:
-        """Goes on in the phase `name`; in the present phase nothing but the share of mechanics lanes changes.
-
-        `mechanics_weight` is the share of episodes that begin in mechanics lanes, None leaves it to the environment.
-        """
+    def set_phase(self, name: str, number: int) -> None:
+        """Goes on in the phase `name`, the `number`th of them, from 1; in the present phase nothing changes."""
 
 
 ParameterValue = float | Sequence[float]

@@ -5,7 +5,7 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
 from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
 from envs.resets.base import CAR_REST_HEIGHT, Double
-from envs.state.game_state import Bool
+from envs.state.layout import Bool
 
 JUMP_OFF_SPEED = 480.0
 """uu/s, about, at which a car leaves a surface when it holds jump."""

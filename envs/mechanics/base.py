@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.checks import is_number
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
 from envs.resets.mixtures import MIRROR_X
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import MIRROR, ORANGE, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import MIRROR, ORANGE, Bool, Float
 
 Vector = tuple[float, float, float]
 

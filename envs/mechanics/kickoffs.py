@@ -5,7 +5,8 @@ import numpy as np
 from envs.mechanics.base import Lane, Seen, SetUp, heading, vector, write
 from envs.resets.base import Double, check_share
 from envs.resets.kickoff import KICKOFF_BOOST, Kickoff
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class KickoffLane(Lane):

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
 from envs.obs.meanings import FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning
-from envs.state.game_state import CAR_BASIS, CAR_COLUMNS, NUM_PADS, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, NUM_PADS, Bool, Float
 
 PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
@@ -26,7 +27,6 @@ STATUS_BOOST, STATUS_TIMER, STATUS_ON_GROUND, STATUS_HAS_FLIP, STATUS_BOOSTING, 
 JUMP_WIDTH = 9
 # One pad in `nearest_pads`.
 PAD_WIDTH = 6
-CONTROL_NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 PAD_OFFSET, PAD_BIG, PAD_AVAILABLE, PAD_TIMER = slice(0, 3), 3, 4, 5
 
 

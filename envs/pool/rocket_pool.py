@@ -18,10 +18,11 @@ from envs.loggers.base import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
 from envs.parameters import ParameterRandomizer, TunableArenas
-from envs.phased import Phased, check_phases, phased_in
+from envs.phased import Phased, phased_in
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
 from envs.pool.game_counts import HEADLINES, GameCounts
+from envs.pool.inspector import PoolInspector
 from envs.pool.phase_timers import PhaseTimers
 from envs.pool.settings import (
     action_table,
@@ -35,7 +36,8 @@ from envs.pool.snapshot import check_snapshot, components_state, load_components
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 from envs.sim.arena import init_rocketsim
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -249,11 +251,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return dict(HEADLINES)
 
     @property
-    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
-        """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
-        from envs.pool.inspector import PoolInspector
-
-        return PoolInspector(self)
+    def inspector(self) -> PoolInspector:
+        """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
+        return PoolInspector(self.action_parser, self.state)
 
     @property
     def layout(self) -> dict[str, str]:
@@ -325,12 +325,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Raises:
             ValueError: One lacks some of `names`, or has others.
         """
-        check_phases(self._phased(), names)
+        for part in self._phased():
+            part.check_phases(names)
 
-    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+    def set_phase(self, name: str, number: int) -> None:
         """Tells the phased components, from the next step on, which phase it is; see `envs.phased.Phased`."""
         for part in self._phased():
-            part.begin_phase(name, mechanics_weight, self.state)
+            part.begin_phase(name, number, self.state)
 
     def _phased(self) -> list[Phased]:
         return [phased for part in (self.reward, self.state_setter) for phased in phased_in(part)]

@@ -13,6 +13,7 @@ from envs.checks import as_actions, check_actions, check_seed, is_number, whole_
 from envs.pool.rocket_pool import available_threads
 from envs.processes.factories import VectorEnvFactory, divisible, pickled
 from envs.processes.infos import merged
+from envs.processes.inspector import ProcessInspector
 from envs.processes.protocol import HAS_FINAL, HAS_MASK, Failure, WorkerLostError
 from envs.processes.supervision import SupervisedWorkers
 
@@ -136,11 +137,9 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return dict(self._specs[0].headlines)
 
     @property
-    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
-        """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
-        from envs.pool.inspector import PoolInspector
-
-        return PoolInspector(self)
+    def inspector(self) -> ProcessInspector:
+        """What the callback `fabric_rl.callbacks.Debug` asks for."""
+        return ProcessInspector(self.layout)
 
     @property
     def layout(self) -> dict[str, str]:
@@ -234,10 +233,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """See the environment's own; nothing for one that has no phases."""
         self._workers.ask_all("check_phases", list(names))
 
-    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+    def set_phase(self, name: str, number: int) -> None:
         """See the environment's own; nothing for one that has no phases."""
-        self._workers.phase = (name, mechanics_weight)
-        self._workers.ask_all("set_phase", name, mechanics_weight)
+        self._workers.phase = (name, number)
+        self._workers.ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """See the environment's own.

@@ -146,9 +146,9 @@ class _Server:
         if hasattr(self.env, "check_phases"):
             self.env.check_phases(names)
 
-    def _set_phase(self, name: str, mechanics_weight: float | None) -> None:
+    def _set_phase(self, name: str, number: int) -> None:
         if hasattr(self.env, "set_phase"):
-            self.env.set_phase(name, mechanics_weight)
+            self.env.set_phase(name, number)
 
     def _check_parameters(self, values: dict[str, Any]) -> None:
         if not hasattr(self.env, "check_parameters"):

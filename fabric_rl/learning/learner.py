@@ -10,6 +10,7 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.learning.moments import moments_of, over_ranks
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import join, learn, memory_named
 from fabric_rl.metrics.timers import Timers
@@ -174,7 +175,7 @@ class Learner(Onlooker):
         for normalizer in self._normalizers:  # after learning: the policy that collected is the one that learned
             normalizer.update(batch.obs, self._peers)
         self._before = None
-        losses["ppo/explained_variance"] = explained_variance(batch)
+        losses["ppo/explained_variance"] = explained_variance(batch, self._peers)
         losses["ppo/learning_rate"] = self.optimizer.param_groups[0]["lr"]
         return losses
 
@@ -198,13 +199,14 @@ class Learner(Onlooker):
         self._shuffle.set_state(state["shuffle"])
 
 
-def explained_variance(batch: Minibatch) -> float:
-    """1 - Var(returns - values) / Var(returns), of the sums over the reward signals."""
+def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
+    """1 - Var(returns - values) / Var(returns), of the sums over the reward signals and of the steps of all peers."""
     returns, values = batch.returns, batch.value
     if returns.dim() > batch.advantage.dim():
         returns, values = returns.sum(dim=-1), values.sum(dim=-1)
-    variance = returns.var()
-    return float(1 - (returns - values).var() / variance) if variance > 0 else 0.0
+    samples = torch.stack((returns, returns - values), dim=-1)
+    of_returns, of_errors = over_ranks(moments_of(samples, dims=1), peers).m2.tolist()
+    return 1 - of_errors / of_returns if of_returns > 0 else 0.0
 
 
 def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.rollouts.finite import require_finite
+from fabric_rl.rollouts.steps import checked_array
 from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, reads_masks
 
 _TENSORS = (
@@ -109,7 +110,9 @@ class Rollout:
 
         Raises:
             NonFiniteError: They hold NaN or infinity.
+            ValueError: They have another shape or dtype.
         """
+        obs = checked_array("--env reset(): the observations", obs, tuple(self.obs.shape[1:]))
         obs = np.asarray(obs, self.obs_dtype)
         require_finite("an observation", obs, "at reset")
         self.obs[-1] = torch.from_numpy(obs)

@@ -87,8 +87,8 @@ def test_killed_and_resumed_is_bit_identical(forks, tmp_path, settings, tasks):
     folder = tmp_path / "killed/r/checkpoints"
     ranks = forks.srun(*flags, "--runs_dir", tmp_path / "killed", "--run_id", "r", tasks=tasks)
     until(lambda: checkpoints(folder))
-    for pid, _ in ranks:
-        kill(pid)
+    for rank in ranks:
+        kill(rank.pid)
     forks.wait(ranks)
     assert read(checkpoints(folder)[-1])["steps"] < 1024 * (tasks - 1)
     play(forks, tmp_path / "killed", tasks, *flags, "--resume")
@@ -139,7 +139,7 @@ def test_it_plays_without_learning_too(forks, tmp_path):
 def test_what_cannot_work_is_one_line(forks, tmp_path, flags, tasks, words):
     started = forks.srun(*CARTPOLE, *flags, "--runs_dir", tmp_path, tasks=tasks)
     statuses, _, _ = forks.wait(started)
-    lines = (started[0][1] / "err").read_text().splitlines()
+    lines = started[0].err.splitlines()
     lines = lines[-1:] if lines[0].startswith("---") else lines  # after Lightning's banner
     assert statuses == [2] * tasks
     assert len(lines) == 1 and lines[0].startswith("train_fabric.py: error: ") and words in lines[0]

@@ -1,0 +1,251 @@
+"""The scripted bots: what they say they do, in real games; alike for both colours; with every kind of action parser."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from envs import (
+    ActionParser,
+    BallChaser,
+    ContinuousAction,
+    DelayAction,
+    ExplicitState,
+    HybridTable,
+    IdleBot,
+    Kickoff,
+    KickoffThenShoot,
+    LookupTable,
+    MixedStates,
+    MultiDiscreteAction,
+    RandomBot,
+    RandomState,
+    RepeatAction,
+    RocketSimPool,
+    TeamBots,
+    TimeoutCondition,
+    TurtledStart,
+)
+from envs.actions import Controls
+from envs.audit.replay import reordered, swapped
+from envs.bots import BOTS, nearest_actions
+from envs.bots.farming import CircleBot, HopBot, HoverBot
+from envs.matches.recipe import PoolRecipe
+from envs.matches.tape import record
+
+
+def tape_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):
+    return record(PoolRecipe(RocketSimPool), bot, seconds, seed, num_arenas=arenas, team_size=team_size, **settings)
+
+
+def touches_a_minute(tape):
+    """Contacts that begin, by car-minute."""
+    touched = np.array([state.touched for state in tape.steps])
+    begun = touched[1:] & ~touched[:-1]
+    return begun.sum() / (tape.minutes * tape.first.present.sum())
+
+
+def goals(tape):
+    """[blue's, orange's]"""
+    scored = np.array([state.scoring_team for state in tape.steps])
+    return [int((scored == team).sum()) for team in (0, 1)]
+
+
+# ---------------------------------------------------------------- what they do
+
+
+def test_idle_cars_stay_where_they_are():
+    tape = tape_of(IdleBot(), 4, team_size=2)
+    first, last = tape.steps[15], tape.steps[-1]
+    np.testing.assert_allclose(last.world.car_pos, first.world.car_pos, atol=0.1)
+    assert not any(state.controls.any() for state in tape.steps)
+
+
+def test_chasers_touch_the_ball_and_random_cars_hardly_ever():
+    mixed = {"state_setter": MixedStates([Kickoff(), RandomState()], [1, 1])}
+    assert touches_a_minute(tape_of(BallChaser(), 15, team_size=(1, 0), **mixed)) > 12
+    assert touches_a_minute(tape_of(RandomBot(), 15, team_size=(1, 0), **mixed)) < 2
+
+
+@pytest.mark.parametrize("colour", [0, 1])
+def test_shooters_score_in_an_empty_net_and_never_in_their_own(colour):
+    tape = tape_of(KickoffThenShoot(), 30, team_size=[(1, 0), (0, 1)][colour])
+    scored = goals(tape)
+    assert scored[colour] >= 9  # three a minute in six arenas
+    assert scored[1 - colour] == 0
+
+
+def test_shooters_beat_idle_cars_with_either_colour():
+    blue, orange = goals(tape_of(TeamBots(KickoffThenShoot(), IdleBot()), 40))
+    assert blue >= 4 and orange == 0
+    blue, orange = goals(tape_of(TeamBots(IdleBot(), KickoffThenShoot()), 40))
+    assert orange >= 4 and blue == 0
+
+
+def test_a_shooter_drives_to_the_kickoff_and_then_gets_behind_the_ball():
+    first = tape_of(KickoffThenShoot(), 4, team_size=(1, 0), arenas=5)
+    touched = np.array([state.touched[:, 0] for state in first.steps])
+    assert touched.any(axis=0).all()  # every kickoff is reached within four seconds
+    setter = ExplicitState([[0, 4000, 17]], ball_pos=(0, 3000, 93.15), car_yaw=[-np.pi / 2])  # the ball lies behind it
+    around = tape_of(KickoffThenShoot(), 6, team_size=(1, 0), arenas=1, state_setter=setter).steps
+    hit = next(number for number, state in enumerate(around) if state.touched[0, 0])
+    y = [(state.world.car_pos[0, 0, 1], state.world.ball_pos[0, 1]) for state in around[:hit]]
+    assert any(car < ball - 300 for car, ball in y)
+    assert around[hit].world.ball_vel[0, 1] > 500  # and not toward its own goal
+
+
+@pytest.mark.parametrize("bot", [BallChaser(), KickoffThenShoot(), CircleBot(), HoverBot()])
+def test_drivers_get_off_their_roofs(bot):
+    tape = tape_of(bot, 6, state_setter=TurtledStart(), done=TimeoutCondition(100))
+    up = np.array([state.world.car_up[..., 2] for state in tape.steps])
+    assert (up[:5] < 0).all()
+    assert ((up > 0.9).mean(axis=0) > 0.3).all()
+
+
+def test_a_circle_ends_where_it_began():
+    tape = tape_of(CircleBot(), 10, arenas=2)
+    spots = np.array([state.world.car_pos[0, 0, :2] for state in tape.steps[60:]])
+    way = np.linalg.norm(np.diff(spots, axis=0), axis=-1).sum()
+    assert way > 3000 and np.ptp(spots, axis=0).max() < 2300
+
+
+def test_hovering_stays_near_the_ball_and_does_not_touch_it():
+    tape = tape_of(HoverBot(), 25, team_size=(1, 0), arenas=5)
+    gaps = [np.linalg.norm(state.world.ball_pos - state.world.car_pos[:, 0], axis=-1) for state in tape.steps[90:]]
+    assert np.min(gaps) > 200 and np.max(gaps) < 1500
+    assert not any(state.touched.any() for state in tape.steps)
+    faces = [state.world.car_vel[:, 0] for state in tape.steps[90:]]
+    assert np.linalg.norm(faces, axis=-1).mean() > 100  # to and fro
+
+
+def test_hopping_is_in_the_air_most_of_the_time_and_stays_there():
+    tape = tape_of(HopBot(), 10)
+    assert 0.6 < np.mean([~state.on_ground for state in tape.steps]) < 0.99
+    moved = tape.steps[-1].world.car_pos - tape.steps[0].world.car_pos
+    assert np.abs(moved[..., :2]).max() < 100
+
+
+def test_random_is_decided_by_its_seed_and_uses_everything():
+    pool = RocketSimPool(num_arenas=2, num_threads=1)
+    pool.reset()
+    drawn = [[RandomBot(seed).actions(pool.state, pool.action_parser).tolist() for _ in range(2)] for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    bot = RandomBot(3)
+    chosen = np.concatenate([bot.actions(pool.state, pool.action_parser) for _ in range(300)])
+    assert np.bincount(chosen, minlength=90).min() > 0 and chosen.max() == 89
+    rows = np.concatenate([bot.act(pool.state) for _ in range(100)]).reshape(-1, 8)
+    assert [np.unique(column).tolist() for column in rows.T] == [[-1, 0, 1]] * 5 + [[0, 1]] * 3
+    pool.close()
+    with pytest.raises(ValueError, match="RandomBot: seed takes one integer"):
+        RandomBot(-1)
+
+
+# ---------------------------------------------------------------- sides, cars, teams
+
+
+@pytest.fixture(scope="module")
+def busy_tape():
+    setter = MixedStates([Kickoff(), RandomState(), TurtledStart()], [1, 2, 1])
+    return tape_of(TeamBots(BallChaser(), KickoffThenShoot()), 6, team_size=3, arenas=3, state_setter=setter)
+
+
+@pytest.mark.parametrize("name", sorted(set(BOTS) - {"random"}))
+@pytest.mark.parametrize("seen", [swapped, reordered])
+def test_bots_know_neither_colours_nor_places(busy_tape, name, seen):
+    bot, (other, order) = BOTS[name](), seen(busy_tape)
+    assert sorted(order.tolist()) == list(range(6)) and order.tolist() != list(range(6))
+    for (_, state), (_, changed) in zip(busy_tape.frames, other.frames, strict=True):
+        np.testing.assert_allclose(bot.act(changed), bot.act(state)[:, order], atol=1e-4)
+
+
+def test_blue_and_orange_play_the_same_game():
+    """From a symmetric start the whole game stays symmetric, until rounding tells."""
+    setter = ExplicitState([[-500, -2000, 17], [500, 2000, 17]], car_yaw=[0.5, 0.5 - np.pi])
+    tape = tape_of(KickoffThenShoot(), 1.5, arenas=1, state_setter=setter, action=ContinuousAction())
+    for state in tape.steps:
+        blue, orange = state.own.car_pos[0]
+        np.testing.assert_allclose(blue, orange, atol=0.5)
+    assert tape.steps[-1].own.car_pos[0, 0, 1] > -1500
+
+
+def test_teams_are_played_by_their_own_bots(busy_tape):
+    state = busy_tape.steps[-1]
+    both = TeamBots(IdleBot(), BallChaser()).act(state)
+    assert not both[:, :3].any()
+    np.testing.assert_array_equal(both[:, 3:], BallChaser().act(state)[:, 3:])
+    with pytest.raises(TypeError, match=r"TeamBots: orange must be an envs.bots.Bot object, got the class IdleBot"):
+        TeamBots(IdleBot(), IdleBot)
+
+
+# ---------------------------------------------------------------- action parsers
+
+
+class Listed(ActionParser):
+    """Four discrete actions without a table to look at."""
+
+    action_space = gymnasium.spaces.Discrete(4)
+    ROWS = np.array(
+        [[-1, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0], [0] * 8], np.float32
+    )
+
+    def parse(self, actions, state):
+        return Controls(self.ROWS[actions], ContinuousAction().parse(self.ROWS[actions], state).cars)
+
+
+def test_every_row_of_the_table_is_nearest_to_itself():
+    parser, rows = LookupTable(), LookupTable().table
+    np.testing.assert_array_equal(nearest_actions(parser, rows, np.zeros(90, bool)), np.arange(90))
+    ground = np.arange(24)
+    np.testing.assert_array_equal(nearest_actions(parser, rows[:24], np.ones(24, bool)), ground)
+
+
+def test_nearest_rows_do_what_is_meant():
+    wanted = np.zeros((5, 8), np.float32)
+    wanted[0, :2] = 1, -0.4  # on wheels: straight on
+    wanted[1, :2] = 1, -0.7  # left
+    wanted[2, [2, 5]] = -1, 1  # a front flip
+    wanted[3, [0, 6]] = 1, 1  # boost
+    wanted[4, [0, 2]] = 1, 0.8  # in the air: nose up, whatever the throttle
+    on_ground = np.array([True, True, True, True, False])
+    rows = LookupTable().table[nearest_actions(LookupTable(), wanted, on_ground)]
+    assert rows[0].tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert rows[1].tolist() == [1, -1, 0, -1, 0, 0, 0, 0]
+    assert rows[2].tolist() == [0, 0, -1, 0, 0, 1, 0, 1]
+    assert rows[3].tolist() == [1, 0, 0, 0, 0, 0, 1, 0]
+    assert rows[4, 2:6].tolist() == [1, 0, 0, 0] and rows[4, 6] == 0
+
+
+def test_other_parsers_get_what_they_take():
+    wanted = np.array([[1, -0.3, 0, 0.6, 0, 1, 0, 0]], np.float32)
+    ground = np.ones(1, bool)
+    numbers = nearest_actions(ContinuousAction(), wanted, ground)
+    np.testing.assert_allclose(numbers, [[1, -0.3, 0, 0.6, 0, 1, -1, -1]])
+    assert nearest_actions(MultiDiscreteAction(5), wanted, ground).tolist() == [[4, 1, 2, 3, 2, 1, 0, 0]]
+    held = RepeatAction(DelayAction(MultiDiscreteAction(), 1), 2)
+    assert nearest_actions(held, wanted, ground).tolist() == [[2, 1, 1, 2, 1, 1, 0, 0]]
+    assert nearest_actions(Listed(), np.array([[-0.8] + [0] * 7, [1, 0.9] + [0] * 6], np.float32), ground).tolist() == [
+        0,
+        2,
+    ]
+
+
+def test_a_parser_that_nobody_understands_is_named():
+    class Odd(ActionParser):
+        action_space = ContinuousAction().action_space
+
+        def parse(self, actions, state):
+            raise AssertionError
+
+    with pytest.raises(ValueError, match=r"Odd: bots can play with action tables, .* this one has Box"):
+        nearest_actions(Odd(), np.zeros((1, 8), np.float32), np.ones(1, bool))
+
+
+@pytest.mark.parametrize(
+    "action",
+    [LookupTable(), HybridTable(), ContinuousAction(), MultiDiscreteAction(), RepeatAction(HybridTable(), 2)],
+    ids=lambda action: type(action).__name__,
+)
+@pytest.mark.parametrize("bot", [BallChaser(), RandomBot()], ids=["chaser", "random"])
+def test_all_bots_play_with_all_parsers_and_team_sizes(action, bot):
+    tape = tape_of(bot, 4, team_size=[(1, 1), (2, 1)], arenas=4, action=action)
+    touched = any(state.touched.any() for state in tape.steps)
+    assert touched or isinstance(bot, RandomBot)
