@@ -11,6 +11,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.form import fitting
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.sharding import gathered
 from fabric_rl.types import ActorCritic, Minibatch
@@ -205,12 +206,17 @@ class Hooks:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Gives each callback what one of its name remembered: there may be others now, or in another order."""
+        """Gives each callback what one of its name remembered: there may be others now, or in another order.
+
+        Raises:
+            ValueError: One cannot take it.
+        """
         kept = list(zip(state["callback_names"], state["callbacks"], strict=True))
         for callback in self.callbacks:
             same = next((pair for pair in kept if pair[0] == type(callback).__qualname__), None)
             if same is not None:
-                callback.load_state_dict(same[1])
+                with fitting(f"what was saved of --callbacks {same[0]}"):
+                    callback.load_state_dict(same[1])
                 kept.remove(same)
 
     @contextmanager

@@ -10,12 +10,13 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.form import GeneratorState, Many, Maybe, Number, Numbers, check
 from fabric_rl.learning.moments import moments_of, over_ranks
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import join, learn, memory_named
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.sharding import load_optimizer, load_weights, shard_of, whole, whole_state
-from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.ranks.sharding import load_weights, shard_of, take_over, whole, whole_state
+from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
 from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
@@ -30,6 +31,7 @@ class Onlooker:
         self._base_lrs = [group["lr"] for group in optimizer.param_groups]
         adapts = args.lr_schedule == "kl_adaptive"
         self._kl_adaptive = KLAdaptive(args.desired_kl, self._base_lrs) if adapts else None
+        self._precision = fabric.strategy.precision
 
     def apply_schedules(self, progress: float, learning_rate: float | None) -> None:
         """Sets the agent's `progress` and the learning rates.
@@ -68,30 +70,64 @@ class Onlooker:
         return {
             "agent": whole_state(self.agent.state_dict(), keep),
             "optimizer": whole_state(self.optimizer.state_dict(), keep),
-            "precision": self.fabric.strategy.precision.state_dict(),
+            "precision": self._precision.state_dict(),
             "kl_adaptive": None if self._kl_adaptive is None else self._kl_adaptive.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state_dict` gave; every rank calls it with the same.
+    def check(self, state: Mapping[str, Any]) -> None:
+        """Checks what `state_dict` gave before any of it is taken; every rank calls it with the same.
+
+        Raises:
+            ValueError: It is of another agent or optimizer.
+        """
+        check_weights(state["agent"], self.agent)
+        own, saved = self._stepped_optimizer(), state["optimizer"]
+        if [group["params"] for group in own["param_groups"]] != [group["params"] for group in saved["param_groups"]]:
+            raise ValueError("the optimizer has other groups of parameters than that of --agent")
+        for number, entry in saved["state"].items():
+            forms = {name: _form_of(name, value) for name, value in own["state"].get(number, {}).items()}
+            check(entry, forms, f"optimizer['state'][{number!r}]")
+        if state["precision"]:
+            check(state["precision"], dict.fromkeys(self._precision.state_dict(), Number(0)), "precision")
+        if self._kl_adaptive is not None:
+            check(state["kl_adaptive"], Maybe({"factor": Number(1e-9, 1e9)}), "kl_adaptive")
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
+        """Goes on from what `state_dict` gave and `check` has let pass; every rank calls it with the same.
 
         Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
 
-        Raises:
-            CheckpointError: It is of another agent or optimizer.
+        Returns:
+            What begins anew, since nothing was saved of it.
         """
-        self.load_weights(state["agent"])
-        settings = [{k: v for k, v in group.items() if k != "params"} for group in self.optimizer.param_groups]
-        try:
-            load_optimizer(self.optimizer, state["optimizer"])
-        except ValueError as error:
-            raise CheckpointError(f"the checkpoint's optimizer does not fit --agent: {error}") from error
-        for group, own in zip(self.optimizer.param_groups, settings, strict=True):
-            group.update(own)
-        if state["precision"]:  # empty without a gradient scaler, which does not take that
-            self.fabric.strategy.precision.load_state_dict(state["precision"])
-        if self._kl_adaptive is not None and state["kl_adaptive"] is not None:
-            self._kl_adaptive.load_state_dict(state["kl_adaptive"])
+        load_weights(self.agent, state["agent"])
+        anew, saved = [], state["optimizer"]["state"]
+        own = self.optimizer.optimizer.state_dict()["state"]
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        for number, entry in own.items():
+            if number in saved:
+                entry |= {name: take_over(value, saved[number][name]) for name, value in entry.items()}
+            else:  # its gradient was never asked for
+                del self.optimizer.optimizer.state[parameters[number]]
+        if missing := len(own.keys() - saved.keys()):
+            anew.append(f"the optimizer's memory of {missing} of {len(own)} parameters")
+        for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
+            if state[name]:  # empty without a gradient scaler, None without that schedule
+                if part is not None:
+                    part.load_state_dict(state[name])
+            elif part is not None and part.state_dict():
+                anew.append(name)
+        return anew
+
+    def _stepped_optimizer(self) -> Any:  # noqa: ANN401 - torch's own
+        """The optimizer's state after a step without gradients, which says what it keeps; weights are loaded later."""
+        optimizer = self.optimizer.optimizer
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = torch.zeros_like(parameter) if parameter.requires_grad else None
+        optimizer.step()
+        optimizer.zero_grad()
+        return optimizer.state_dict()
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Takes the agent's weights and statistics only.
@@ -105,6 +141,9 @@ class Onlooker:
     def rank_state_dict(self) -> dict[str, Any]:
         """What each rank has of its own."""
         return {}
+
+    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
+        """Checks what `rank_state_dict` gave; raises ValueError. `rollout` has the form of what is learned from."""
 
     def load_rank_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from what `rank_state_dict` gave."""
@@ -191,12 +230,25 @@ class Learner(Onlooker):
         kept = self._experience if self._experience.maxlen != 1 else ()
         return {"experience": [batch._asdict() for batch in kept], "shuffle": self._shuffle.get_state()}
 
+    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
+        """See `Onlooker.check_rank`."""
+        check(state, {"experience": Many({}), "shuffle": GeneratorState()}, where)
+        for number, fields in enumerate(state["experience"]):
+            check(fields, rollout.form_of_batch(fields), f"{where}['experience'][{number}]")
+
     def load_rank_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from what `rank_state_dict` gave."""
         self._experience.clear()
         for fields in state["experience"]:
             self._experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
         self._shuffle.set_state(state["shuffle"])
+
+
+def _form_of(name: str, value: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
+    """What an optimizer keeps under that name; counts and means of squares are not negative."""
+    if not isinstance(value, Tensor):
+        return value
+    return Numbers(value, low=0 if name == "step" or "sq" in name else None, any_float=True)
 
 
 def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:

@@ -1,11 +1,13 @@
 """What is normalised by running statistics: observations and returns."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from lightning import Fabric
 from torch import Tensor
 
+from fabric_rl.form import Numbers
 from fabric_rl.learning.moments import Moments, RunningMoments, combine, moments_of, over_ranks
 
 
@@ -119,17 +121,21 @@ class ReturnScaler:
         state = {"count": count, "mean": mean, "m2": m2, "open": self._open, "sigma": self.sigma}
         return {name: tensor.clone() for name, tensor in state.items()}
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Goes on from a saved state.
+    def form(self, signals: int) -> dict[str, Any]:
+        """What `state_dict` gives with so many reward signals."""
+        each = torch.zeros(signals, dtype=torch.float64)
+        running = torch.zeros(6, self.num_envs, signals, dtype=torch.float64)
+        least = torch.tensor([0, -torch.inf, 0, 0, 0, -torch.inf])[:, None, None]
+        return {
+            "count": Numbers(each[0], low=0),
+            "mean": each,
+            "m2": Numbers(each, low=0),
+            "open": Numbers(running, low=least),
+            "sigma": Numbers(each, low=1e-100),
+        }
 
-        Raises:
-            ValueError: It is of another number of sub-environments.
-        """
-        if state["open"].shape[1] != self.num_envs:
-            raise ValueError(
-                f"ReturnScaler: the saved state is of {state['open'].shape[1]} sub-environments, not {self.num_envs}; "
-                "resume with the number that the run had"
-            )
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Goes on from a saved state of as many sub-environments."""
         self.load_statistics(state)
         self._open = state["open"].cpu().double().clone()
 

@@ -149,27 +149,15 @@ def load_weights(module: nn.Module, state: dict[str, Tensor]) -> None:
     module.load_state_dict(state)
 
 
-def load_optimizer(optimizer: Any, state: dict[str, Any]) -> None:  # noqa: ANN401 - Fabric's wrapper
-    """`optimizer.load_state_dict` of whole tensors; every rank calls it with the same.
-
-    Raises:
-        ValueError: They are of another optimizer.
-    """
-    numbers = [number for group in state["param_groups"] for number in group["params"]]
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    if any(isinstance(parameter, DTensor) for parameter in parameters):
-        owners = dict(zip(numbers, parameters, strict=False))  # torch says which lengths differ
-        entries = {
-            number: {name: _like(x, owners[number]) if number in owners else x for name, x in entry.items()}
-            for number, entry in state["state"].items()
-        }
-        state = state | {"state": entries}
-    optimizer.load_state_dict(state)
+@torch.no_grad()
+def take_over(own: Any, saved: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
+    """`own` with the numbers of a whole tensor of its shape, in place; of anything else what was saved, as it is."""
+    return own.copy_(_like(saved, own)) if isinstance(own, Tensor) else saved
 
 
-def _like(value: Any, own: Tensor) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
-    """`value` sharded as `own` is, where it has a number for each of its numbers."""
-    if not isinstance(own, DTensor) or not isinstance(value, Tensor) or value.shape != own.shape:
+def _like(value: Tensor, own: Tensor) -> Tensor:
+    """`value` sharded as `own` is."""
+    if not isinstance(own, DTensor):
         return value
     return distribute_tensor(value.to(own.device, own.dtype), own.device_mesh, own.placements)
 

@@ -12,6 +12,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor, nn
 
+from fabric_rl.form import Whatever, check, fitting
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
@@ -141,14 +142,47 @@ class Collector:
             "scaler": None if self._scaler is None else self._scaler.state_dict(),
         }
 
-    def load_state_dict(self, state: dict[str, Any], iteration: int, seconds: float) -> None:
-        """Goes on from what `state_dict` gave.
+    def is_of_same_size(self, state: dict[str, Any]) -> bool:
+        """Whether what `state_dict` gave is of as many sub-environments.
+
+        Raises:
+            ValueError: Its parts are not of the same number.
+        """
+        with fitting("what was saved of the sub-environments"):
+            sizes = [len(state["episodes"]["return"]), state["rollout"]["_obs" if state["ahead"] else "obs"].shape[1]]
+            sizes += [state["scaler"]["open"].shape[1]] if state["scaler"] else []
+        if len(set(sizes)) > 1:
+            raise ValueError(f"parts of what was saved are of {' and '.join(map(str, sizes))} sub-environments")
+        return bool(sizes[0] == self.envs.num_envs)
+
+    def check(self, state: dict[str, Any], where: str, only_statistics: bool) -> None:
+        """Checks what `state_dict` gave, or what of it `load_statistics` takes; the environment checks its own part.
+
+        Raises:
+            ValueError: It is of another environment.
+        """
+        if self._scaler is not None and state["scaler"] is not None:
+            form = self._scaler.form(max(1, len(self.rollout.reward_signals)))
+            check(state["scaler"], form | ({"open": Whatever()} if only_statistics else {}), f"{where}['scaler']")
+        if not only_statistics:
+            check(state["rollout"], self.rollout.form(whole=state["ahead"]), f"{where}['rollout']")
+            check(state["episodes"], self.episodes.form(), f"{where}['episodes']")
+
+    def load_state_dict(self, state: dict[str, Any], iteration: int, seconds: float) -> list[str]:
+        """Goes on from what `state_dict` gave and `check` has let pass.
 
         Args:
             state: What it gave.
             iteration: Iterations done.
             seconds: What a rollout took on average, for one that lies ready: its own is never the same twice.
+
+        Returns:
+            What begins anew, since nothing was saved of it.
+
+        Raises:
+            ValueError: The environment cannot take what was saved of it.
         """
+        anew = ["the deviation of the returns"] if self._scaler is not None and state["scaler"] is None else []
         self.episodes.load_state_dict(state["episodes"])
         if self._scaler is not None and state["scaler"] is not None:
             self._scaler.load_state_dict(state["scaler"])
@@ -156,9 +190,12 @@ class Collector:
         if state["env"] is not None or self._ready:
             self.rollout.load_state_dict(state["rollout"])
         if state["env"] is None:
+            anew += ["the environment"] if self._env_state() is not None else []
             self._begin_new_episodes(iteration)
         else:
-            cast(HasState, self.envs).load_state_dict(state["env"])
+            with fitting(f"what was saved of --env {type(self.envs).__name__}"):
+                cast(HasState, self.envs).load_state_dict(state["env"])
+        return anew
 
     def load_statistics(self, state: dict[str, Any]) -> None:
         """Takes over what `state_dict` gave of another number of sub-environments: the deviation of the returns."""

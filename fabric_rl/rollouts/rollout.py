@@ -9,7 +9,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.rollouts.finite import require_finite
+from fabric_rl.form import Numbers, fitting
+from fabric_rl.rollouts.finite import bounds, require_finite
 from fabric_rl.rollouts.steps import checked_array
 from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, reads_masks
 
@@ -89,6 +90,7 @@ class Rollout:
         self.action = torch.zeros(
             *size, *action_space.shape, dtype=torch.int64 if discrete else torch.float32, device=device
         )
+        self._action_bounds = bounds(action_space)
         self.reward_signals = reward_signals(env)
         heads = 1 if agent is None else agent.value_heads
         if agent is not None and heads != max(1, len(self.reward_signals)):
@@ -140,6 +142,27 @@ class Rollout:
         if self.state is not None:
             state |= {"memory": self.state, "memories": self._states[self.num_steps // self._length :]}
         return {name: None if x is None else x.detach().clone() for name, x in state.items()}
+
+    def form(self, whole: bool) -> dict[str, Any]:
+        """What `state_dict` gives."""
+        form = self.state_dict(whole)
+        return form | {"action": Numbers(self.action, *self._action_bounds)} if whole else form
+
+    def form_of_batch(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """What `flat` gives, as a dict, with as many steps or sequences as `batch`."""
+        like = self.flat(self.reward)
+        each = 0 if like.episode_start is None else 1
+        with fitting("the size of a batch"):
+            size = batch["advantage"].shape[each]
+        form: dict[str, Any] = {}
+        for name, tensor in like._asdict().items():
+            if tensor is None:
+                form[name] = None
+                continue
+            at = 0 if name == "state" else each
+            resized = tensor.new_zeros(()).expand(*tensor.shape[:at], size, *tensor.shape[at + 1 :])
+            form[name] = Numbers(resized, *(self._action_bounds if name == "action" else (None, None)))
+        return form
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from what `state_dict` gave; the sizes must be the same."""

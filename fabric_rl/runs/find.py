@@ -15,25 +15,11 @@ from torch import Tensor
 from fabric_rl.runs import checkpoint, list_runs, load_run
 from fabric_rl.runs import milestone_menu as choose_milestone
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, Weights, read_initial
 
-_PARTS = {
-    "agent": dict,
-    "callback_names": list,
-    "callbacks": list,
-    "exact": bool,
-    "fingerprint": dict,
-    "metrics": dict,
-    "optimizer": dict,
-    "precision": dict,
-    "ranks": list,
-    "seconds": dict,
-    "steps": int,
-    "world_size": int,
-}
-"""What the checkpoint of a run holds, at least."""
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """Agents that come with fabric-rl."""
 _NAMED = 3
@@ -111,10 +97,12 @@ def locate(flag: str, runs_dir: str | Path, name: str) -> Path:
 
 def _read(path: Path) -> dict[str, Any]:
     state = checkpoint.read(path)
-    wrong = [name for name, kind in _PARTS.items() if not isinstance(state.get(name), kind)]
-    if wrong or not all(isinstance(tensor, Tensor) for tensor in state["agent"].values()):
-        what = f"it lacks {', '.join(wrong[:3])}" if wrong else "its weights are no tensors"
-        raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({what})")
+    try:
+        check_contents(state)
+    except ValueError as error:
+        raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({error})") from error
+    if not all(isinstance(tensor, Tensor) for tensor in state["agent"].values()):
+        raise CheckpointError(f"checkpoint {path} is refused: its weights are no tensors")
     return state
 
 

@@ -5,8 +5,10 @@ from hashlib import sha256
 from typing import cast
 
 from gymnasium.vector import VectorEnv
-from torch import Tensor
+from torch import Tensor, nn
 
+from fabric_rl.form import Numbers
+from fabric_rl.learning.moments import RunningMoments
 from fabric_rl.ranks.sharding import class_of
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory
@@ -49,8 +51,8 @@ def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
         raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
 
 
-def check_weights(weights: Mapping[str, Tensor], agent: ActorCritic) -> None:
-    """Raises CheckpointError unless the weights have the names and shapes of the agent's."""
+def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
+    """Raises CheckpointError unless the weights have the names, shapes and kinds of the agent's, and are numbers."""
     own = agent.state_dict()
     lines = [
         f"{name}: {_shape(weights, name)} in the checkpoint, {_shape(own, name)} in --agent"
@@ -63,6 +65,14 @@ def check_weights(weights: Mapping[str, Tensor], agent: ActorCritic) -> None:
             f"the checkpoint is of another agent than {class_of(agent).__name__} with these settings: "
             f"{'; '.join(lines[:3])}{more}"
         )
+    moments = [name for name, part in agent.named_modules() if isinstance(part, RunningMoments)]
+    never_negative = {f"{name}.{sums}".lstrip(".") for name in moments for sums in ("count", "m2")}
+    try:
+        for name, tensor in own.items():
+            form = Numbers(tensor, low=0 if name in never_negative else None, any_float=True)
+            form.check(weights[name], name)
+    except ValueError as error:
+        raise CheckpointError(f"the checkpoint's weights do not fit {class_of(agent).__name__}: {error}") from error
 
 
 def _shape(weights: Mapping[str, Tensor], name: str) -> str:

@@ -10,15 +10,18 @@ from torch import Tensor
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callback import Hooks, TrainState
+from fabric_rl.form import GeneratorState, check, fitting
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.collectives import gather_to_rank_0
+from fabric_rl.ranks.collectives import gather_to_rank_0, raised_on_all_ranks
 from fabric_rl.ranks.sharding import gathered
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import check_fits, fingerprint
 from fabric_rl.types import ActorCritic
 
@@ -83,10 +86,15 @@ class Session:
             self.learner.load_weights(weights["agent"])
         if resume is None:
             return True
-        exact = self._load(resume)
-        if not exact and self.fabric.is_global_zero:
-            warnings.warn("another number of ranks or sub-environments: equivalent, not bit-identical", stacklevel=2)
-        return exact and bool(resume["exact"])
+        try:
+            differs = self._load(resume)
+        except CheckpointError:
+            raise
+        except ValueError as error:
+            raise CheckpointError(f"the checkpoint does not fit this run: {error}") from error
+        if differs:
+            warnings.warn(f"{'; '.join(differs)}: equivalent, not bit-identical", stacklevel=2)
+        return not differs and bool(resume["exact"])
 
     def state_dict(self, ending: bool = False) -> dict[str, Any] | None:
         """Gathers the state of all ranks; every rank calls it.
@@ -115,29 +123,66 @@ class Session:
             "ranks": ranks,
         } | (shared | self.hooks.state_dict())
 
-    def _load(self, saved: dict[str, Any]) -> bool:
-        """Goes on from `saved`.
+    def _load(self, saved: dict[str, Any]) -> list[str]:
+        """Checks all of `saved`, then goes on from it; every rank calls it with the same.
 
         Returns:
-            Whether exactly. With another number of ranks or sub-environments, weights, optimizer and counters are
-            restored, but environments and random generators begin anew.
+            Why the run is not exactly one without a break, on rank 0. With another number of ranks or
+            sub-environments, weights, optimizer and counters are restored, but environments and random generators
+            begin anew.
+
+        Raises:
+            ValueError: It is not what a run like this saves; the same on all ranks.
         """
+        check_contents(saved)
         check_fits(saved["fingerprint"], fingerprint(self.collector.envs, self.agent))
-        self.learner.load_state_dict(saved)
-        self.hooks.load_state_dict(saved)
-        state = self.state
+        self.learner.check(saved)
+        rank, state = self.fabric.global_rank, self.state
+        theirs = (saved["world_size"], saved.get("num_players", 0))  # older ones have none
+        same = theirs == (self.fabric.world_size, self.args.num_players)
+        number = rank if same else len(saved["ranks"]) - 1  # of players and trainers, the latter have no statistics
+        mine = saved["ranks"][number]
+        with raised_on_all_ranks(self.fabric):
+            same &= self.collector.is_of_same_size(mine)
+            self._check_rank(saved, number, same)
+
+        differs = [f"nothing was saved of {part}" for part in self.learner.load_state_dict(saved)]
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
         state.iteration = min(state.iterations, round(state.steps / state.steps_per_iteration))
         self.iterations_missed = saved["iteration"] - state.iteration
-        mine = saved["ranks"][min(self.fabric.global_rank, len(saved["ranks"]) - 1)]
-        same_size = len(mine["episodes"]["return"]) == self.collector.envs.num_envs
-        theirs = (saved["world_size"], saved.get("num_players", 0))  # older ones have none
-        if theirs != (self.fabric.world_size, self.args.num_players) or not same_size:
-            self.collector.load_statistics(saved["ranks"][-1])  # trainers have none
-            return False
-        self.collector.load_state_dict(mine, state.iteration, saved["seconds"]["collect"] / max(1, state.iteration))
+        with raised_on_all_ranks(self.fabric):
+            self.hooks.load_state_dict(saved)
+            if same:
+                differs += [f"nothing was saved of {part}" for part in self._load_rank(saved, mine)]
+            else:
+                self.collector.load_statistics(mine)
+                differs.append("another number of ranks or sub-environments")
+        everyone = gather_to_rank_0(self.fabric, differs) or []
+        return list(dict.fromkeys(why for each in everyone for why in each))
+
+    def _check_rank(self, saved: dict[str, Any], number: int, same: bool) -> None:
+        """Checks what the rank of that number has saved; raises ValueError. `same`: as many, of this size."""
+        mine, where = saved["ranks"][number], f"ranks[{number}]"
+        self.collector.check(mine, where, only_statistics=not same)
+        if not same:
+            return
+        self.learner.check_rank(mine, self.collector.rollout, where)
+        check(mine["torch"], GeneratorState(), f"{where}['torch']")
+        if mine["cuda"] is not None and self.fabric.device.type == "cuda":
+            check(mine["cuda"], torch.cuda.get_rng_state(self.fabric.device), f"{where}['cuda']")
+        step = self.state.steps_per_iteration // self.args.num_steps  # of all ranks
+        if saved["exact"] and saved["steps"] % step:
+            raise ValueError(f"{saved['steps']} steps are no multiple of those that all sub-environments take at once")
+
+    def _load_rank(self, saved: dict[str, Any], mine: dict[str, Any]) -> list[str]:
+        """Goes on from what is this rank's own; returns what begins anew since nothing was saved of it."""
+        iteration = self.state.iteration
+        anew = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
         self.learner.load_rank_state_dict(mine)
         torch.set_rng_state(mine["torch"])
-        if mine["cuda"] is not None and self.fabric.device.type == "cuda":
-            torch.cuda.set_rng_state(mine["cuda"], self.fabric.device)
-        return True
+        if self.fabric.device.type == "cuda":
+            if mine["cuda"] is None:
+                return [*anew, "the GPU's random numbers"]
+            with fitting("the state of the GPU's random numbers"):
+                torch.cuda.set_rng_state(mine["cuda"], self.fabric.device)
+        return anew

@@ -19,8 +19,11 @@ OTHER = OURS | {"observations": "Box(6)"}
 
 def state(steps, fingerprint=OURS):
     """The least that a checkpoint of a run holds."""
-    empty = {"callback_names": [], "callbacks": [], "metrics": {}, "optimizer": {}, "precision": {}, "ranks": []}
-    empty |= {"seconds": {}, "trace": {}, "world_size": 1, "exact": True}
+    empty = {"callback_names": [], "callbacks": [], "metrics": {}, "precision": {}, "kl_adaptive": None}
+    empty |= {"optimizer": {"state": {}, "param_groups": []}, "trace": {}, "world_size": 1, "exact": True}
+    empty |= {"seconds": dict.fromkeys(("wall", "collect", "learn"), 0.0)}
+    rank = dict.fromkeys(("env", "scaler", "torch", "cuda")) | {"ahead": False, "rollout": {}}
+    empty |= {"ranks": [rank | {"episodes": {"return": [0.0]}}], "iteration": min(1, steps)}
     return empty | {"agent": {"w": torch.ones(2)}, "fingerprint": fingerprint, "steps": steps}
 
 
