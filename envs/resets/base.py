@@ -159,13 +159,16 @@ def random_directions(rng: np.random.Generator, count: int) -> Double:
     return unit
 
 
-def random_places(heights: Double, max_x: float, max_y: float, clearance: float, rng: np.random.Generator) -> Double:
-    """Places for the cars and the ball, drawn again until all keep their distance.
+def random_places(
+    heights: Double, max_x: float, max_y: float, max_sum: float, clearance: float, rng: np.random.Generator
+) -> Double:
+    """Places for the cars and the ball, drawn again until all are in the field and keep their distance.
 
     Args:
         heights: `[K]` z of each place, uu.
         max_x: Largest |x|, uu.
         max_y: Largest |y|, uu.
+        max_sum: Largest |x| + |y|, uu: walls at 45 degrees cut the corners of the field.
         clearance: Least distance between any two, uu.
         rng: Where the places come from.
 
@@ -177,7 +180,7 @@ def random_places(heights: Double, max_x: float, max_y: float, clearance: float,
         xy = rng.uniform(-1, 1, (count, 2)) * (max_x, max_y)
         spots: Double = np.concatenate((xy, heights[:, None]), axis=1)
         apart = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + np.eye(count) * 1e9
-        if apart.min() > clearance:
+        if apart.min() > clearance and np.abs(xy).sum(axis=1).max() <= max_sum:
             return spots
 
 
