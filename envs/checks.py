@@ -49,6 +49,17 @@ def is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def positive(owner: str, argument: str, value: Any) -> float:  # noqa: ANN401 - checked here
+    """`value` as a float.
+
+    Raises:
+        ValueError: No number above 0.
+    """
+    if not is_number(value) or not value > 0:
+        raise ValueError(f"{owner}: {argument} must be positive, got {value!r}")
+    return float(value)
+
+
 def whole_number(owner: str, argument: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - checked here
     """`value` as an int.
 

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.checks import as_actions, check_actions, check_seed, is_number, whole_number
+from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
 from envs.pool.rocket_pool import available_threads
 from envs.processes.factories import VectorEnvFactory, divisible, pickled
 from envs.processes.infos import merged
@@ -68,8 +68,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if num_workers is not None:
             whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
         whole_number("ProcessPool", "groups (--env.groups)", groups)
-        if not is_number(timeout_seconds) or not timeout_seconds > 0:
-            raise ValueError(f"ProcessPool: timeout_seconds must be positive, got {timeout_seconds!r}")
+        positive("ProcessPool", "timeout_seconds", timeout_seconds)
         seed = check_seed("ProcessPool", seed)
         total, divide = divisible(factory)
         default = -(-available_threads() // groups) * groups
