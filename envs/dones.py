@@ -226,6 +226,6 @@ def ended_by(condition: DoneCondition, state: GameState) -> Bool:
     )
 
 
-def default_dones() -> Sequence[DoneCondition]:
+def default_dones() -> tuple[DoneCondition, ...]:
     """A goal terminates, 30 s without a touch or 300 s in all truncate."""
     return (GoalCondition(), NoTouchCondition(30.0), TimeoutCondition(300.0))

@@ -21,5 +21,4 @@ class TunableArenas(TimedArenas):
         """Sets it for the episode that has just begun, whose first state stays what it is."""
         numbers = self.sims[index].snapshot()
         self.tune(index, mutators, action_delay_ticks)
-        self.sims[index].restore(numbers)
-        self.restored(index)
+        self.restore(index, numbers)

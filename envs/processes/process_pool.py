@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
-from envs.pool.rocket_pool import available_threads
+from envs.cores import available_threads
 from envs.processes.factories import VectorEnvFactory, divisible, pickled
 from envs.processes.infos import merged
 from envs.processes.inspector import ProcessInspector

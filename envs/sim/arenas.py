@@ -62,8 +62,12 @@ class Arenas:
         self.sims[index].set_state(self.state, index)
         self.read_back(index)
 
-    def restored(self, index: int) -> None:
-        """Reads arena `index` so that the game's record of touches begins anew; the row stays as it was restored."""
+    def restore(self, index: int, numbers: NDArray[np.float64]) -> None:
+        """Puts arena `index` into what `SimArena.snapshot` gave; its row of the state has to fit already.
+
+        Then reads it, so that the game's record of touches begins anew.
+        """
+        self.sims[index].restore(numbers)
         self.sims[index].arena.get_gym_state()
         self.broken[index] = False
 
