@@ -1,4 +1,4 @@
-"""CombinedReward: the weighted sum, and the sum that requirement 000 asks for."""
+"""CombinedReward: the weighted sum, and the sum of RLGym's training guide."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -114,7 +114,7 @@ class CombinedReward(Reward):
 
 
 def default_reward() -> CombinedReward:
-    """Requirement 000: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10."""
+    """RLGym's training guide: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10."""
     return CombinedReward(
         [InAirReward(), SpeedTowardBallReward(), VelocityBallToGoalReward(), GoalReward()], [0.002, 0.01, 0.1, 10.0]
     )
