@@ -9,7 +9,7 @@ import numpy as np
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
-from envs.checks import described, is_whole, whole_number
+from envs.checks import check_part, is_whole, whole_number
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 
@@ -22,9 +22,7 @@ def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - 
     Raises:
         TypeError: It is something else.
     """
-    if not isinstance(value, kind):
-        raise TypeError(f"RocketSimPool: {name} (--env.{name}) must be an envs {kind.__name__}, got {described(value)}")
-    return value
+    return check_part("RocketSimPool", f"{name} (--env.{name})", value, kind)
 
 
 def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - checked here

@@ -1,7 +1,7 @@
 """ProcessPool: any vector environment, in shards over worker processes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from gymnasium import Space
@@ -18,6 +18,7 @@ from envs.processes.protocol import HAS_FINAL, HAS_MASK, Failure, WorkerLostErro
 from envs.processes.supervision import SupervisedWorkers
 
 Array = NDArray[Any]
+Count = TypeVar("Count", int, float)
 
 
 class ProcessPool(VectorEnv[Array, Array, Array]):
@@ -204,11 +205,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """The sums over the workers of what their environments have counted; nothing for one that counts nothing."""
-        metrics: dict[str, tuple[float, float]] = {}
-        for part in self._workers.ask_all("drain_metrics"):
-            for name, (total, count) in part.items():
-                before = metrics.get(name, (0.0, 0.0))
-                metrics[name] = (before[0] + total, before[1] + count)
+        metrics = _added(self._workers.ask_all("drain_metrics"))
         if self.restart:
             metrics["game/worker_restarts"] = (float(self._workers.new_restarts), 1.0)
             self._workers.new_restarts = 0
@@ -216,12 +213,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """The sums over the workers of where their time went, which passes in all of them at once."""
-        timers: dict[str, tuple[float, int]] = {}
-        for part in self._workers.ask_all("drain_timers"):
-            for name, (seconds, count) in part.items():
-                before = timers.get(name, (0.0, 0))
-                timers[name] = (before[0] + seconds, before[1] + count)
-        return timers
+        return _added(self._workers.ask_all("drain_timers"))
 
     def check_phases(self, names: Sequence[str]) -> None:
         """See the environment's own; nothing for one that has no phases."""
@@ -340,3 +332,13 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if all(flag & HAS_MASK for flag in flags.values()):
             infos["action_mask"] = self._joined("action_mask", replies)
         return infos
+
+
+def _added(parts: Iterable[dict[str, tuple[float, Count]]]) -> dict[str, tuple[float, Count]]:
+    """Name -> (sum, count) of all parts together."""
+    found: dict[str, tuple[float, Count]] = {}
+    for part in parts:
+        for name, (total, count) in part.items():
+            before = found.get(name)
+            found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
+    return found
