@@ -188,7 +188,7 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
         )
 
 
-def made_of(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
+def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
     """An object of the class that a class path names, made without arguments, or around another one.
 
     Args:
@@ -207,7 +207,7 @@ def made_of(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: 
     if not (isinstance(found, type) and issubclass(found, kind)):
         raise ValueError(f"{class_path} is no {kind.__name__}")
     wants_inner = inner and "inner" in inspect.signature(found).parameters
-    arguments = [made_of(inner, kind)] if wants_inner else []
+    arguments = [from_class_path(inner, kind)] if wants_inner else []
     try:
         return found(*arguments)
     except TypeError as error:

@@ -2,11 +2,11 @@
 
 import RocketSim
 
-from envs.pool.phase_timers import TimedArenas
 from envs.sim.arena import LARGEST_COMMON_BALL, SimArena
+from envs.sim.arenas import Arenas
 
 
-class TunableArenas(TimedArenas):
+class TunableArenas(Arenas):
     """Arenas that are tuned one by one, between their episodes."""
 
     def tune(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:

@@ -23,7 +23,6 @@ from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
 from envs.pool.game_counts import GameCounts
 from envs.pool.inspector import PoolInspector
-from envs.pool.phase_timers import PhaseTimers
 from envs.pool.settings import (
     action_table,
     check_sizes,
@@ -34,6 +33,7 @@ from envs.pool.settings import (
     team_sizes,
 )
 from envs.pool.snapshot import check_snapshot, components_state, load_components
+from envs.pool.step_timers import StepTimers
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 from envs.sim.arena import init_rocketsim
@@ -137,7 +137,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._episodes = Episodes(self._arenas, self.state_setter, parameters, seed)
         self._parameters = self._episodes.parameters
         self._look_ahead()
-        self._counts, self._timers = GameCounts(), PhaseTimers()
+        self._counts, self._timers = GameCounts(), StepTimers()
         self._started = False
 
     # ------------------------------------------------------------------ the Gymnasium interface
@@ -254,9 +254,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return {"observation columns": columns, "action table": action_table(self.action_parser)}
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """Where the time of `step` went since the last call: phase -> (seconds, steps).
+        """Where the time of `step` went since the last call: part -> (seconds, steps).
 
-        The phases are `physics`, `gather` (reading the arenas), `obs`, `rewards`, `dones_and_resets` and `actions`
+        The parts are `physics`, `gather` (reading the arenas), `obs`, `rewards`, `dones_and_resets` and `actions`
         (controls and masks).
         """
         return self._timers.drain()
