@@ -8,6 +8,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot, TeamBots
+from envs.checks import positive
 from envs.dones import GoalCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
@@ -82,8 +83,7 @@ def play_matches(
         ValueError: No match, no time or no car.
     """
     for name, number in (("num_matches", num_matches), ("minutes", minutes), ("team_size", team_size)):
-        if not number > 0:
-            raise ValueError(f"play_matches: {name} must be positive, got {number}")
+        positive("play_matches", name, number)
     found: list[NDArray[np.int64]] = []
     blue = (num_matches + 1) // SIDES
     for first_seat, count in ((0, blue), (1, num_matches - blue)):

@@ -301,7 +301,11 @@ CARS = [[0, -1000, 17], [0, 1000, 17]]
         (lambda: RandomState(grounded_share=None), ValueError, "RandomState: grounded_share"),
         (lambda: MixedStates([Kickoff()], [float("nan")]), ValueError, "MixedStates: .* weight"),
         (lambda: MixedStates([], []), ValueError, "MixedStates: .* weight"),
-        (lambda: MirroredStates(Kickoff), TypeError, "MirroredStates: inner must be an envs StateSetter .* Kickoff"),
+        (
+            lambda: MirroredStates(Kickoff),
+            TypeError,
+            "MirroredStates: inner must be an envs StateSetter, got the class Kickoff",
+        ),
         (lambda: MirroredStates(Kickoff(), 2), ValueError, "MirroredStates: probability"),
         (lambda: ShuffledCars("x"), TypeError, "ShuffledCars: inner .* got str"),
         (lambda: ExplicitState([]), ValueError, "ExplicitState: car_pos must be cars x 3"),
