@@ -109,7 +109,7 @@ class AttentionPPOAgent(PPOAgent):
         action_mask: Tensor | None = None,
     ) -> ActOutput:
         """See `ActorCritic.act`."""
-        params, values = self._evaluate(obs)
+        params, values = self.evaluate(obs)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -119,14 +119,14 @@ class AttentionPPOAgent(PPOAgent):
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self._evaluate(minibatch.obs)
+        params, values = self.evaluate(minibatch.obs)
         return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for attention and actor and one for the critic."""
         return self.adam(actor=[self.trunk, self.actor, self.policy_head], critic=[self.critic, self.value_head])
 
-    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's parameters and the values for `obs`."""
         features = self.trunk(obs)
         return self.policy_head(self.actor(features)), self.value_head(self.critic(features))

@@ -92,7 +92,7 @@ class ConvPPOAgent(PPOAgent):
         action_mask: Tensor | None = None,
     ) -> ActOutput:
         """See `ActorCritic.act`."""
-        params, values = self._evaluate(obs)
+        params, values = self.evaluate(obs)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -102,7 +102,7 @@ class ConvPPOAgent(PPOAgent):
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self._evaluate(minibatch.obs)
+        params, values = self.evaluate(minibatch.obs)
         return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -113,7 +113,7 @@ class ConvPPOAgent(PPOAgent):
         features: Tensor = self.hidden(self.encoder(self.pixels(obs)).flatten(1))
         return features
 
-    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's parameters and the values for `obs`."""
         features = self._features(obs)
         return self.policy_head(features), self.value_head(features)

@@ -101,7 +101,7 @@ class PPOLightningAgent(PPOAgent):
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self._evaluate(minibatch.obs)
+        params, values = self.evaluate(minibatch.obs)
         return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -109,7 +109,7 @@ class PPOLightningAgent(PPOAgent):
         critic = [self.value_head] if self.critic is None else [self.critic, self.value_head]
         return self.adam(actor=[self.actor, self.policy_head], critic=critic)
 
-    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's parameters and the values for `obs`."""
         inputs = self.normalizer(obs.float())
         features = self.actor(inputs[..., : self.actor_inputs])

@@ -1,9 +1,13 @@
 """Shared by all tests."""
 
+import hypothesis
 import pytest
 import torch
 
 from tests.forks import Forks
+
+hypothesis.settings.register_profile("tests", max_examples=30, derandomize=True, deadline=None)
+hypothesis.settings.load_profile("tests")
 
 
 def pytest_collection_modifyitems(items):

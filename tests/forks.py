@@ -84,7 +84,7 @@ class Forks:
         """A command line, or a function; `files` (name: text) lie in its folder.
 
         Two variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
-        streams, and BROKEN_PIPE=1 lets nobody read the standard output.
+        streams, and nobody reads the standard output after BROKEN_PIPE bytes.
         """
         folder = self.folder / f"{len(self.started)}"
         folder.mkdir()
@@ -154,9 +154,7 @@ def _child(words, folder, variables):
     if "TERMINAL" in variables:
         _take_terminal(variables["TERMINAL"])
     if "BROKEN_PIPE" in variables:
-        reader, writer = os.pipe()
-        os.close(reader)
-        os.dup2(writer, 1)
+        _break_pipe(after=int(variables["BROKEN_PIPE"]))
     sys.path.append(folder)
     sys.modules["fabric_rl.ranks.lost"].PARENT = os.getppid()  # which it has seen when it was imported
     status = _run(words)
@@ -170,12 +168,24 @@ def _take_terminal(path):
     import fcntl
     import termios
 
-    os.setsid()
     terminal = os.open(path, os.O_RDWR)
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)  # Ctrl+C is a signal then
+    if os.environ.get("LOCAL_RANK", "0") == "0":
+        os.setsid()
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)  # Ctrl+C is a signal then
     for number in (0, 1, 2):
         os.dup2(terminal, number)
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in ((0, "r"), (1, "w"), (2, "w")))
+
+
+def _break_pipe(after):
+    """Nobody reads the standard output any more after so many bytes."""
+    reader, writer = os.pipe()
+    if after and os.fork() == 0:
+        os.close(writer)
+        os.read(reader, after)
+        os._exit(0)
+    os.close(reader)
+    os.dup2(writer, 1)
 
 
 def _run(words):

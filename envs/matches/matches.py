@@ -8,6 +8,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot, TeamBots
+from envs.checks import positive
 from envs.dones import GoalCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
@@ -65,7 +66,8 @@ def play_matches(
     """Lets two bots play matches that begin, and after each goal go on, with a kickoff.
 
     Half of them (rounded up) the bot plays as blue, the others, from the same kickoffs, as orange. A match lasts
-    `minutes` of play; there is no overtime. The same arguments give the same results.
+    `minutes` of play; there is no overtime. The same arguments give the same results on the same processor. Played from
+    the other side a game begins alike, but not to the bit: it is another one after the first touches.
 
     Args:
         bot: Plays for one side, all of its cars.
@@ -82,8 +84,7 @@ def play_matches(
         ValueError: No match, no time or no car.
     """
     for name, number in (("num_matches", num_matches), ("minutes", minutes), ("team_size", team_size)):
-        if not number > 0:
-            raise ValueError(f"play_matches: {name} must be positive, got {number}")
+        positive("play_matches", name, number)
     found: list[NDArray[np.int64]] = []
     blue = (num_matches + 1) // SIDES
     for first_seat, count in ((0, blue), (1, num_matches - blue)):

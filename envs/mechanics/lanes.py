@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.checks import described, finite_numbers
+from envs.checks import check_part, described
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
@@ -15,7 +15,7 @@ from envs.mechanics.base import Lane, Seen
 from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane
 from envs.mechanics.kickoffs import KickoffLane
 from envs.phased import Phased
-from envs.resets.base import Double, StateSetter, check_setter, check_share, only
+from envs.resets.base import Double, StateSetter, check_share, only, shares_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -169,7 +169,7 @@ class MechanicsLanes(StateSetter, Phased):
             ValueError: The weights do not fit the lanes, two lanes have one name, or the share is none.
             TypeError: Not a state setter, or not a lane.
         """
-        self.inner = check_setter("MechanicsLanes", inner)
+        self.inner: StateSetter = check_part("MechanicsLanes", "inner", inner, StateSetter)
         self.lanes = default_lanes() if lanes is None else tuple(lanes)
         for lane in self.lanes:
             if not isinstance(lane, Lane):
@@ -177,13 +177,8 @@ class MechanicsLanes(StateSetter, Phased):
         names = [lane.name for lane in self.lanes]
         if len(set(names)) < len(names):
             raise ValueError(f"MechanicsLanes: every lane needs a name of its own, got {', '.join(names)}")
-        numbers = [1.0] * len(names) if weights is None else finite_numbers("MechanicsLanes", "weights", weights)
-        if not len(names) == len(numbers) > 0 or min(numbers) < 0 or sum(numbers) <= 0:
-            raise ValueError(
-                f"MechanicsLanes: needs one weight >= 0 for each lane and a positive sum, got {len(names)} lanes and "
-                f"weights {numbers}"
-            )
-        self.shares = np.array(numbers) / sum(numbers)
+        weights = [1.0] * len(names) if weights is None else weights
+        self.shares = shares_of("MechanicsLanes", "lane", len(names), weights)
         self.mechanics_weight = self._own_weight = check_share("MechanicsLanes", "mechanics_weight", mechanics_weight)
         self.phase_weights = {
             name: check_share("MechanicsLanes", f"phase_weights of {name}", share)

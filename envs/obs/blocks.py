@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
+from envs.checks import is_number
 from envs.obs.meanings import FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, NUM_PADS, Bool, Float
@@ -252,7 +253,7 @@ def coefficient(owner: str, argument: str, value: float) -> np.float32:
     Raises:
         ValueError: Not a finite number.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise ValueError(f"{owner}: {argument} must be a finite number, got {value!r}")
     return np.float32(value)
 

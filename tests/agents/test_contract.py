@@ -62,6 +62,18 @@ SPACES = {
     "state-dependent Box": (Box(-2, 3, (3,)), {"state_dependent_std": True}),
 }
 EVERY = pytest.mark.parametrize(("case", "space"), list(product(AGENTS, SPACES)), ids=str)
+
+
+def every(**flags):
+    """All agents, all spaces and both values of each flag: every pair of these is in the fast tests."""
+    rows = []
+    for (i, case), (j, space) in product(enumerate(AGENTS), enumerate(SPACES)):
+        for number, values in enumerate(product(*flags.values())):
+            marks = [] if number == (i + j) % 2 ** len(flags) else [pytest.mark.slow]
+            rows.append(pytest.param(case, space, *values, marks=marks))
+    return pytest.mark.parametrize(("case", "space", *flags), rows, ids=str)
+
+
 EVERY_AGENT = pytest.mark.parametrize("case", AGENTS, ids=str)
 MASKED = pytest.mark.parametrize(("case", "space"), list(product(AGENTS, ["Discrete", "MultiDiscrete"])), ids=str)
 ENVS = 6
@@ -141,9 +153,7 @@ def same(first, second):
     return len(first) == len(second) and all(map(torch.equal, first, second))
 
 
-@EVERY
-@pytest.mark.parametrize("value_heads", [1, 2])
-@pytest.mark.parametrize("deterministic", [False, True])
+@every(value_heads=[1, 2], deterministic=[False, True])
 def test_act_and_value(case, space, value_heads, deterministic):
     agent = build(case, space, value_heads=value_heads)
     obs, state, actions = observations(agent, ENVS), memory(agent), agent.action_space
@@ -167,8 +177,7 @@ def test_act_and_value(case, space, value_heads, deterministic):
         assert all(actions.contains(row.astype(actions.dtype)) for row in acted.action.numpy())
 
 
-@EVERY
-@pytest.mark.parametrize("value_heads", [1, 2])
+@every(value_heads=[1, 2])
 def test_the_first_ratios_are_one(case, space, value_heads):
     """Log-probabilities and values of `training_step` are those of `act`, also across memory and episode starts."""
     agent = build(case, space, value_heads=value_heads)

@@ -273,7 +273,7 @@ def test_an_environment_id_wins_over_a_config_files_environment(forks, root, tmp
     assert "32/32 " in out
 
 
-@pytest.mark.slow
+@pytest.mark.learning
 @pytest.mark.timeout(900)
 def test_requirement_004_learns(run_python, tmp_path):
     launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]

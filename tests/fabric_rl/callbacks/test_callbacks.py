@@ -4,12 +4,10 @@ import json
 import os
 import re
 import select
-import subprocess
 import sys
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,14 +22,14 @@ from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose
 from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.runs.checkpoint import checkpoints
 from fabric_rl.session.saving import Saving
+from tests.forks import ROOT, SECONDS
 
 if sys.platform != "win32":
     import termios
 
-ROOT = Path(__file__).resolve().parents[3]
-PTY_RUNS = Path(__file__).with_name("pty_runs.py")
+PTY_RUNS = "tests.fabric_rl.callbacks.pty_runs"
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals")
 CARTPOLE = partial(GymnasiumEnvs, "CartPole-v1", 2)
-SECONDS = 100  # far beyond what anything here takes; only what hangs meets it
 
 
 def trained(fabric, callbacks, run=None, agent=PPOLightningAgent, iterations=3, **settings):
@@ -201,21 +199,10 @@ def test_the_callback_of_the_docs(fabric):
 # ---------------------------------------------------------------- keys
 
 
-@pytest.fixture(scope="module")
-def server():
-    if sys.platform == "win32":
-        pytest.skip("pseudo terminals")
-    command = [sys.executable, PTY_RUNS]
-    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(*request):
-        print(json.dumps(request), file=process.stdin, flush=True)
-        return int(process.stdout.readline())
-
-    yield ask
-    process.stdin.close()
-    process.wait(SECONDS)
+@pytest.fixture
+def begin(forks, session, tmp_path):
+    """Starts what pty_runs.py has under that name, at the terminal of the session."""
+    return lambda name: forks.start(tmp_path, program=f"{PTY_RUNS}:{name}", TERMINAL=os.ttyname(session.slave))
 
 
 class Session:
@@ -264,19 +251,26 @@ def session():
     session.close()
 
 
-def ended(server, session, pid):
-    reading = session.drain()
-    status = server(pid)
-    reading.join()
-    return status
+@pytest.fixture
+def ended(forks, session):
+    """Waits for a process; its exit status."""
+
+    def ended(*processes):
+        reading = session.drain()
+        statuses, _, _ = forks.wait(processes)
+        reading.join()
+        return statuses
+
+    return ended
 
 
 def steps_shown(text):
     return [int(number.replace(",", "")) for number in re.findall(r"^ *([\d,]+)/1,000,000,000", text, re.MULTILINE)]
 
 
-def test_pause_save_go_on_and_stop(server, session, tmp_path):
-    pid = server("play", os.ttyname(session.slave), str(tmp_path))
+@POSIX
+def test_pause_save_go_on_and_stop(begin, ended, session, tmp_path):
+    run = begin("play")
     session.until("keys, between two iterations: p pauses or goes on, s saves a checkpoint, q stops")
     session.until("/1,000,000,000.*\n")
     flags = termios.tcgetattr(session.slave)[3]
@@ -298,37 +292,40 @@ def test_pause_save_go_on_and_stop(server, session, tmp_path):
     assert int(shown.replace(",", "")) == paused + 64
     session.types("Q")
     session.until("stopping after this iteration\n")
-    assert ended(server, session, pid) == 0
+    assert ended(run) == [0]
     assert session.is_restored
     steps = load_checkpoint(tmp_path / "run")[1]["steps"]
     assert json.loads((tmp_path / "run/summary.json").read_text())["total_steps"] == steps > paused
 
 
-def test_control_c_ends_a_pause(server, session, tmp_path):
-    pid = server("play", os.ttyname(session.slave), str(tmp_path))
+@POSIX
+def test_control_c_ends_a_pause(begin, ended, session, tmp_path):
+    run = begin("play")
     session.until("keys, ")
     session.types("p")
     _, found = session.until(r"paused after ([\d,]+) steps")
     session.types("\x03")
-    assert ended(server, session, pid) == 0
+    assert ended(run) == [0]
     assert session.is_restored
     assert load_checkpoint(tmp_path / "run")[1]["steps"] == int(found[1].replace(",", ""))
 
 
-def test_the_terminal_is_given_back_when_training_fails(server, session, tmp_path):
-    pid = server("fails", os.ttyname(session.slave), str(tmp_path))
+@POSIX
+def test_the_terminal_is_given_back_when_training_fails(begin, ended, session, tmp_path):
+    run = begin("fails")
     session.until("RuntimeError: on purpose")
-    assert ended(server, session, pid) == 1
+    assert ended(run) == [1]
     assert session.is_restored
 
 
-def test_in_the_background_the_terminal_is_left_alone(server, session, tmp_path):
+@POSIX
+def test_in_the_background_the_terminal_is_left_alone(begin, ended, session, tmp_path):
     """Reading or setting it would suspend the process."""
-    pid = server("background", os.ttyname(session.slave), str(tmp_path))
+    run = begin("background")
     session.types("q")
     session.until(" 128/192")
     assert session.is_restored
-    assert ended(server, session, pid) == 0
+    assert ended(run) == [0]
     assert load_checkpoint(tmp_path / "run")[1]["steps"] == 192
 
 
@@ -337,17 +334,9 @@ def test_without_a_terminal_nothing_is_read(fabric, capsys):
     assert "keys" not in capsys.readouterr().out
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals")
-def test_two_ranks_pause_save_shrink_and_stop_together(session, tmp_path):
-    command = [
-        sys.executable,
-        ROOT / "tests/fabric_rl/callbacks/pty_runs.py",
-        "two",
-        os.ttyname(session.slave),
-        tmp_path,
-    ]
-    env = {name: value for name, value in os.environ.items() if name not in ("LOCAL_RANK", "LOCAL_WORLD_SIZE")}
-    process = subprocess.Popen(command, env=env | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+@POSIX
+def test_two_ranks_pause_save_shrink_and_stop_together(forks, ended, session, tmp_path):
+    ranks = forks.ranks(2, tmp_path, program=f"{PTY_RUNS}:two_ranks", TERMINAL=os.ttyname(session.slave))
     session.until(" 384/1,000,000,000.*\n")
     session.types("p")
     _, found = session.until(r"paused after ([\d,]+) steps")
@@ -356,9 +345,7 @@ def test_two_ranks_pause_save_shrink_and_stop_together(session, tmp_path):
     session.until(r" [\d,]+/1,000,000,000.*\n *[\d,]+/1,000,000,000.*\n")
     session.types("q")
     session.until("stopping after this iteration\n")
-    reading = session.drain()
-    assert process.wait(SECONDS) == 0
-    reading.join()
+    assert ended(*ranks) == [0, 0]
     assert session.is_restored
     ranks = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in (0, 1)]
     assert ranks == [{"size": 4, "stopped": True}] * 2
@@ -559,7 +546,7 @@ def writes(path):
 
 
 def lines(path):
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_a_run_that_ends(fabric, webhook, tmp_path, monkeypatch):
@@ -669,14 +656,12 @@ def test_notifications_that_cannot_work(settings, message):
         ["--callbacks+=fabric_rl.callbacks.KeyPress", "--callbacks+=fabric_rl.callbacks.Notify", "--callbacks.command"],
     ],
 )
-def test_callbacks_of_the_command_line(flags, tmp_path):
+def test_callbacks_of_the_command_line(forks, flags, tmp_path):
     if flags[-1] == "--callbacks.command":
         flags = [*flags, json.dumps([*writes(str(tmp_path / "told")), "{message}"])]
     task = ["--env_id", "CartPole-v1", "--num_envs", "2", "--num_steps", "32", "--total_timesteps", "64"]
     here = ["--runs_dir", tmp_path, "--run_id", "cli", "--accelerator", "cpu", "--plain"]
-    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "train_fabric.py", *task, *here, *flags]
-    result = subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, "")
+    statuses, _, err = forks.wait([forks.start(*task, *here, *flags)])
+    assert (statuses, err) == ([0], "")
     if len(flags) > 2:
         assert lines(tmp_path / "told") == [["run cli has ended, after 64 steps"]]

@@ -3,9 +3,7 @@
 import os
 import signal
 import socket
-import subprocess
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -14,10 +12,9 @@ import pytest
 import torch
 
 from fabric_rl.cli.launcher import lightning
+from tests.forks import free_port, kill
+from tests.integration.launching import until
 
-ROOT = Path(__file__).resolve().parents[3]
-# What the generated console script does, so that the tests run the source of this checkout.
-LAUNCHER = "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; sys.exit(lightning())"
 FABRIC_SCRIPT = """
 import os, sys, time
 from pathlib import Path
@@ -61,29 +58,22 @@ def command(monkeypatch, capfd):
     return run_here
 
 
-def process_args(*args: str) -> list[str]:
-    return [sys.executable, "-c", LAUNCHER, *args]
+@pytest.fixture
+def process(forks):
+    """Runs the command in a process of its own."""
 
+    def run(*args: str) -> Result:
+        (status,), out, err = forks.wait([forks.start(*args, program="lightning")])
+        return Result(status, out, err)
 
-def environment() -> dict[str, str]:
-    """Ours, with this checkout importable, and without a launcher's variables that would reach the workers."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LT_", "TORCHELASTIC", "LOGLEVEL"))}
-    return {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-
-
-def run_process(*args: str) -> Result:
-    done = subprocess.run(process_args(*args), capture_output=True, text=True, timeout=100, env=environment())
-    return Result(done.returncode, done.stdout, done.stderr)
+    return run
 
 
 def run_model(folder: Path, *script_args: str, flags: tuple[str, ...] = ()) -> list[str]:
     """Arguments that run FABRIC_SCRIPT on two CPU ranks, on a port that nobody holds; `flags` come last and win."""
     script = folder / "script.py"
     script.write_text(FABRIC_SCRIPT)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    own_flags = ["--accelerator=cpu", "--devices=2", f"--main-port={port}"]
+    own_flags = ["--accelerator=cpu", "--devices=2", f"--main-port={free_port()}"]
     return ["run", "model", *own_flags, *flags, str(script), str(folder), *script_args]
 
 
@@ -106,8 +96,8 @@ without_sdk = pytest.mark.skipif(installed("lightning-sdk"), reason="lightning-s
 
 
 @without_sdk
-def test_unknown_command_as_a_process():
-    result = run_process("login")
+def test_unknown_command_as_a_process(process):
+    result = process("login")
     assert_one_error_line(result, "'login'", "lightning run model", "fabric run", "lightning-sdk")
     assert result.out == ""
 
@@ -143,42 +133,36 @@ def test_run_model_help_shows_its_own_name(command):
     assert "--devices" in result.out
 
 
-def test_run_model_launches_every_rank_and_passes_arguments_on(tmp_path):
+def test_run_model_launches_every_rank_and_passes_arguments_on(process, tmp_path):
     arguments = ["--go", "--env-id", "CartPole-v1", "--num_envs=2"]
-    result = run_process(*run_model(tmp_path, *arguments))
+    result = process(*run_model(tmp_path, *arguments))
     assert result.status == 0, result.err
     assert sorted(path.name for path in tmp_path.glob("rank*")) == ["rank0", "rank1"]
     assert {path.read_text() for path in tmp_path.glob("rank*")} == {f"2 {arguments}"}
 
 
-def test_failed_worker_gives_its_exit_status_and_no_traceback(tmp_path):
-    result = run_process(*run_model(tmp_path, "--exit", "7"))
+def test_failed_worker_gives_its_exit_status_and_no_traceback(process, tmp_path):
+    result = process(*run_model(tmp_path, "--exit", "7"))
     assert result.status == 7
     assert "Traceback" not in result.err
     assert "exitcode" not in result.err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-def test_killed_worker_is_named(tmp_path):
-    result = run_process(*run_model(tmp_path, "--kill", str(int(signal.SIGKILL))))
+def test_killed_worker_is_named(process, tmp_path):
+    result = process(*run_model(tmp_path, "--kill", str(int(signal.SIGKILL))))
     assert result.status == 128 + signal.SIGKILL
     assert "lightning run model: error: rank 1 was killed by SIGKILL\n" in result.err
     assert "Traceback" not in result.err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-def test_interrupt_ends_workers_and_launcher_quietly(tmp_path):
-    args = process_args(*run_model(tmp_path, "--wait"))
-    with subprocess.Popen(
-        args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    ) as process:
-        deadline = time.monotonic() + 60
-        while len(list(tmp_path.glob("rank*"))) < 2 and time.monotonic() < deadline:
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        # The workers hold the pipes too, so this returns before their minute is over only if they have ended.
-        _, err = process.communicate(timeout=50)
-    assert process.returncode == 128 + signal.SIGINT
+def test_interrupt_ends_workers_and_launcher_quietly(forks, tmp_path):
+    launcher = forks.start(*run_model(tmp_path, "--wait"), program="lightning")
+    until(lambda: all(path.exists() and path.read_text() for path in (tmp_path / "rank0", tmp_path / "rank1")))
+    kill(launcher.pid, signal.SIGINT)
+    (status,), _, err = forks.wait([launcher])
+    assert status == 128 + signal.SIGINT
     assert "SignalException" not in err
     assert "launch_agent" not in err
 
@@ -215,8 +199,8 @@ def test_missing_script_is_one_line(command, args):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the GPU")
-def test_missing_gpu_is_one_line(tmp_path):
-    result = run_process(*run_model(tmp_path, "--go", flags=("--accelerator=cuda",)))
+def test_missing_gpu_is_one_line(process, tmp_path):
+    result = process(*run_model(tmp_path, "--go", flags=("--accelerator=cuda",)))
     assert_one_error_line(result, "lightning run model: error: ", "--devices", "--accelerator")
     assert "Traceback" not in result.err
     assert not list(tmp_path.glob("rank*"))

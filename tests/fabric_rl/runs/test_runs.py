@@ -4,10 +4,7 @@ import csv
 import importlib
 import json
 import os
-import subprocess
-import sys
 from datetime import datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -336,17 +333,10 @@ def test_the_terminal_curve_rises_where_the_numbers_rise(tmp_path):
     assert max(map(len, lines)) <= 60
 
 
-FABRIC_RL = "import sys; sys.argv[0] = 'fabric-rl'; from fabric_rl.cli.launcher import fabric_rl; fabric_rl()"
-
-
 @pytest.mark.skipif(os.name != "posix", reason="SIGPIPE")
 @pytest.mark.parametrize(("argv", "shown"), [(["--help"], 0), (["runs", "compare", "alpha", "gamma"], 1)])
-def test_nobody_reads_on(runs, argv, shown):
+def test_nobody_reads_on(forks, runs, argv, shown):
     """`... | head`: the reader closes its end, before anything is written or after the first byte."""
-    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-    command = [sys.executable, "-c", FABRIC_RL, *argv]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
-    process = subprocess.Popen(command, cwd=runs.parent, env=env, **pipes)
-    process.stdout.read(shown)
-    process.stdout.close()
-    assert (process.stderr.read(), process.wait()) == (b"", 1)
+    folder = ["--runs_dir", runs] if argv[0] == "runs" else []
+    statuses, _, err = forks.wait([forks.start(*argv, *folder, program="fabric-rl", BROKEN_PIPE=shown)])
+    assert (statuses, err) == ([1], "")

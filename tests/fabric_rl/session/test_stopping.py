@@ -43,16 +43,33 @@ def stopped(fabric, counter_env, known_agent, tmp_path):
     return call
 
 
+@pytest.fixture
+def hangup():
+    """Sets what the end of the terminal means to this process, whatever has started the tests."""
+    before = signal.getsignal(signal.SIGHUP)
+    yield lambda meaning: signal.signal(signal.SIGHUP, meaning)
+    signal.signal(signal.SIGHUP, before)
+
+
 @POSIX
 @pytest.mark.parametrize(
     ("number", "name"), [("SIGINT", "Ctrl+C"), ("SIGTERM", "SIGTERM"), ("SIGUSR1", "SIGUSR1"), ("SIGHUP", "SIGHUP")]
 )
-def test_the_signal_that_has_stopped_it(stopped, number, name):
+def test_the_signal_that_has_stopped_it(stopped, hangup, number, name):
+    hangup(signal.SIG_DFL)
     run, summary = stopped(Signals(getattr(signal, number)))
     assert summary["total_steps"] == 30
     assert summary["stopped_by"].startswith(name)
     assert f", stopped early by {name}" in report(run, summary)
     assert f"stopped early by {name}" in (run.dir / "log.txt").read_text()
+
+
+@POSIX
+def test_under_nohup_a_closed_terminal_stops_nothing(stopped, hangup):
+    hangup(signal.SIG_IGN)
+    _, summary = stopped(Signals(signal.SIGHUP))
+    assert summary["total_steps"] == 60 and not summary["stopped_early"]
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
