@@ -8,6 +8,7 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
 from envs.checks import check_parts, positive
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -135,7 +136,7 @@ class BallOnGroundCondition(DoneCondition):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
-        self._ticks_before = np.array(state["ticks_before"], np.int64)
+        self._ticks_before = np.array(within("ticks_before", state["ticks_before"]), np.int64)
 
 
 class _Combined(DoneCondition):

@@ -12,6 +12,7 @@ from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.signals import RewardSignals
+from envs.saved import load_part
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -84,6 +85,7 @@ class PhasedReward(Reward, Phased):
         self.rewards, self.phases = dict(rewards), tuple(rewards)
         self.phase = self.phases[0]
         self._begun = {self.phase}
+        self._seen: GameState | None = None
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
         """See `Phased.begin_phase`; in the present phase nothing happens."""
@@ -100,6 +102,7 @@ class PhasedReward(Reward, Phased):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Resets the present phase's reward."""
+        self._seen = state
         self.rewards[self.phase].reset(mask, state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
@@ -119,7 +122,12 @@ class PhasedReward(Reward, Phased):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
         for name, inner in state["rewards"].items():
-            self.rewards[name].load_state_dict(inner)
+            self._check_known(name)
+            if name not in self._begun and self._seen is not None:  # so that it knows how many cars there are
+                self.rewards[name].reset(np.ones(self._seen.num_arenas, np.bool_), self._seen)
+            load_part(self.rewards[name], inner, f"the reward of phase {name}")
+        if state["phase"] not in state["rewards"]:
+            raise ValueError(f"its phase {state['phase']!r} has not begun")
         self.phase, self._begun = state["phase"], set(state["rewards"])
 
     def remembers(self) -> bool:
@@ -179,6 +187,7 @@ class PhasedStates(StateSetter, Phased):
         """Takes what `state_dict` gave."""
         for name, inner in state["setters"].items():
             self.setters[name].load_state_dict(inner)
+        self._check_known(state["phase"])
         self.phase = state["phase"]
 
 

@@ -73,6 +73,8 @@ class _Combinator(ActionParser):
                     f"{type(self).__name__}: the saved {name} has shape {list(array.shape)}, this one "
                     f"{list(self._memory[name].shape)}"
                 )
+        if self._memory and self._memory.keys() != mine.keys():
+            raise ValueError(f"{type(self).__name__}: remembers {list(self._memory)}, the saved one {list(mine)}")
         self._memory = {name: array.copy() for name, array in mine.items()}
         self._cars = None
         inside = {name.removeprefix("inner/"): array for name, array in state.items() if name.startswith("inner/")}

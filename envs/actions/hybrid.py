@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from envs.actions.base import Controls
 from envs.actions.lookup import ActionTable, lookup_rows
 from envs.actions.situations import NUM_SITUATIONS, situations, without_effect
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -89,7 +90,7 @@ class StateAwareTable(ActionTable):
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
         """Takes what `state_dict` gave."""
-        self._taken, self._parsed = state["fallbacks"].tolist()
+        self._taken, self._parsed = within("fallbacks", state["fallbacks"]).tolist()
 
 
 class HybridTable(StateAwareTable):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -72,4 +73,4 @@ class EpisodeRatios(StateLogger):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
-        self._touched, self._counts = np.array(state["touched"], np.bool_), np.array(state["counts"])
+        self._touched, self._counts = np.array(state["touched"]), np.array(within("counts", state["counts"]))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from envs.checks import is_number, whole_number
 from envs.loggers.base import StateLogger
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -109,5 +110,5 @@ class TurtleRecoveryLogger(StateLogger):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
-        self._part, self._since = np.array(state["part"], np.int64), np.array(state["since"], np.int64)
-        self._counts = np.array(state["counts"])
+        self._part = np.array(within("part", state["part"], _READY, _LEFT))
+        self._since, self._counts = (np.array(within(name, state[name])) for name in ("since", "counts"))

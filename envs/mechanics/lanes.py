@@ -1,5 +1,6 @@
 """MechanicsLanes: a share of the episodes begins in a mechanics lane."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane
 from envs.mechanics.kickoffs import KickoffLane
 from envs.phased import Phased
 from envs.resets.base import Double, StateSetter, check_share, only, shares_of
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -43,9 +45,10 @@ class LaneEpisodes(StateLogger):
         self._width = max(lane.num_notes for lane in lanes)
         self._drawn: dict[int, tuple[int, int]] = {}
         self._counts = np.zeros((len(lanes), 2))  # ended, succeeded
-        self._resize(0)
+        self._resize(0, 0)
 
-    def _resize(self, arenas: int) -> None:
+    def _resize(self, arenas: int, num_cars: int) -> None:
+        self._num_cars = num_cars
         self.lane: NDArray[np.int64] = np.full(arenas, NO_LANE)
         self.actor: NDArray[np.int64] = np.zeros(arenas, np.int64)
         self.succeeded = np.zeros(arenas, np.bool_)
@@ -77,7 +80,7 @@ class LaneEpisodes(StateLogger):
     def reset(self, mask: Bool, state: GameState) -> None:
         """See `StateLogger.reset`."""
         if len(self.lane) != state.num_arenas:
-            self._resize(state.num_arenas)
+            self._resize(state.num_arenas, state.num_cars)
         self.lane[mask], self.succeeded[mask], self._notes[mask] = NO_LANE, False, 0
         for arena, drawn in self._drawn.items():
             self.lane[arena], self.actor[arena] = drawn
@@ -110,9 +113,10 @@ class LaneEpisodes(StateLogger):
         counts, notes = np.array(state["counts"]), np.array(state["notes"])
         if counts.shape != self._counts.shape or notes.shape[1] != self._width:
             raise ValueError(f"{len(counts)} lanes with {notes.shape[1]} notes were saved, here are {len(self.lanes)}")
-        self._counts, self._notes = counts, notes
-        self.lane, self.actor = np.array(state["lane"], np.int64), np.array(state["actor"], np.int64)
-        self.succeeded = np.array(state["succeeded"], np.bool_)
+        self._counts, self._notes = within("counts", counts), notes
+        self.lane = np.array(within("lane", state["lane"], -1, len(self.lanes) - 1))
+        self.actor = np.array(within("actor", state["actor"], 0, (self._num_cars or math.inf) - 1))
+        self.succeeded = np.array(state["succeeded"])
 
 
 class LaneTimeLimit(DoneCondition):
@@ -230,7 +234,7 @@ class MechanicsLanes(StateSetter, Phased):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
-        self.mechanics_weight = state["mechanics_weight"]
+        self.mechanics_weight = within("mechanics_weight", state["mechanics_weight"], 0, 1)
         self.inner.load_state_dict(state["inner"])
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from envs.checks import check_part
 from envs.obs.base import ObsBuilder, build_checked, build_named
 from envs.obs.meanings import Meaning, with_prefix
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -114,7 +115,8 @@ class StackedObs(ObsBuilder):
             raise ValueError(
                 f"StackedObs: num_frames={self.num_frames}, but the saved state has {frames.shape[1]} frames"
             )
-        self._frames, self._ticks, self._fresh = frames.copy(), state["ticks"].copy(), state["fresh"].copy()
+        self._frames, self._fresh = frames.copy(), state["fresh"].copy()
+        self._ticks = within("ticks", state["ticks"]).copy()
         self.inner.load_state_dict(_part("inner", state))
 
 

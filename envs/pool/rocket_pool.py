@@ -36,6 +36,7 @@ from envs.pool.snapshot import check_snapshot, components_state, load_components
 from envs.pool.step_timers import StepTimers
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
+from envs.saved import load_part
 from envs.sim.arena import init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -362,15 +363,15 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             ValueError: The snapshot is of a pool with other arenas, cars or components.
         """
         components = self._components()
-        check_snapshot(snapshot, self.num_arenas, components)
+        check_snapshot(snapshot, self.state, self._arenas.sims, components)
         self.state.load_state_dict(snapshot["state"])
-        self._parameters.load_state_dict(snapshot.get("parameters"))
+        self._parameters.load_state_dict(snapshot["parameters"])
         self._look_ahead()
         for index, numbers in enumerate(snapshot["arenas"]):
             self._arenas.restore(index, numbers)
         self._episodes.rng_states = snapshot["rngs"]
         load_components(components, snapshot)
-        self._counts.load_state_dict(snapshot["counts"])
+        load_part(self._counts, snapshot["counts"], "RocketSimPool: what was saved of the counts")
         self._started = snapshot["started"]
 
     def _components(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from envs.checks import check_part, finite_numbers, whole_number
 from envs.rewards.base import Reward, number_in, of_team, only_present, paid_by
 from envs.rewards.shared import shared_of
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -102,7 +103,7 @@ class PerSecondReward(WrappedReward):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
         super().load_state_dict(state)
-        self._ticks = np.array(state["ticks"])
+        self._ticks = np.array(within("ticks", state["ticks"]))
 
     def remembers(self) -> bool:
         """Yes."""
@@ -215,7 +216,8 @@ class AnnealedReward(WrappedReward):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
         super().load_state_dict(state)
-        self._taken, self._sum, self._count = int(state["taken"]), float(state["sum"]), int(state["count"])
+        self._taken, self._count = (int(within(name, state[name])) for name in ("taken", "count"))
+        self._sum = float(state["sum"])
 
     def remembers(self) -> bool:
         """Yes: the steps."""
@@ -308,8 +310,8 @@ class EMANormalizedReward(WrappedReward):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
         super().load_state_dict(state)
-        self._mean, self._square = float(state["mean"]), float(state["square"])
-        self._steps = int(state["steps"])
+        self._mean, self._square = float(state["mean"]), float(within("square", state["square"]))
+        self._steps = int(within("steps", state["steps"]))
 
     def remembers(self) -> bool:
         """Yes: the averages."""

@@ -9,6 +9,7 @@ from envs.checks import check_parts, finite_numbers
 from envs.rewards.base import Reward, labels_of, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.shared import sharing
+from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -92,7 +93,7 @@ class CombinedReward(Reward):
         """Takes what `state_dict` gave."""
         for reward, kept in zip(self.rewards, state["terms"], strict=True):
             reward.load_state_dict(kept)
-        self._sums, self._count = state["sums"].copy(), state["count"]
+        self._sums, self._count = state["sums"].copy(), int(within("count", state["count"]))
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """`reward/<name>` -> (sum of weighted rewards, car-steps) since the last call, and what the terms report."""

@@ -22,7 +22,7 @@ from rlgym.rocket_league.common_values import (
     TICKS_PER_SECOND,
 )
 
-from envs.sim.structs import BALL_SNAPSHOT, CAR_SNAPSHOT, PAD_SNAPSHOT, car_state, fill, flat, vec
+from envs.sim.structs import BALL_SNAPSHOT, CAR_SNAPSHOT, PAD_SNAPSHOT, car_state, fill, flat, snapshot_limits, vec
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES
 
@@ -238,6 +238,23 @@ class SimArena:
             numbers.append(index_of_id.get(pad_state.prev_locked_car_id, -1))
         return np.array(numbers, np.float64)
 
+    def check(self, numbers: NDArray[np.float64]) -> None:
+        """Checks what is said to be a snapshot of an arena like this one; the engine would not survive all numbers.
+
+        Raises:
+            ValueError: It is of an arena with another number of cars, of another version, or of no game at all.
+        """
+        low, high, whole = snapshot_limits(len(self.teams), len(self.pads))
+        if numbers.dtype != np.float64 or numbers.shape != low.shape:
+            raise ValueError(
+                f"RocketSimPool: the snapshot of an arena with {len(self.teams)} cars has {len(low)} numbers, this one "
+                f"has {numbers.size}; load it with the team sizes and the version that saved it"
+            )
+        wrong = ~((numbers >= low) & (numbers <= high)) | ((whole > 0) & (numbers != np.rint(numbers)))
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"RocketSimPool: number {at} of the snapshot of an arena cannot be {numbers[at]}")
+
     def restore(self, numbers: NDArray[np.float64]) -> None:
         """Puts the arena into the state of a `snapshot`.
 
@@ -246,15 +263,10 @@ class SimArena:
         Counters of goals, shots, saves, demos and pads, which nothing but the game's statistics depends on, begin at
         zero.
 
-        Raises:
-            ValueError: The snapshot is of an arena with another number of cars, or of another version.
+        Args:
+            numbers: A snapshot that `check` has let pass.
         """
         self._renew()
-        if len(numbers) != (expected := len(self.snapshot())):
-            raise ValueError(
-                f"RocketSimPool: the snapshot of an arena with {len(self.cars)} cars has {expected} numbers, this one "
-                f"has {len(numbers)}; load it with the team sizes and the version that saved it"
-            )
         arena, ids = self.arena, [*(car.id for car in self.cars), 0]  # 0, no car, for index -1
         values = iter(numbers.tolist())
         ball = RocketSim.BallState()

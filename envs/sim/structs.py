@@ -28,6 +28,37 @@ CAR_SNAPSHOT = (
 PAD_SNAPSHOT = ("is_active", "cooldown")
 
 
+_ROTATION, _LARGEST = 1.001, 1e7
+_LIMITS = {
+    **dict.fromkeys(("forward", "right", "up", "world_contact_normal"), (-_ROTATION, _ROTATION)),
+    **dict.fromkeys(("pos", "vel", "ang_vel", "flip_rel_torque", *CONTROL_NAMES[:5]), (-_LARGEST, _LARGEST)),
+    "auto_flip_torque_scale": (-_LARGEST, _LARGEST),
+    "boost": (0, 100),
+}
+"""Between which numbers an attribute lies; of others, which are times and shares, see `snapshot_limits`."""
+
+
+@functools.cache
+def snapshot_limits(num_cars: int, num_pads: int) -> NDArray[np.float64]:
+    """`[3, n]`: the least and the greatest value of each number in the snapshot of an arena, and 1 for whole ones."""
+    index = (-1.0, num_cars - 1.0, 1.0)
+    car = [*_limits(RocketSim.CarState(), CAR_SNAPSHOT), *_limits(RocketSim.CarControls(), CONTROL_NAMES)]
+    pad = [*_limits(RocketSim.BoostPadState(), PAD_SNAPSHOT), index]
+    columns = [*_limits(RocketSim.BallState(), BALL_SNAPSHOT), index]
+    columns += num_cars * [*car, index, (0.0, 1.0, 1.0)] + num_pads * pad
+    return np.array(columns).T
+
+
+def _limits(struct: Any, names: Sequence[str]) -> Iterator[tuple[float, float, float]]:  # noqa: ANN401
+    for name in names:
+        value = operator.attrgetter(name)(struct)
+        several = isinstance(value, (RocketSim.Vec, tuple))
+        flag = isinstance(value[0] if isinstance(value, tuple) else value, bool)
+        low, high = (0, 1) if flag else _LIMITS.get(name.rpartition(".")[2], (-1, _LARGEST))
+        for _ in value if several else (value,):
+            yield low, high, float(flag)
+
+
 def flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - any of RocketSim's structs
     """The named attributes as numbers, vectors and tuples flattened."""
     numbers: list[float] = []

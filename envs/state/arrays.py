@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from envs.saved import check_like, within
 from envs.state.layout import (
     BALL_COLUMNS,
     BLUE,
@@ -28,6 +29,8 @@ from envs.state.view import View
 
 State = TypeVar("State", bound="StateArrays")
 
+LARGEST = 1e7
+"""Beyond every number of a game: uu, uu/s, ticks."""
 _ARRAYS = (
     "arena_index",
     "present",
@@ -145,20 +148,37 @@ class StateArrays:
         arrays["car_rows"][..., CAR_ID] = 0  # of restored cars it is another one
         return arrays
 
+    def check(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Checks what `state_dict` gave.
+
+        Raises:
+            ValueError: Another number of arenas or cars, or numbers that no game can have come to.
+        """
+        for name in _ARRAYS:
+            mine, saved = getattr(self, name), arrays[name]
+            try:
+                check_like(saved, _plain(mine), f"GameState: the saved {name}")
+            except ValueError as error:
+                raise ValueError(f"{error}; restore into a pool with the same number of arenas and cars") from error
+            for field in mine.dtype.names or (None,):
+                column = saved if field is None else saved.view(mine.dtype)[field]
+                if column.dtype == np.bool_:
+                    within(f"GameState: the saved {field or name}", column.view(np.uint8), 0, 1)
+                elif name == "last_touch_car" or field == "bump_victim":
+                    within(f"GameState: the saved {field or name}", column, -1, self.num_cars - 1)
+                else:
+                    low = -LARGEST if column.dtype.kind == "f" else 0
+                    within(f"GameState: the saved {field or name}", column, low, LARGEST)
+
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Takes what `state_dict` gave.
 
         Raises:
-            ValueError: Another number of arenas or cars.
+            ValueError: See `check`.
         """
+        self.check(arrays)
         for name in _ARRAYS:
-            mine = _plain(getattr(self, name))
-            if mine.shape != arrays[name].shape:
-                raise ValueError(
-                    f"GameState: the saved {name} has shape {list(arrays[name].shape)}, this one {list(mine.shape)}; "
-                    "restore into a pool with the same number of arenas and cars"
-                )
-            mine[:] = arrays[name]
+            _plain(getattr(self, name))[:] = arrays[name]
         self._make_views()
 
     @property
