@@ -19,7 +19,7 @@ from dataclasses import fields
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import gymnasium
 import torch
@@ -32,7 +32,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from fabric_rl import Callback, Run, Saving, TrainArgs, TrainState, train
+from fabric_rl import Callback, Hardware, Run, Saving, StartArgs, TrainArgs, TrainState, train
 from fabric_rl.callbacks import Profiler, VideoLogger
 from fabric_rl.cli.culprit import INSTANTIATORS, blamed, explained, told_by_flag
 from fabric_rl.cli.report import next_steps, report, unsaved
@@ -48,7 +48,6 @@ from fabric_rl.ranks.sharding import ShardedStrategy
 from fabric_rl.runs.start import (
     Announcement,
     Start,
-    check_start,
     check_start_flags,
     config_of_run,
     everywhere,
@@ -66,6 +65,7 @@ preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent agents.Re
 (--agent.actor_lr 1e-3); --agent.help and --env.help list those of the chosen class, --agent.help CLASS another's.
 """
 _EXPLAINED = {"--agent": "agents.PPOLightningAgent", "--env": "envs.RocketSimPool"}
+_GROUPS: dict[str, type[Any]] = {"args": TrainArgs, "start": StartArgs, "saving": Saving, "hardware": Hardware}
 RANK_0_SECONDS = 10
 """How long a failing rank leaves the word to rank 0: once one rank has ended, a launcher ends all the others."""
 
@@ -74,26 +74,16 @@ def main(
     env: EnvFactory = RocketSimPool,
     agent: AgentFactory = PPOLightningAgent,
     args: TrainArgs = TrainArgs(),  # noqa: B008 - frozen
+    start: StartArgs = StartArgs(),  # noqa: B008 - frozen
+    saving: Saving = Saving(),  # noqa: B008 - frozen
+    hardware: Hardware = Hardware(),  # noqa: B008 - frozen
     env_id: str | None = None,
     num_envs: int | None = None,
     capture_video: bool = False,
-    run_id: str | None = None,
-    runs_dir: str = "runs",
-    resume: bool | str = False,
-    force: bool = False,
-    initialize_from: str | None = None,
-    inference: bool = False,
-    saving: Saving = Saving(),  # noqa: B008 - frozen
+    callbacks: Callback | Sequence[Callback] = (),
     logger: Logger | list[Logger] | None = None,
     profile: bool = False,
     plain: bool | None = None,
-    accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"] = "auto",
-    devices: int | str = 1,
-    num_nodes: int = 1,
-    strategy: str = "auto",
-    timeout_minutes: float = 10,
-    precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true",
-    callbacks: Callback | Sequence[Callback] = (),
     resolved_config: str | None = None,
 ) -> dict[str, Any]:
     """Trains an actor-critic agent with PPO on Lightning Fabric.
@@ -102,79 +92,60 @@ def main(
         env: Environment class (a Gymnasium VectorEnv) with its settings, built on every rank.
         agent: Agent class with its settings; it gets the environment's spaces.
         args: Settings of the training loop.
+        start: How the run starts.
+        saving: When the run saves itself.
+        hardware: What it runs on.
         env_id: A Gymnasium id such as CartPole-v1, instead of `env`.
         num_envs: Copies of `env_id` on every rank.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
-        run_id: Name of the run's folder; default: date and time.
-        runs_dir: Folder that holds all runs.
-        resume: Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run.
-            Without any: on a terminal a choice of milestones, else the newest run that fits, else a new one.
-        force: Delete a run of that `run_id` and start again.
-        initialize_from: A run, milestone or checkpoint whose weights a new run begins with, at step 0. In the
-            configuration of a run it says how that one began, and has no effect when it goes on.
-        inference: Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own.
-        saving: When the run saves itself.
+        callbacks: Hooks into the training loop.
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: when standard output is no terminal.
-        accelerator: Hardware to train on. `fabric run` decides this and the next three itself.
-        devices: How many (or which) devices; more than one trains with DDP, one process each.
-        num_nodes: Machines. Under torchrun and SLURM, these two follow from what was started.
-        strategy: Fabric strategy, for example ddp; fsdp divides weights, gradients and optimizer state between the
-            ranks, for an agent that is too large for one device (docs/agents.md).
-        timeout_minutes: How long a rank waits for the others before it gives up: a dead machine is noticed at once, a
-            pulled network cable only by this.
-        precision: Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU.
-        callbacks: Hooks into the training loop.
         resolved_config: All settings as YAML, kept in the run folder; the command line fills it in.
 
     Returns:
         The summary that `runs/<run_id>/summary.json` holds.
     """
-    hardware: dict[str, Any] = {
-        "accelerator": accelerator,
-        "devices": devices,
-        "num_nodes": num_nodes,
-        "strategy": strategy,
-        "precision": precision,
-    }
     if num_envs is not None and env_id is None:
         raise ValueError("--num_envs goes with --env_id; other environments have their own flag, e.g. --env.num_arenas")
     if env_id is not None:
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
-    check_start(run_id, resume, force, initialize_from, inference)
     if capture_video and args.num_players:
         raise ValueError("--capture_video needs an environment on rank 0, which has none with --num_players")
-    if launch.in_notebook() and str(devices) != "1":
+    if launch.in_notebook() and str(hardware.devices) != "1":
         raise ValueError(
-            f"devices={devices}: main() cannot start processes from a notebook; give a function that calls "
+            f"devices={hardware.devices}: main() cannot start processes from a notebook; give a function that calls "
             "fabric_rl.train() to Fabric(...).launch(), as notebooks/03_rewards_and_states.ipynb does"
         )
-    if not timeout_minutes > 0:
-        raise ValueError(f"--timeout_minutes must be positive, got {timeout_minutes}")
-    hardware |= launch.devices_and_nodes(devices, num_nodes)
+    flags: dict[str, Any] = {
+        "accelerator": hardware.accelerator,
+        "strategy": hardware.strategy,
+        "precision": hardware.precision,
+    }
+    flags |= launch.devices_and_nodes(hardware.devices, hardware.num_nodes)
     launched = launch.used_fabric_run()
-    start: Start | None = None
+    chosen: Start | None = None
     warned: list[str] = []
     if launch.is_rank_0():
         with remembered(warned):
-            start = None if inference else start_again()
-            start = start or start_run(env, agent, args, runs_dir, run_id, resume, force, initialize_from, inference)
-        if not inference:
-            launch.remember_run(start.run.dir)
-    run = start.run if start else None
+            chosen = None if start.inference else start_again()
+            chosen = chosen or start_run(env, agent, args, start)
+        if not start.inference:
+            launch.remember_run(chosen.run.dir)
+    run = chosen.run if chosen else None
     announcement: Announcement | None = None
     try:
-        loggers = _loggers(start, logger) if start else []
+        loggers = _loggers(chosen, logger) if chosen else []
         launch.connect_freshly()
-        hardware = _hardware_flags(hardware) if launched else hardware
+        flags = _hardware_flags(flags) if launched else flags
         if args.num_players:
-            patience = timedelta(minutes=timeout_minutes)
-            hardware = fabric_arguments(args.num_players, hardware, patience)
-        fabric = _fabric(loggers, hardware)
+            patience = timedelta(minutes=hardware.timeout_minutes)
+            flags = fabric_arguments(args.num_players, flags, patience)
+        fabric = _fabric(loggers, flags)
         if not launched:
             fabric.launch()
-        launch.set_timeout(fabric, timeout_minutes)
+        launch.set_timeout(fabric, hardware.timeout_minutes)
         if launch.used_torchrun():
             end_with_parent(seconds=60)
         elif os.environ.get("LOCAL_RANK", "0") != "0" and not launch.used_srun():
@@ -184,8 +155,8 @@ def main(
         if not folder:  # a later call of main() has started this process, which goes through the script again
             return train(fabric, env, agent, args)
         run = run or Run(Path(folder))
-        saved, weights = fabric.broadcast(start.states if start else (None, None))
-        announcement = Announcement(_share_cores(fabric), start, args, resolved_config)
+        saved, weights = fabric.broadcast(chosen.states if chosen else (None, None))
+        announcement = Announcement(_share_cores(fabric), chosen, args, resolved_config)
         hooks: list[Callback] = [announcement]
         if profile:
             hooks.append(Profiler(run.dir / "profile"))
@@ -206,11 +177,11 @@ def main(
                 saving,
                 resume=saved,
                 weights=weights,
-                inference=inference,
+                inference=start.inference,
             )
     except BaseException as error:
         training = announcement is not None and announcement.made
-        if run is not None and launch.is_rank_0() and not (start and start.going_on):
+        if run is not None and launch.is_rank_0() and not (chosen and chosen.going_on):
             if not training:
                 _remove_videos(run.videos)
                 run.discard_if_empty()
@@ -227,8 +198,8 @@ def main(
             raise RuntimeError(f"training stopped: {error}") from error  # no flag's fault: the traceback matters
         raise
     finally:
-        if start is not None:
-            start.run.release()
+        if chosen is not None:
+            chosen.run.release()
     if fabric.is_global_zero:
         say(report(run, summary))
     return summary
@@ -239,9 +210,9 @@ def cli(argv: Sequence[str] | None = None) -> None:
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     parser = FlagParser(prog="train_fabric.py", description=_ABOUT, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
-    parser.add_class_arguments(TrainArgs)
-    parser.add_class_arguments(Saving)
-    parser.add_function_arguments(main, skip={"args", "saving", "resolved_config"})
+    for group in _GROUPS.values():
+        parser.add_class_arguments(group)
+    parser.add_function_arguments(main, skip={*_GROUPS, "resolved_config"})
     given = with_classes_of_help(normalise(sys.argv[1:] if argv is None else argv, _SWITCHES), _EXPLAINED)
     names = names_of(given)
     complete = {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names)
@@ -270,12 +241,13 @@ def cli(argv: Sequence[str] | None = None) -> None:
         with told_by_flag(config):
             settings = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
         settings.pop("config")
-        args = TrainArgs(**{field.name: settings.pop(field.name) for field in fields(TrainArgs)})
-        saving = Saving(**{field.name: settings.pop(field.name) for field in fields(Saving)})
-        summary = main(args=args, saving=saving, resolved_config=resolved, **settings)
+        for name, group in _GROUPS.items():
+            settings[name] = group(**{field.name: settings.pop(field.name) for field in fields(group)})
+        args, start = settings["args"], settings["start"]
+        summary = main(resolved_config=resolved, **settings)
         if launch.is_rank_0() and "checkpoint" in summary:
             own = ["--config", str(base)] if base not in (None, DEFAULT_CONFIG) else []  # of the run that went on
-            say(next_steps([*own, *given], args, summary, settings["runs_dir"]))
+            say(next_steps([*own, *given], args, summary, start.runs_dir))
         if launch.is_rank_0() and "unsaved_steps" in summary:
             _fail(f"{unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume", 1)
     except _USER_ERRORS as error:

@@ -8,7 +8,7 @@ import os
 if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
 
-from fabric_rl.args import TrainArgs
+from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.callbacks import Callback, History, TrainState
 from fabric_rl.curricula.lessons import Curriculum, Lessons
 from fabric_rl.curricula.phases import Phase, Phases, Promotion
@@ -21,7 +21,6 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.find import load as load_checkpoint
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.trained import Trained, load_trained
-from fabric_rl.session.saving import Saving
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 
 __version__ = "0.1.0"
@@ -32,6 +31,7 @@ __all__ = [
     "Callback",
     "Curriculum",
     "EpisodeStats",
+    "Hardware",
     "History",
     "Lessons",
     "Minibatch",
@@ -41,6 +41,7 @@ __all__ = [
     "Rollout",
     "Run",
     "Saving",
+    "StartArgs",
     "TrainArgs",
     "TrainState",
     "Trained",

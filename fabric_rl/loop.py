@@ -10,7 +10,7 @@ import torch
 from lightning import Fabric
 from torch import Tensor
 
-from fabric_rl.args import TrainArgs
+from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import drained, failures_told
 from fabric_rl.callbacks import Callback
 from fabric_rl.learning.gae import gae
@@ -24,7 +24,7 @@ from fabric_rl.metrics.wandb import keep_in_run_folder
 from fabric_rl.ranks.sharding import gathered, shard_of, whole
 from fabric_rl.runs.folder import Run
 from fabric_rl.schedules import Cosine, Linear, Schedule
-from fabric_rl.session.saving import Saver, Saving
+from fabric_rl.session.saving import Saver
 from fabric_rl.session.session import RECENT_EPISODES, Live
 from fabric_rl.session.stopping import STOP_NAMES, stop_on_signals
 from fabric_rl.trial import told_to_all

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -16,6 +15,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from fabric_rl.args import check_run_id
 from fabric_rl.metrics.log import RunLog, logger
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
@@ -24,8 +24,6 @@ from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Ori
 LOCK = ".lock"
 _PATIENCE = 3.0
 """Seconds that a run waits for what is left of a process that was killed."""
-_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
-_LONGEST_NAME = 100
 
 
 class Run:
@@ -253,19 +251,6 @@ class Run:
         if path.resolve().parent != self.checkpoints.resolve():
             checkpoint.write(self.checkpoints / checkpoint.file_name(steps), state)
         return moved
-
-
-def check_run_id(name: str) -> None:
-    """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
-    if not name.strip():
-        raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
-    if Path(name).name != name or name.startswith("."):
-        raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
-    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME:
-        raise ValueError(
-            f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
-            'these: < > : " | ? *'
-        )
 
 
 def move_aside(path: Path, folder: Path) -> None:

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.args import TrainArgs
+from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.flags.parser import names_of, value_of
 from fabric_rl.metrics.log import say
 from fabric_rl.ranks import launch
 from fabric_rl.runs import find as choose
 from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.folder import Run, check_run_id
+from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights
 from fabric_rl.session.session import fingerprint_of
 from fabric_rl.types import AgentFactory, EnvFactory
@@ -47,22 +47,6 @@ class Start:
         return self.resume, {"agent": self.weights.agent} if self.weights else None
 
 
-def check_start(
-    run_id: str | None, resume: bool | str, force: bool, initialize_from: str | None, inference: bool
-) -> None:
-    """Raises ValueError for settings that exclude each other."""
-    if run_id is not None:
-        check_run_id(run_id)
-    if force and resume:
-        raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
-    if force and run_id is None:
-        raise ValueError("--force needs --run_id, the run to delete and start again")
-    if isinstance(resume, str) and run_id not in (None, resume):
-        raise ValueError(f"--resume {resume} says which run goes on; leave --run_id out")
-    if inference and not (resume or initialize_from):
-        raise ValueError("--inference needs weights: add --run_id NAME --resume, or --initialize_from RUN_OR_PATH")
-
-
 def check_start_flags(given: Sequence[str], resume: bool | str) -> None:
     """Raises ValueError for flags that exclude each other; in a configuration they may say how its run has begun."""
     if resume and "--initialize_from" in names_of(given):
@@ -85,33 +69,24 @@ def remembered(texts: list[str]) -> Iterator[None]:
         warnings.showwarning = shown
 
 
-def start_run(
-    env: EnvFactory,
-    agent: AgentFactory,
-    args: TrainArgs,
-    runs_dir: str,
-    run_id: str | None,
-    resume: bool | str,
-    force: bool,
-    initialize_from: str | None,
-    inference: bool,
-) -> Start:
+def start_run(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs) -> Start:
     """Finds or makes the run folder, and reads the checkpoint or weights that it begins with.
 
     `initialize_from` only counts where no run goes on.
     """
-    if resume:
+    runs_dir, whose = start.runs_dir, start.initialize_from
+    if start.resume:
         own = partial(fingerprint_of, env, agent, args.seed)
-        choice = choose.resume_choice(runs_dir, run_id, resume, own)
+        choice = choose.resume_choice(runs_dir, start.run_id, start.resume, own)
         if choice is not None:
-            return _play(choice, runs_dir) if inference else _go_on(choice)
-        if inference and initialize_from is None:
+            return _play(choice, runs_dir) if start.inference else _go_on(choice)
+        if start.inference and whose is None:
             raise CheckpointError(f"--inference: {runs_dir} holds no run that fits")
         say(f"--resume: {runs_dir} holds no run that fits; a new one begins")
     weights: Weights | None = None
-    if initialize_from is not None:
-        weights = choose.load_weights(choose.locate("--initialize_from", runs_dir, initialize_from), inference)
-    return Start(Run.create(runs_dir, run_id, force, weights), weights=weights)
+    if whose is not None:
+        weights = choose.load_weights(choose.locate("--initialize_from", runs_dir, whose), start.inference)
+    return Start(Run.create(runs_dir, start.run_id, start.force, weights), weights=weights)
 
 
 def start_again() -> Start | None:

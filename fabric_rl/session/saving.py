@@ -2,40 +2,16 @@
 
 import time
 import warnings
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from fabric_rl.args import Saving
 from fabric_rl.metrics.log import logger, say
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run, move_aside, write_json
 from fabric_rl.runs.records import SET_ASIDE
 from fabric_rl.session.session import Live
-
-
-@dataclass(frozen=True)
-class Saving:
-    """How often a run saves itself."""
-
-    checkpoint_every_timesteps: int | None = 1_000_000
-    """Agent-steps (over all ranks) between checkpoints; a run resumed from one goes on bit for bit. None: only the last
-    one."""
-    checkpoint_every_minutes: float | None = None
-    """Minutes between checkpoints; a run resumed from one of these is equivalent, not bit-identical."""
-    keep_checkpoints: int = 3
-    """How many of the newest checkpoints stay."""
-    milestone_interval: int | None = None
-    """Agent-steps between milestones: full copies that stay for good."""
-
-    def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
-        for name in ("checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval"):
-            number = getattr(self, name)
-            if number is not None and not number > 0:
-                raise ValueError(f"--{name} must be positive, got {number}")
-        if self.keep_checkpoints < 1:
-            raise ValueError(f"--keep_checkpoints must be at least 1, got {self.keep_checkpoints}")
 
 
 class Saver:
