@@ -154,7 +154,7 @@ def train(
             ending = asked["stop"][0] > 0 or state.iteration >= iterations
             if state.iteration < iterations and ending:
                 stopped_by = next((STOP_NAMES[name] for name in STOP_NAMES if asked[name][0] > 0), "a callback")
-                logger.info("stopped early by %s after %s steps", stopped_by, f"{state.steps:,}")
+                logger.debug("stopped early by %s after %s steps", stopped_by, f"{state.steps:,}")
             if saver is not None:
                 with timers("save"):
                     saved = saver.after_iteration(asked["save"][0] > 0, ending, _mean(recent[max(RECENT_EPISODES)]))

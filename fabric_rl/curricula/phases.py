@@ -9,7 +9,7 @@ from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasPhases
 
 FIRST_MECHANICS_PHASE = 4
@@ -211,8 +211,5 @@ class Phases(Callback):
             forced = phase.mechanics_weight is not None or self.number >= FIRST_MECHANICS_PHASE
             state.env.set_phase(phase.name, phase.mechanics_weight if forced else 0.0)
         if state.fabric.is_global_zero:
-            line = (
-                f"phase {self.number} of {len(self.phases)}, {phase.label or phase.name}, after {state.steps:,} steps"
-            )
-            logger.info(line)
-            say(line)
+            name, count = phase.label or phase.name, len(self.phases)
+            logger.info("phase %s of %s, %s, after %s steps", self.number, count, name, f"{state.steps:,}")

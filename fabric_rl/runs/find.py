@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
+from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint, list_runs, load_run
 from fabric_rl.runs import milestone_menu as choose_milestone
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -175,7 +176,7 @@ def resume_choice(
         try:
             path, state = load(record.folder)
         except CheckpointError as error:
-            print(f"--resume: run {record.name} is left out: {error}", flush=True)
+            logger.info("--resume: run %s is left out: %s", record.name, error)
             continue
         problems = differences(state["fingerprint"], own)
         if not problems:
@@ -196,7 +197,7 @@ def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
     if others := list(unfit)[1:]:
         names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
         does = "more run does" if len(others) == 1 else "more runs do"
-        print(f"--resume: {len(others)} {does} not fit: {names}", flush=True)
+        logger.info("--resume: %s %s not fit: %s", len(others), does, names)
 
 
 def newest_of(run: Run) -> Choice:

@@ -1,14 +1,11 @@
 """A run on disk: `runs/<run_id>/` with its configuration, checkpoints, milestones, metrics and log."""
 
 import json
-import logging
 import os
 import shutil
 import tempfile
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +13,9 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from fabric_rl.args import check_run_id
-from fabric_rl.metrics.log import RunLog, logger
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Origin, Weights, json_text, write_text
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights, json_text, write_text
 
 LOCK = ".lock"
 _PATIENCE = 3.0
@@ -31,13 +27,13 @@ class Run:
 
     Attributes:
         dir: `runs/<run_id>`.
-        origin: How the run began.
+        provenance: How the run began.
     """
 
     def __init__(self, folder: Path) -> None:
         """Takes an existing folder; `create` makes a new one."""
         self.dir = folder
-        self.origin = Origin(folder)
+        self.provenance = Provenance(folder)
         self._lock = FileLock(folder / LOCK)
 
     @classmethod
@@ -84,7 +80,7 @@ class Run:
             made = cls(folder)
             made.claim()
             if weights is not None:
-                made.origin.begin_with(weights)
+                made.provenance.begin_with(weights)
             made.checkpoints.mkdir()  # last: --resume takes a folder without it for no run
             with tempfile.TemporaryFile(dir=folder):
                 pass
@@ -186,45 +182,11 @@ class Run:
         if timers is not None:
             self.write_timers(timers)
 
-    def ensure_origin(self) -> None:
-        """Writes `config.yaml`, `environment.json` and `weights.json` again if the folder has been lost in between."""
-        self.origin.ensure()
-
-    @contextmanager
-    def open_log(self) -> Iterator[None]:
-        """While it is open, what happens and all warnings also go to `log.txt`."""
-        handler = RunLog(self.dir / "log.txt", encoding="utf-8", delay=True)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        level, shown, failed = logger.level, warnings.showwarning, threading.excepthook
-
-        def show(message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None) -> None:  # noqa: ANN401
-            logger.warning("%s", message)
-            shown(message, category, filename, lineno, file, line)
-
-        def report(failure: threading.ExceptHookArgs) -> None:
-            if isinstance(failure.exc_value, OSError):  # of TensorBoard's writer, which is left out then
-                warnings.warn(f"a logger cannot write: {failure.exc_value}", RuntimeWarning, stacklevel=2)
-            else:
-                failed(failure)
-
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        warnings.showwarning, threading.excepthook = show, report
-        try:
-            yield
-        except BaseException as error:
-            logger.error("%s", f"{type(error).__name__}: {error}".rstrip(": "))
-            raise
-        finally:
-            warnings.showwarning, threading.excepthook = shown, failed
-            logger.setLevel(level)
-            logger.removeHandler(handler)
-            handler.close()
-
     def discard_if_empty(self) -> None:
-        """Removes the folder of a run that failed before it wrote anything of worth."""
+        """Removes the folder of a run that failed before it wrote anything of worth; a video is of the parts' trial."""
         made_at_start = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
-        if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
+        found = (path for path in self.dir.rglob("*") if path.is_file() and path.parent != self.videos)
+        if all(path.name in made_at_start for path in found):
             self.release()
             shutil.rmtree(self.dir, ignore_errors=True)
             if _replaced(self.dir).is_dir():

@@ -30,8 +30,8 @@ PACKAGES = (
 CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
 EXPORTED = "weights.ckpt"
 """An agent without its run: `fabric_rl.runs.trained.export`."""
-_BEGINNING = ("initialize_from", "inference")
-"""Settings that say how a run began; they stay those of its beginning."""
+_HOW_IT_BEGAN = ("initialize_from", "inference")
+"""Settings that say how a run began; they stay as they were then."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Weights:
     """Whether the run only plays with them."""
 
 
-class Origin:
+class Provenance:
     """The files of a run folder that say how the run began.
 
     `config.yaml` (all settings), `environment.json` (versions, git state), and of a run with another one's weights
@@ -100,7 +100,7 @@ class Origin:
         except (ValueError, yaml.YAMLError):
             return [f"all settings: {self.config} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name not in _BEGINNING]
+        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name not in _HOW_IT_BEGAN]
 
     def _texts(self) -> dict[str, str]:
         """The content of each file; nothing before `write`."""
@@ -108,15 +108,15 @@ class Origin:
         if self._begun_with is not None:
             texts[WEIGHTS] = json_text(self._begun_with)
         if self._config is not None:
-            texts[CONFIG] = self._with_beginning(self._config)
+            texts[CONFIG] = self._as_it_began(self._config)
         return texts
 
-    def _with_beginning(self, config: str) -> str:
+    def _as_it_began(self, config: str) -> str:
         """The settings with those that make a new run begin as this one did."""
         if self._begun_with is None:
             return config
         path = str(self._initial.absolute()) if self._initial.exists() else str(self._begun_with.get("from"))
-        for name, value in zip(_BEGINNING, (path, self._begun_with.get("inference") is True), strict=True):
+        for name, value in zip(_HOW_IT_BEGAN, (path, self._begun_with.get("inference") is True), strict=True):
             line = yaml.safe_dump({name: value}, width=1_000_000, allow_unicode=True).strip()
             replacement = line.replace("\\", r"\\")
             config, found = re.subn(rf"^{name}:.*$", replacement, config, flags=re.MULTILINE)

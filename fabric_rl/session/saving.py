@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric_rl.args import Saving
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run, move_aside, write_json
 from fabric_rl.runs.records import SET_ASIDE
@@ -87,9 +87,7 @@ class Saver:
             message = f"newer milestones of {self.run.milestones} cannot be moved to {SET_ASIDE}: {error}"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         if moved:
-            line = f"newer milestones: {moved} moved to {aside}"
-            say(line)
-            logger.info(line)
+            logger.info("newer milestones: %s moved to %s", moved, aside)
 
     def after_iteration(self, on_demand: bool, ending: bool, mean_return: float | None) -> bool:
         """Saves what is due; every rank calls it with the same arguments.
@@ -121,9 +119,9 @@ class Saver:
                 path = self.run.checkpoints / checkpoint.file_name(steps)
                 checkpoint.write(path, state)
                 self._saved_steps = steps
-                self.run.ensure_origin()
+                self.run.provenance.ensure()
                 checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)
-                logger.info("checkpoint %s", path)
+                logger.debug("checkpoint %s", path)
             if milestone:
                 self._write_milestone(state, mean_return)
         except (OSError, checkpoint.CheckpointError) as error:
@@ -142,7 +140,7 @@ class Saver:
         checkpoint.write(folder / checkpoint.file_name(train_state.steps), state)
         meta = milestone_meta(self.live, mean_return, state["fingerprint"])
         write_json(folder / "meta.json", meta)  # last: a folder without it is not finished
-        logger.info("milestone %s", folder)
+        logger.debug("milestone %s", folder)
 
 
 def milestone_meta(live: Live, mean_return: float | None, fingerprint: dict[str, str]) -> dict[str, Any]:

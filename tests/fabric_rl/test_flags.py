@@ -1,7 +1,6 @@
 """The command line's help, notes and words."""
 
 import re
-import warnings
 
 import pytest
 
@@ -10,9 +9,8 @@ from fabric_rl.flags.messages import one_line
 
 
 @pytest.fixture
-def output(capsys, monkeypatch):
+def output(capsys):
     """What the command line prints for arguments that do not train."""
-    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # which it replaces
 
     def call(*arguments):
         with pytest.raises(SystemExit):

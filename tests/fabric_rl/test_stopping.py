@@ -8,6 +8,7 @@ import pytest
 
 from fabric_rl import Callback, Run, TrainArgs, train
 from fabric_rl.cli.report import next_steps, report
+from fabric_rl.metrics.log import EventLog
 from fabric_rl.runs import runs_command
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
@@ -37,7 +38,8 @@ def stopped(fabric, counter_env, known_agent, tmp_path):
     def call(*callbacks):
         run = Run.create(tmp_path, "bots")
         args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=60)
-        with run.open_log():
+        with EventLog() as log:
+            log.open(run.dir / "log.txt")
             return run, train(fabric, counter_env, known_agent, args, run, callbacks, plain=True)
 
     return call

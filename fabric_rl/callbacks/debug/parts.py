@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from fabric_rl.callback import TrainState
-from fabric_rl.metrics.log import RunLog, logger, say
+from fabric_rl.metrics.log import RunLog, logger
 
 
 @runtime_checkable
@@ -54,7 +54,6 @@ def tell(state: TrainState, topic: str, *lines: str) -> None:
     """Prints lines on rank 0, and writes them into the run's log."""
     if state.fabric.is_global_zero:
         for line in lines:
-            say(f"debug {topic}: {line}")
             logger.info("debug %s: %s", topic, line)
 
 
@@ -76,7 +75,7 @@ class Heard(logging.Handler):
 
     def __init__(self) -> None:
         """Has heard nothing yet."""
-        super().__init__(logging.INFO)
+        super().__init__(logging.DEBUG)
         self.records: list[tuple[float, str]] = []
         """Seconds since the epoch, and text."""
 
