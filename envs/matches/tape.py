@@ -1,6 +1,8 @@
 """Pools rebuilt with other parts, and what was seen while a bot played in one: a tape."""
 
 import copy
+import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +13,6 @@ from envs.bots.base import Bot
 from envs.phased import Phased, phased_in
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import team_sizes
-from envs.processes.factories import taken_apart
 from envs.processes.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
 from envs.sim.arena import TICKS_PER_SECOND
@@ -40,9 +41,9 @@ class PoolSettings:
             TypeError: It builds something else.
             ValueError: There is no such phase.
         """
-        pool_class, arguments = taken_apart(factory)
+        pool_class, arguments = _taken_apart(factory)
         while pool_class is ProcessPool and "factory" in arguments:
-            pool_class, arguments = taken_apart(arguments["factory"])
+            pool_class, arguments = _taken_apart(arguments["factory"])
         if not (isinstance(pool_class, type) and issubclass(pool_class, RocketSimPool)):
             name = getattr(pool_class, "__name__", type(pool_class).__name__)
             raise TypeError(f"{owner}: needs the settings of an envs.RocketSimPool as env, got {name}")
@@ -94,6 +95,23 @@ class PoolSettings:
     def tick_skip(self) -> int:
         """Ticks per step."""
         return int(self.arguments.get("tick_skip", 8))
+
+
+def _taken_apart(factory: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
+    """The class that a factory builds, and its arguments; jsonargparse hands out partials of a helper of its own."""
+    keywords: dict[str, Any] = {}
+    given: tuple[Any, ...] = ()
+    while isinstance(factory, functools.partial):
+        keywords, given, factory = factory.keywords | keywords, (*factory.args, *given), factory.func
+    callables = [factory, *given]
+    made = [at for at, part in enumerate(callables) if isinstance(part, type)]
+    if not made:
+        return factory, keywords
+    pool_class = callables[made[-1]]
+    rest = callables[made[-1] + 1 :]
+    if rest and issubclass(pool_class, RocketSimPool | ProcessPool):
+        keywords = dict(inspect.signature(pool_class).bind_partial(*rest, **keywords).arguments)
+    return pool_class, keywords
 
 
 @dataclass(frozen=True)

@@ -20,27 +20,6 @@ class VectorEnvFactory(Protocol):
         """Builds it with its sub-environments' seeds counting from `seed`."""
 
 
-def taken_apart(factory: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - whatever can be called
-    """The class or function that a factory calls in the end, and the arguments that it gives it, by name.
-
-    Args:
-        factory: A class or function, a `functools.partial` of one, or what jsonargparse hands out: a partial of a
-            function of its own with the class among its arguments.
-
-    Raises:
-        TypeError: The arguments are not those of the class.
-    """
-    args: tuple[Any, ...] = ()
-    settings: dict[str, Any] = {}
-    while isinstance(factory, functools.partial):
-        args, settings = (*factory.args, *args), factory.keywords | settings
-        factory = factory.func
-    classes = [i for i, arg in enumerate(args) if inspect.isclass(arg)]
-    if classes and not inspect.isclass(factory):
-        factory, args = args[classes[0]], args[classes[0] + 1 :]
-    return factory, dict(inspect.signature(factory).bind_partial(*args, **settings).arguments) if args else settings
-
-
 def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
     """How many arenas `factory` builds, and a function (first, count, seed) -> factory of a part.
 
@@ -48,8 +27,17 @@ def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
         TypeError: It takes no seed, or nothing that says how large it is.
         ValueError: Its size is less than 1.
     """
-    function, given = taken_apart(factory)
+    function: Any = factory
+    args: tuple[Any, ...] = ()
+    settings: dict[str, Any] = {}
+    while isinstance(function, functools.partial):
+        args, settings = (*function.args, *args), function.keywords | settings
+        function = function.func
+    classes = [i for i, arg in enumerate(args) if inspect.isclass(arg)]
+    if classes and not inspect.isclass(function):  # jsonargparse hands out functions of a class and its settings
+        function, args = args[classes[0]], args[classes[0] + 1 :]
     parameters = inspect.signature(function).parameters
+    given = dict(inspect.signature(function).bind_partial(*args, **settings).arguments)
     name = getattr(function, "__name__", str(function))
     size = next((size for size in _SIZES if size in parameters), None)
     total: Any = given.get(size, parameters[size].default) if size else None
