@@ -17,7 +17,7 @@ from lightning.fabric.loggers.logger import Logger
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from envs.processes.factories import taken_apart
+from envs.partials import taken_apart
 from fabric_rl import Callback, Hardware, Saving, StartArgs, TrainArgs, train
 from fabric_rl.callbacks import Profiler
 from fabric_rl.callbacks.video import RunVideos
@@ -81,7 +81,7 @@ def main(
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
     if capture_video and args.num_players:
         raise ValueError("--capture_video needs an environment on rank 0, which has none with --num_players")
-    if capture_video and taken_apart(env)[0] is RocketSimPool:
+    if capture_video and taken_apart(env).function is RocketSimPool:
         raise ValueError("--capture_video: RocketSimPool renders no frames; use it with --env_id")
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))

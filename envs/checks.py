@@ -1,6 +1,7 @@
 """Checks of what a user hands over, so that every mistake is one line that names the argument."""
 
 import importlib
+import inspect
 import math
 from typing import Any
 
@@ -46,6 +47,17 @@ def is_number(value: object) -> bool:
 def is_whole(value: object) -> bool:
     """Whether this is an int (numpy's too), and no bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def positive(owner: str, argument: str, value: Any) -> float:  # noqa: ANN401 - checked here
+    """`value` as a float.
+
+    Raises:
+        ValueError: No number above 0.
+    """
+    if not is_number(value) or not value > 0:
+        raise ValueError(f"{owner}: {argument} must be positive, got {value!r}")
+    return float(value)
 
 
 def whole_number(owner: str, argument: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - checked here
@@ -153,16 +165,16 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
         )
 
 
-def find_class(class_path: str, kind: type[Any], why: str = "") -> Any:  # noqa: ANN401 - a class of that kind
-    """The class that a class path names; `envs.` may be left out.
+def made_of(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
+    """An object of the class that a class path names, made without arguments, or around another one.
 
     Args:
-        class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`.
+        class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`; `envs.` may be left out.
         kind: What it must be a subclass of.
-        why: What is added to the message when it is none.
+        inner: Class path of what a class that has a parameter `inner` is made around.
 
     Raises:
-        ValueError: There is no such class, or it is of another kind.
+        ValueError: There is no such class, it is of another kind, or it cannot be made so.
     """
     module, _, name = (class_path if "." in class_path or not class_path else f"envs.{class_path}").rpartition(".")
     try:
@@ -170,8 +182,13 @@ def find_class(class_path: str, kind: type[Any], why: str = "") -> Any:  # noqa:
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"no class {class_path!r} ({error})") from error
     if not (isinstance(found, type) and issubclass(found, kind)):
-        raise ValueError(f"{class_path} is no {kind.__name__}{why}")
-    return found
+        raise ValueError(f"{class_path} is no {kind.__name__}")
+    wants_inner = inner and "inner" in inspect.signature(found).parameters
+    arguments = [made_of(inner, kind)] if wants_inner else []
+    try:
+        return found(*arguments)
+    except TypeError as error:
+        raise ValueError(f"{class_path} cannot be made without arguments ({error})") from error
 
 
 def _kind_of(actions: object) -> str:

@@ -12,7 +12,8 @@ from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.signals import RewardSignals
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class Phased(ABC):

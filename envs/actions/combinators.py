@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
 from envs.checks import described
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class _Combinator(ActionParser):

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from envs.checks import is_number, whole_number
 from envs.loggers.base import StateLogger
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 _READY, _LYING, _LEFT = 0, 1, 2
 """A car's part in the count: none yet, being timed, or given up (it has to stand on its wheels before it counts

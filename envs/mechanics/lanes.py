@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.checks import described, finite_numbers
 from envs.dones import DoneCondition
@@ -15,8 +16,8 @@ from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane
 from envs.mechanics.kickoffs import KickoffLane
 from envs.phased import Phased
 from envs.resets.base import Double, StateSetter, check_setter, check_share, only
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 NO_LANE = -1
 

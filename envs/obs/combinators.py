@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from envs.checks import described
 from envs.obs.base import ObsBuilder, build_checked, build_named
 from envs.obs.meanings import Meaning, with_prefix
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class StackedObs(ObsBuilder):

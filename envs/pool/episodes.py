@@ -6,7 +6,7 @@ import numpy as np
 
 from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
 from envs.resets import StateSetter, check_start
-from envs.state.game_state import Bool
+from envs.state.layout import Bool
 
 
 class Episodes:

@@ -2,9 +2,9 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import Bool
+from envs.state.layout import Bool
 
 _COUNTED = ("touches", "goals", "physics_errors", "episodes", "steps")
 

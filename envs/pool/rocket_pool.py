@@ -22,6 +22,7 @@ from envs.phased import Phased, check_phases, phased_in
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
 from envs.pool.game_counts import GameCounts
+from envs.pool.inspector import PoolInspector
 from envs.pool.phase_timers import PhaseTimers
 from envs.pool.settings import (
     action_table,
@@ -35,7 +36,8 @@ from envs.pool.snapshot import check_snapshot, components_state, load_components
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 from envs.sim.arena import init_rocketsim
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -244,11 +246,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
 
     @property
-    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
-        """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
-        from envs.pool.inspector import PoolInspector
-
-        return PoolInspector(self)
+    def inspector(self) -> PoolInspector:
+        """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
+        return PoolInspector(self.action_parser, self.state)
 
     @property
     def layout(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 
 from envs.actions import ActionParser, ActionTable
+from envs.actions.base import unwrapped
 from envs.checks import described, is_whole, whole_number
 from envs.obs import ObsBuilder
 
@@ -105,11 +106,9 @@ def column_range(start: int, stop: int) -> str:
 
 def action_table(parser: ActionParser) -> str:
     """The parser's class, and of a table its rows: `RepeatAction(LookupTable): 90 rows, sha256 0123456789ab`."""
-    name, innermost = type(parser).__name__, parser
-    while isinstance(getattr(innermost, "inner", None), ActionParser):
-        innermost = innermost.inner  # type: ignore[attr-defined]
-        name += f"({type(innermost).__name__}"
-    name += ")" * name.count("(")
+    parsers = unwrapped(parser)
+    name = "(".join(type(each).__name__ for each in parsers) + ")" * (len(parsers) - 1)
+    innermost = parsers[-1]
     if not isinstance(innermost, ActionTable):
         return f"{name}: {parser.action_space}"
     rows = np.ascontiguousarray(innermost.table, "<f4")

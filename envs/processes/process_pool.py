@@ -9,10 +9,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.checks import as_actions, check_actions, check_seed, is_number, whole_number
+from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
 from envs.pool.rocket_pool import available_threads
 from envs.processes.factories import VectorEnvFactory, divisible, pickled
 from envs.processes.infos import merged
+from envs.processes.inspector import ProcessInspector
 from envs.processes.protocol import HAS_FINAL, HAS_MASK, Failure, WorkerLostError
 from envs.processes.supervision import SupervisedWorkers
 
@@ -67,8 +68,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if num_workers is not None:
             whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
         whole_number("ProcessPool", "groups (--env.groups)", groups)
-        if not is_number(timeout_seconds) or not timeout_seconds > 0:
-            raise ValueError(f"ProcessPool: timeout_seconds must be positive, got {timeout_seconds!r}")
+        positive("ProcessPool", "timeout_seconds", timeout_seconds)
         seed = check_seed("ProcessPool", seed)
         total, divide = divisible(factory)
         default = -(-available_threads() // groups) * groups
@@ -131,11 +131,9 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return self._specs[0].reward_signals
 
     @property
-    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
-        """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
-        from envs.pool.inspector import PoolInspector
-
-        return PoolInspector(self)
+    def inspector(self) -> ProcessInspector:
+        """What the callback `fabric_rl.callbacks.Debug` asks for."""
+        return ProcessInspector(self.layout)
 
     @property
     def layout(self) -> dict[str, str]:

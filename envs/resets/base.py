@@ -24,7 +24,8 @@ from rlgym.rocket_league.common_values import (
 from envs.checks import described, is_number
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 Double = NDArray[np.float64]
 

@@ -12,7 +12,8 @@ from envs.checks import described, finite_numbers
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter, check_setter, check_share, only
-from envs.state.game_state import BLUE, MIRROR, ORANGE, Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
 
 MIRROR_X = np.array([-1, 1, 1], np.float32)
 """Factor on a vector that mirrors it at the plane x = 0."""

@@ -4,7 +4,8 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, BALL_RESTING_HEIGHT
 
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, StateSetter, check_share, random_directions, random_places
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class RandomState(StateSetter):

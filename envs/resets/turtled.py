@@ -5,7 +5,8 @@ from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_ANG_V
 
 from envs.checks import is_number
 from envs.resets.base import CAR_REST_HEIGHT, StateSetter, check_share, random_places
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 ROOF_REST_HEIGHT = 39.65
 """uu, an Octane's centre when it lies on its roof."""

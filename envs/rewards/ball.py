@@ -26,7 +26,8 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
-from envs.state.game_state import POS, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import POS, Bool, Float
 
 _NET_MIDDLE = np.array([0, BACK_NET_Y, GOAL_HEIGHT / 2], np.float32)
 _NET_DEPTH = np.float32(BACK_NET_Y - BACK_WALL_Y + BALL_RADIUS)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from envs.checks import described, finite_numbers
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 ZERO, ONE = np.float32(0), np.float32(1)
 

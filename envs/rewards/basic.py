@@ -6,7 +6,8 @@ from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED
 from envs.rewards.base import ZERO, Reward, of_team, only_present, zeros
 from envs.rewards.geometry import dot
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 
 class SpeedTowardBallReward(Reward):

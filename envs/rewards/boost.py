@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, number_in, only_present, weights_of
 from envs.rewards.combinators import PerSecondReward
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 _PER_UNIT = np.float32(0.01)
 

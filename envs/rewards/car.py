@@ -6,7 +6,8 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
 from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, except_for, number_in, only_present
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 ROOF_HEIGHT = 60
 """uu: a car upside down below this lies on its roof (it rests at about 40)."""

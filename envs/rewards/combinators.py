@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from envs.checks import finite_numbers, whole_number
 from envs.rewards.base import Reward, check_reward, number_in, of_team, only_present, paid_by
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class WrappedReward(Reward):

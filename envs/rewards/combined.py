@@ -9,7 +9,8 @@ from envs.checks import described, finite_numbers
 from envs.rewards.base import Reward, labels_of, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.shared import sharing
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class CombinedReward(Reward):

@@ -18,7 +18,8 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
-from envs.state.game_state import DEMOS, SAVES, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import DEMOS, SAVES, Bool, Float
 
 _DEMOS = DEMOS - SAVES
 """Column of `Shared.counters`."""

@@ -20,7 +20,8 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
-from envs.state.game_state import POS, VEL, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import POS, VEL, Float
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
 """Names in checkpoints, and the quantities of `Shared`."""

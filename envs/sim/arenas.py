@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.sim.arena import TICKS_PER_SECOND, SimArena
+from envs.sim.arena import SimArena
 from envs.sim.reader import StateReader
-from envs.state.game_state import NUM_PADS, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import NUM_PADS
 
 ARENAS_PER_CHUNK = 8
 ARENAS_PER_READ = 16

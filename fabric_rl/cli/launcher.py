@@ -44,14 +44,13 @@ Each has its own --help. Training: python train_fabric.py --help
 
 _TOOLS = {
     "audit-rewards": "fabric_rl.commands.audit_rewards",
-    "trace-rewards": "envs.audit.trace",
-    "show-resets": "envs.resets.show",
+    "trace-rewards": "fabric_rl.commands.trace_rewards",
+    "show-resets": "fabric_rl.commands.show_resets",
 }
-"""Commands that come with the environments: modules with `main(argv, load_env) -> status`, loaded when asked for."""
-
+"""Commands that look into an environment: modules with `main(argv) -> status`, loaded when asked for."""
 
 _EVALUATE = "fabric_rl.commands.evaluate"
-"""Likewise, with `main(argv, load_policy) -> status`."""
+"""Likewise."""
 
 
 def lightning() -> None:
@@ -102,17 +101,13 @@ def fabric_rl() -> None:
     """
     args = sys.argv[1:]
     if args and args[0] in _TOOLS:
-        from fabric_rl.flags.config import load_env
-
-        sys.exit(import_module(_TOOLS[args[0]]).main(args[1:], load_env))
+        sys.exit(import_module(_TOOLS[args[0]]).main(args[1:]))
     if args[:1] == ["export"]:
         from fabric_rl.runs.trained import export_command
 
         sys.exit(export_command(args[1:]))
     if args[:1] == ["evaluate"]:
-        from fabric_rl.runs.trained import load_trained
-
-        sys.exit(import_module(_EVALUATE).main(args[1:], load_trained))
+        sys.exit(import_module(_EVALUATE).main(args[1:]))
     if args[:1] == ["runs"]:
         from fabric_rl.runs import runs_command
 

@@ -15,7 +15,7 @@ import torch
 from lightning import Fabric
 
 from envs import RocketSimPool
-from envs.state.game_state import CAR_DETAILS, CAR_STATE
+from envs.state.layout import CAR_DETAILS, CAR_STATE
 from fabric_rl.runs.checkpoint import (
     _MARK,
     _TRAILER,

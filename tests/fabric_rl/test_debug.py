@@ -10,7 +10,8 @@ import torch
 
 from agents import PPOLightningAgent
 from envs import ExplicitState, GymnasiumEnvs, HybridTable, Kickoff, ProcessPool, RocketSimPool
-from envs.resets.show import problems_of, reset_rows
+from envs.audit.resets import reset_rows
+from envs.resets.first_states import problems_of
 from fabric_rl import History, Run, Saving, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import Debug
 from fabric_rl.callbacks.debug.actions import DebugActions, action_metrics

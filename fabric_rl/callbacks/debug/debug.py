@@ -35,11 +35,11 @@ class Debug(Callback):
             actions: The action table at the start; which actions are used, how many fall back to another one.
             learning: Gradients, activations, advantages, errors of the values, and signs of trouble.
             checkpoints: What is written when, and what was restored.
-            resets: First states as a table and a picture, and warnings of impossible ones.
+            resets: First states as a table, and warnings of impossible ones.
             everything: All of these.
             every_iterations: Iterations between two printed reports; metrics are logged in each.
             episodes: How many first states to write.
-            folder: Where those go; default: the run's folder.
+            folder: Where their table goes; default: the run's folder.
 
         Raises:
             ValueError: No topic, or numbers below 1.

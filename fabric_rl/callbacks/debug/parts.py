@@ -3,7 +3,7 @@
 import logging
 import warnings
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from fabric_rl.callback import TrainState
 from fabric_rl.metrics.log import RunLog, logger
@@ -19,8 +19,11 @@ class Inspector(Protocol):
     def first_states(self) -> int:
         """Takes down the first states of the episodes that have begun just now; returns how many those were."""
 
-    def describe_resets(self, folder: Path | None) -> list[str]:
-        """Lines about the first states taken down, or why there are none; a table and a picture go into `folder`."""
+    def describe_resets(self) -> list[str]:
+        """Lines about the first states taken down, or why there are none."""
+
+    def reset_rows(self) -> list[dict[str, Any]]:
+        """The first states taken down as the rows of a table, all with the same keys; empty if there are none."""
 
     def reset_problems(self) -> list[str]:
         """What is wrong with the first states taken down, a line each."""
@@ -41,9 +44,13 @@ class NoInspector:
         """None."""
         return 0
 
-    def describe_resets(self, folder: Path | None) -> list[str]:
+    def describe_resets(self) -> list[str]:
         """Why there is nothing."""
         return [f"no first states: {self._why}"]
+
+    def reset_rows(self) -> list[dict[str, Any]]:
+        """None."""
+        return []
 
     def reset_problems(self) -> list[str]:
         """Nothing is known."""

@@ -1,9 +1,12 @@
-"""DebugResets: where episodes begin, as a table and a picture in the run folder."""
+"""DebugResets: where episodes begin, as a table in the run folder."""
 
+import csv
 from pathlib import Path
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.parts import Inspector, run_folder, tell, warn
+
+TABLE = "resets.csv"
 
 
 class DebugResets(Callback):
@@ -42,8 +45,13 @@ class DebugResets(Callback):
         if not state.fabric.is_global_zero:
             return
         self._done = self._seen > 0
+        lines, rows = self.inspector.describe_resets(), self.inspector.reset_rows()
         folder = Path(self.folder) if self.folder is not None else run_folder()
-        if not self._done:
-            folder = None
-        tell(state, "resets", *self.inspector.describe_resets(folder))
+        if rows and folder is not None:
+            with (folder / TABLE).open("w", newline="", encoding="utf-8") as file:
+                table = csv.DictWriter(file, list(rows[0]))
+                table.writeheader()
+                table.writerows(rows)
+            lines.append(f"written: {folder / TABLE}")
+        tell(state, "resets", *lines)
         warn(state, "resets", *self.inspector.reset_problems())
