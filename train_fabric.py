@@ -7,6 +7,7 @@ The signature of `main()` is the command line (`--help`). The same function work
 import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
 
 # isort: split
+import logging
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -106,6 +107,7 @@ def main(
 
 def cli(argv: Sequence[str] | None = None) -> None:
     """The command line of `main()`: any mistake of the user is one line on standard error and exit status 2."""
+    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it says several lines for each rank
     with errors_end_in_one_line(), warnings_are_events():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)

@@ -45,4 +45,4 @@ def mistakes_in_one_line(program: str) -> Iterator[None]:
     except MISTAKES as error:
         if wants_traceback():
             raise
-        fail(program, str(error))
+        fail(program, str(error).removeprefix(f"{program.split()[-1]}: "))

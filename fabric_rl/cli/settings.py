@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from jsonargparse import Namespace, set_parsing_settings
 
 from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
-from fabric_rl.flags.parser import FlagParser, names_of, normalise, value_of, with_classes_of_help
+from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, value_of, with_classes_of_help
 from fabric_rl.metrics.log import logger, say
 from fabric_rl.ranks import launch
 from fabric_rl.runs import find
@@ -61,7 +61,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
 
     parts = {name: default for name, default in defaults.items() if inspect.isclass(default)}
     classes = {f"--{name}": f"{part.__module__}.{part.__qualname__}" for name, part in parts.items()}
-    given = with_classes_of_help(normalise(argv, _switches(main, *groups.values())), classes)
+    given = with_classes_of_help(normalise(argv, switches(main, *groups.values())), classes)
     names = names_of(given)
     if "--env_id" in names:
         _refuse_env_flags(names, "--env_id")
@@ -86,12 +86,6 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     for name, group in groups.items():
         values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
     return Settings([*own, *given], values | {_RESOLVED: parser.dump(again, skip_validation=True)})
-
-
-def _switches(*owners: Any) -> set[str]:  # noqa: ANN401 - a function and classes
-    """Flags of settings that may be true, which a bare flag means."""
-    hints = [hint for owner in owners for hint in get_type_hints(owner).items()]
-    return {f"--{name}" for name, hint in hints if hint is bool or bool in get_args(hint)}
 
 
 def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:

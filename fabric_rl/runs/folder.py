@@ -1,6 +1,5 @@
 """A run on disk: `runs/<run_id>/` with its configuration, checkpoints, milestones, metrics and log."""
 
-import json
 import os
 import shutil
 import tempfile
@@ -15,7 +14,9 @@ from filelock import FileLock, Timeout
 from fabric_rl.args import check_run_id
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights, json_text, write_text
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
+from fabric_rl.runs.json_files import read_json, write_json
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
 
 LOCK = ".lock"
 _PATIENCE = 3.0
@@ -155,16 +156,12 @@ class Run:
     @property
     def newest_checkpoint(self) -> Path | None:
         """The newest checkpoint file, whether it is good or not."""
-        found = checkpoint.checkpoints(self.checkpoints)
+        found = checkpoints(self.checkpoints)
         return found[-1] if found else None
 
     def read_summary(self) -> dict[str, Any]:
         """`summary.json`; empty if there is none."""
-        try:
-            summary = json.loads((self.dir / "summary.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return summary if isinstance(summary, dict) else {}
+        return read_json(self.dir / "summary.json")
 
     def write_timers(self, timers: Timers) -> None:
         """Writes `timers.json`. A full disk is a warning, not the end."""
@@ -206,12 +203,12 @@ class Run:
             How many were moved.
         """
         steps, moved = state["steps"], 0
-        for newer in checkpoint.checkpoints(self.checkpoints):
-            if checkpoint.steps_of(newer) >= steps and newer.resolve() != path.resolve():
+        for newer in checkpoints(self.checkpoints):
+            if steps_of(newer) >= steps and newer.resolve() != path.resolve():
                 move_aside(newer, self.checkpoints / "set_aside")
                 moved += 1
         if path.resolve().parent != self.checkpoints.resolve():
-            checkpoint.write(self.checkpoints / checkpoint.file_name(steps), state)
+            checkpoint.write(self.checkpoints / file_name(steps), state)
         return moved
 
 
@@ -223,11 +220,6 @@ def move_aside(path: Path, folder: Path) -> None:
         target = folder / f"{path.stem}-{number}{path.suffix}"
     folder.mkdir(parents=True, exist_ok=True)
     os.replace(path, target)
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes JSON in one step (temporary file, then rename)."""
-    write_text(path, json_text(content))
 
 
 def _replaced(folder: Path) -> Path:

@@ -1,7 +1,5 @@
 """Where a run comes from: its settings, the versions it was made with, and the weights that it began with."""
 
-import json
-import os
 import platform
 import re
 import subprocess
@@ -15,6 +13,7 @@ from torch import Tensor
 
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.json_files import json_text, read_json, write_json, write_text
 
 PACKAGES = (
     "fabric-rl",
@@ -135,7 +134,7 @@ class Provenance:
         """
         path = str(weights.path.absolute())
         checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
-        write_text(self.folder / WEIGHTS, json_text({"from": path, "inference": weights.inference}))
+        write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference})
 
     def weights(self) -> Weights | None:
         """What the run, which has no checkpoint yet, begins again with; None for new weights.
@@ -160,13 +159,8 @@ class Provenance:
 
     def _read_weights_json(self) -> dict[str, Any] | None:
         """`weights.json`; None without, empty if it is damaged."""
-        try:
-            kept = json.loads((self.folder / WEIGHTS).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError):
-            return {}
-        return kept if isinstance(kept, dict) else {}
+        path = self.folder / WEIGHTS
+        return read_json(path) if path.exists() else None
 
 
 def read_initial(path: Path) -> dict[str, Tensor]:
@@ -191,18 +185,6 @@ def describe_environment() -> dict[str, Any]:
             continue
     git = {name: _git(*command) for name, command in _GIT.items()}
     return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
-
-
-def json_text(content: dict[str, Any]) -> str:
-    """JSON for people."""
-    return json.dumps(content, indent=2) + "\n"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a text file in one step (temporary file, then rename)."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds

@@ -15,7 +15,7 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.metrics.csv_file import MetricsFile
+from fabric_rl.metrics.csv_logger import MetricsFile
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank

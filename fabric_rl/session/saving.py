@@ -9,7 +9,9 @@ from typing import Any
 from fabric_rl.args import Saving
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.folder import Run, move_aside, write_json
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
+from fabric_rl.runs.folder import Run, move_aside
+from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.records import SET_ASIDE
 from fabric_rl.session.session import Live
 
@@ -55,12 +57,12 @@ class Saver:
         if self._saved_steps == self.live.state.steps:
             return 0
         newest = self.newest_good
-        return self.live.state.steps - (0 if newest is None else checkpoint.steps_of(newest))
+        return self.live.state.steps - (0 if newest is None else steps_of(newest))
 
     @property
     def newest_good(self) -> Path | None:
         """The newest checkpoint of the run whose checksum is right; reads it once, whole."""
-        for path in reversed(checkpoint.checkpoints(self.run.checkpoints)):
+        for path in reversed(checkpoints(self.run.checkpoints)):
             try:
                 checkpoint.verify(path)
             except checkpoint.CheckpointError:
@@ -116,7 +118,7 @@ class Saver:
         state["exact"] = not self._inexact
         try:
             if by_steps or on_demand or ending:
-                path = self.run.checkpoints / checkpoint.file_name(steps)
+                path = self.run.checkpoints / file_name(steps)
                 checkpoint.write(path, state)
                 self._saved_steps = steps
                 self.run.provenance.ensure()
@@ -137,7 +139,7 @@ class Saver:
     def _write_milestone(self, state: dict[str, Any], mean_return: float | None) -> None:
         train_state = self.live.state
         folder = self.run.milestones / train_state.phase / f"{train_state.steps:012d}"
-        checkpoint.write(folder / checkpoint.file_name(train_state.steps), state)
+        checkpoint.write(folder / file_name(train_state.steps), state)
         meta = milestone_meta(self.live, mean_return, state["fingerprint"])
         write_json(folder / "meta.json", meta)  # last: a folder without it is not finished
         logger.debug("milestone %s", folder)

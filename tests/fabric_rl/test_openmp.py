@@ -20,7 +20,7 @@ import MODULE
 """
 
 
-@pytest.mark.parametrize("module", ["train_fabric", "fabric_rl", "fabric_rl.cli.launcher", "agents", "agents.ppo"])
+@pytest.mark.parametrize("module", ["train_fabric", "fabric_rl.types", "fabric_rl.loop", "agents", "agents.ppo"])
 @pytest.mark.parametrize(
     ("own", "expected"),
     [

@@ -11,6 +11,7 @@ import yaml
 from fabric_rl import Run
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.checkpoint_names import file_name
 from fabric_rl.runs.find import load_weights
 from fabric_rl.runs.provenance import Weights
 
@@ -38,9 +39,9 @@ def test_a_name_that_is_none_on_windows_or_in_a_shell_is_refused(tmp_path, name)
 def test_what_is_set_aside_stays_beside_what_was(tmp_path):
     run, state = Run.create(tmp_path, "r"), {"steps": 100, "x": 1}
     for _ in range(3):
-        checkpoint.write(run.checkpoints / checkpoint.file_name(200), {"steps": 200})
-        good = checkpoint.write(run.checkpoints / checkpoint.file_name(100), state)
-        assert good is None and run.go_on_from(run.checkpoints / checkpoint.file_name(100), state) == 1
+        checkpoint.write(run.checkpoints / file_name(200), {"steps": 200})
+        good = checkpoint.write(run.checkpoints / file_name(100), state)
+        assert good is None and run.go_on_from(run.checkpoints / file_name(100), state) == 1
     names = sorted(path.name for path in (run.checkpoints / "set_aside").iterdir())
     assert names == [f"step_000000000200{number}.ckpt" for number in ("-2", "-3", "")]
 

@@ -8,8 +8,8 @@ import pytest
 
 from fabric_rl import Callback, Run, TrainArgs, train
 from fabric_rl.cli.report import next_steps, report
+from fabric_rl.commands.runs import show
 from fabric_rl.metrics.log import EventLog
-from fabric_rl.runs import runs_command
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
 
@@ -62,7 +62,7 @@ def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
     assert summary["stopped_by"] == "a callback"
     assert "30 steps in" in report(run, summary) and "stopped early by a callback" in report(run, summary)
     capsys.readouterr()
-    assert runs_command(["show", "bots", "--runs_dir", str(tmp_path)]) == 0
+    assert show("bots", tmp_path) == 0
     assert "a callback" in capsys.readouterr().out
 
 

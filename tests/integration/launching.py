@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from fabric_rl import Callback
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 FABRIC = Path(sysconfig.get_path("scripts"), "fabric")

@@ -13,7 +13,7 @@ import torch
 import yaml
 
 from fabric_rl import load_checkpoint
-from fabric_rl.runs.checkpoint import checkpoints
+from fabric_rl.runs.checkpoint_names import checkpoints
 
 TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
 CALLBACK = """
