@@ -5,14 +5,14 @@ from typing import Any
 
 from lightning import Fabric
 
-from fabric_rl.args import TrainArgs
+from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
 from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.build import build
 from fabric_rl.session.evidence import evidence_of_nan
-from fabric_rl.session.saving import NoSaver, Saver, Saving
+from fabric_rl.session.saving import NoSaver, Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.types import AgentFactory, EnvFactory
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.integration.launching import kill, saved, until
 from tests.integration.test_resume import assert_same, outcome
 

@@ -9,6 +9,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.lines import tell, warn
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
+from fabric_rl.runs.checkpoint_names import checkpoints
 
 
 class Listener(logging.Handler):
@@ -93,7 +94,7 @@ class DebugCheckpoints(Callback):
         for created, text in records:
             kind, _, where = text.partition(" ")
             if kind in ("checkpoint", "milestone") and Path(where).exists():
-                path = Path(where) if kind == "checkpoint" else next(iter(checkpoint.checkpoints(where)), Path(where))
+                path = Path(where) if kind == "checkpoint" else next(iter(checkpoints(where)), Path(where))
                 try:
                     tell(state, "checkpoints", f"{kind} {path}: {created - self._ended:.2f} s, {contents(path)}")
                 except checkpoint.CheckpointError as error:

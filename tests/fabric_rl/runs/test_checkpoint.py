@@ -22,17 +22,15 @@ from fabric_rl.runs.checkpoint import (
     _TRAILER,
     CheckpointError,
     CheckpointWarning,
-    checkpoints,
-    file_name,
     from_primitives,
     newest_good,
     prune,
     read,
-    steps_of,
     to_primitives,
     verify,
     write,
 )
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 
 
 def bits(tensor):

@@ -9,18 +9,12 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from fabric_rl.runs import (
-    choose_metrics,
-    curves,
-    draw_png,
-    draw_text,
-    find_run,
-    list_runs,
-    load_run,
-    read_metrics,
-    runs_command,
-)
-from fabric_rl.runs.checkpoint import file_name, write
+from fabric_rl.commands.main import main
+from fabric_rl.runs import curves
+from fabric_rl.runs.checkpoint import write
+from fabric_rl.runs.checkpoint_names import file_name
+from fabric_rl.runs.curves import choose_metrics, draw_png, draw_text, read_metrics
+from fabric_rl.runs.records import find_run, list_runs, load_run
 
 NAMES = ["step", "reward/episode_return", "ppo/entropy"]
 
@@ -189,13 +183,20 @@ def test_metrics_are_chosen_by_default_name_or_pattern():
 # ---------------------------------------------------------------- command
 
 
+def runs_command(*argv):
+    """The exit status of `fabric-rl runs ...`."""
+    with pytest.raises(SystemExit) as ended:
+        main(["runs", *argv])
+    return ended.value.code
+
+
 @pytest.fixture
 def command(runs, monkeypatch, capsys):
     """Runs the command on 80 columns: (status, stdout, stderr)."""
     monkeypatch.setenv("COLUMNS", "80")
 
     def run(*argv):
-        status = runs_command([*argv, "--runs_dir", str(runs)])
+        status = runs_command(*argv, "--runs_dir", str(runs))
         out, err = capsys.readouterr()
         assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("curves: "))
         assert len(err.splitlines()) <= 1
@@ -252,11 +253,11 @@ def test_show_says_how_many_milestones_are_set_aside(command, runs):
     [
         (["show", "alpa"], "did you mean alpha?"),
         (["show"], "required: id"),
-        (["shwo"], "invalid choice: 'shwo'"),
+        (["shwo"], "there is no command shwo; did you mean show?"),
         (["compare", "alpha"], "two or more"),
         (["compare", "alpha", "alpha"], "two or more"),
         (["compare", "alpha", "beta", "--metrics", "nope"], "--metrics nope: no run has it"),
-        (["--metric=x"], "--metric=x"),
+        (["--metric=x"], "--metric: no such setting; see --help"),
     ],
 )
 def test_mistakes_are_one_line_and_status_2(command, argv, complaint):
@@ -267,9 +268,9 @@ def test_mistakes_are_one_line_and_status_2(command, argv, complaint):
 
 
 def test_an_empty_and_a_missing_folder(tmp_path, capsys):
-    assert runs_command(["--runs_dir", str(tmp_path)]) == 0
+    assert runs_command("--runs_dir", str(tmp_path)) == 0
     assert "there are no runs in" in capsys.readouterr().out
-    assert runs_command(["--runs-dir", str(tmp_path / "missing")]) == 2
+    assert runs_command("--runs-dir", str(tmp_path / "missing")) == 2
     assert "there is no such folder" in capsys.readouterr().err
 
 
@@ -295,7 +296,7 @@ def test_runs_of_the_same_name_are_told_apart_by_their_folders(tmp_path, runs, c
     other = make_run(tmp_path / "other", "alpha", [[10, 1, 2]])
     output = tmp_path / "out.png"
     argv = ["compare", "alpha", str(other), "--runs_dir", str(runs), "--metrics", "ppo/*", "--output", str(output)]
-    assert runs_command(argv) == 0
+    assert runs_command(*argv) == 0
     assert row_of(capsys.readouterr().out, "ppo/entropy")[1:] == ["3.045", "2"]  # 4 minus the mean of 0.91..1
 
 
