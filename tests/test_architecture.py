@@ -169,15 +169,12 @@ def test_no_files_import_one_another_in_a_circle():
     assert circle(ROOT) == []
 
 
-NOT_YET = pytest.mark.xfail(strict=True, reason="the split is under way; fails as soon as it is done")
-
-
-@pytest.mark.parametrize("package", ["agents", "envs", pytest.param("fabric_rl", marks=NOT_YET)])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_nobody_imports_a_command(package):
     assert imports_of_commands(ROOT, package) == []
 
 
-@pytest.mark.parametrize("name", [*PACKAGES, pytest.param("train_fabric.py", marks=NOT_YET)])
+@pytest.mark.parametrize("name", [*PACKAGES, "train_fabric.py"])
 def test_files_are_short_and_folders_are_rooms(name):
     assert size_violations(ROOT, name) == []
 

@@ -58,6 +58,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
     """
 
+    headlines = HEADLINES
+
     def __init__(
         self,
         num_arenas: int = 64,
@@ -239,11 +241,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
 
     @property
-    def headlines(self) -> dict[str, str]:
-        """Metrics that people look at first, with a short label each."""
-        return dict(HEADLINES)
-
-    @property
     def inspector(self) -> PoolInspector:
         """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
         return PoolInspector(self.action_parser, self.state)
@@ -261,8 +258,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """Where the time of `step` went since the last call: part -> (seconds, steps).
 
-        The parts are `physics`, `gather` (reading the arenas), `obs`, `rewards`, `dones_and_resets` and `actions`
-        (controls and masks).
+        The parts: `physics`, `gather` (reading arenas), `obs`, `rewards`, `dones_and_resets`, `actions` (and masks).
         """
         return self._timers.drain()
 
