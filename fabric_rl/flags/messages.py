@@ -25,7 +25,7 @@ _CLASS = r"Problem with given class_path '(?P<path>[^']+)': "
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """`; did you mean X?` for the known word that is most like this one or begins with it, nothing if none is."""
-    close = get_close_matches(word, known, n=1) or [name for name in known if name.startswith(word)]
+    close = get_close_matches(word, known, n=1) or [name for name in known if word and name.startswith(word)]
     return f"; did you mean {close[0]}?" if close else ""
 
 
@@ -102,7 +102,7 @@ def _expected(kinds: list[str], value: str | None) -> str:
     words, suggestion = [], ""
     for kind in kinds:
         kind = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", kind)
-        origin = kind.rpartition(".")[2]
+        name = kind.rpartition(".")[2]
         if choices := re.search(r"Literal\[(.*)\]", kind):
             options = [option.strip(" '\"") for option in choices[1].split(",")]
             words.append("one of " + ", ".join(options))
@@ -111,8 +111,8 @@ def _expected(kinds: list[str], value: str | None) -> str:
             words.append(f"the path of a subclass of {subclass[1]}")
         elif kind.startswith("dot import path"):
             words.append("the path of a class")
-        elif origin != "NoneType":
-            words.append(_KINDS.get(origin, f"a {origin}" if origin.isidentifier() else kind))
+        elif name != "NoneType":
+            words.append(_KINDS.get(name, f"a {name}" if name.isidentifier() else kind))
     got = "" if value is None else f", got {value}"
     return f"expected {' or '.join(dict.fromkeys(words))}{got}{suggestion}"
 

@@ -222,7 +222,7 @@ def forget_run() -> None:
         agents.delete_key("run")
 
 
-def remembered_run() -> Path | None:
+def run_before_restart() -> Path | None:
     """The run that this launch had before torchrun started its ranks again; None at the first start.
 
     Raises:

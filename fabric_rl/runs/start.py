@@ -197,7 +197,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
 
 def _started_before() -> Start | None:
     """The run that this launch has begun before torchrun started its ranks again; None at first."""
-    folder = launch.remembered_run()
+    folder = launch.run_before_restart()
     if folder is None:
         return None
     choice = find.newest_of(Run(folder))

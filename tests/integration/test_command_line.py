@@ -17,7 +17,7 @@ from fabric_rl import load_checkpoint
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
 # What `lightning run model ...` runs, so that the test needs no installed console script.
 LIGHTNING = ["-c", "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; lightning()"]
-REQUIREMENT_004 = ["--capture-video", "--env-id", "CartPole-v1", "--num-envs", 2, "--num-steps", 512]
+RECORDED = ["--capture-video", "--env-id", "CartPole-v1", "--num-envs", 2, "--num-steps", 512]
 
 
 def events(run):
@@ -136,11 +136,11 @@ def test_every_config_file_trains(forks, root, tmp_path):
             assert len([tag for tag in tags if tag.startswith("reward/")]) >= 4
 
 
-def test_requirement_004_with_few_steps(run_python, tmp_path):
+def test_two_ranks_record_videos(run_python, tmp_path):
     """Two ranks, video in the run folder and in TensorBoard; only rank 0 records, logs and prints."""
     launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
     few = ["--total-timesteps", 4096, "--update-epochs", 1, "--minibatch-size", 512]
-    result = run_python(*launcher, "train_fabric.py", *REQUIREMENT_004, *few, "--runs-dir", tmp_path, "--run_id", "v")
+    result = run_python(*launcher, "train_fabric.py", *RECORDED, *few, "--runs-dir", tmp_path, "--run_id", "v")
     assert result.returncode == 0, result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout.count("Run v: 4,096 steps") == 1
@@ -288,9 +288,9 @@ def test_an_environment_id_wins_over_a_config_files_environment(forks, root, tmp
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_requirement_004_learns(run_python, tmp_path):
+def test_two_ranks_that_record_videos_learn(run_python, tmp_path):
     launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
-    flags = [*REQUIREMENT_004, "--total-timesteps", 100_000, "--runs_dir", tmp_path, "--run_id", "learned"]
+    flags = [*RECORDED, "--total-timesteps", 100_000, "--runs_dir", tmp_path, "--run_id", "learned"]
     result = run_python(*launcher, "train_fabric.py", *flags, seconds=800)
     assert result.returncode == 0, result.stderr
     assert json.loads((tmp_path / "learned/summary.json").read_text())["mean_return"] >= 450
