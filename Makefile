@@ -23,7 +23,7 @@ QUICKSTART := configs/rocket_1v1_quickstart.yaml
 TRAIN_ARGS = $(if $(findstring --config,$(ARGS)),$(ARGS),--config $(QUICKSTART) $(ARGS))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-all lint bench tensorboard clean
+.PHONY: help install train test test-all test-learning lint bench tensorboard clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,11 +45,14 @@ $(STAMP): pyproject.toml constraints.txt
 train: install  ## train; ARGS="--config configs/X.yaml --total_timesteps N" (without --config: the quickstart)
 	"$(PY)" train_fabric.py $(TRAIN_ARGS)
 
-test: install  ## the fast tests, in two processes
+test: install  ## the fast tests, at most 5 minutes on two cores (ARGS="tests/envs -k kickoff" chooses)
 	"$(PY)" -m pytest $(PARALLEL) $(ARGS)
 
-test-all: install  ## all tests, learning included (minutes)
-	"$(PY)" -m pytest $(PARALLEL) -m "slow or not slow" $(ARGS)
+test-all: install  ## all tests but those that learn, at most 15 minutes
+	"$(PY)" -m pytest $(PARALLEL) -m "not learning" $(ARGS)
+
+test-learning: install  ## the tests that train until something is learned (minutes)
+	"$(PY)" -m pytest -m learning $(ARGS)
 
 lint: install  ## ruff and mypy --strict
 	"$(PY)" -m ruff check .

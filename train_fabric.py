@@ -19,7 +19,7 @@ from lightning.fabric.loggers.logger import Logger
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.partials import taken_apart
-from fabric_rl import Callback, Hardware, Saving, StartArgs, TrainArgs, train
+from fabric_rl import GAE, Callback, Estimator, Hardware, Saving, StartArgs, TrainArgs, train
 from fabric_rl.callbacks import Profiler
 from fabric_rl.callbacks.video import RunVideos
 from fabric_rl.cli.errors import fail
@@ -46,6 +46,7 @@ def main(
     start: StartArgs = StartArgs(),  # noqa: B008 - frozen
     saving: Saving = Saving(),  # noqa: B008 - frozen
     hardware: Hardware = Hardware(),  # noqa: B008 - frozen
+    estimator: Estimator = GAE(),  # noqa: B008 - has no state
     env_id: str | None = None,
     num_envs: int | None = None,
     capture_video: bool = False,
@@ -64,6 +65,7 @@ def main(
         start: How the run starts.
         saving: When the run saves itself.
         hardware: What it runs on.
+        estimator: Makes advantages and value targets of each rollout (docs/research.md).
         env_id: A Gymnasium id such as CartPole-v1, instead of `env`.
         num_envs: Copies of `env_id` on every rank.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
@@ -99,7 +101,19 @@ def main(
             hooks.append(RunVideos(run.videos))
             env = partial(env, video_folder=run.videos) if fabric.is_global_zero else env
         states = {"resume": started.resume, "weights": started.weights}
-        summary = train(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
+        summary = train(
+            fabric,
+            env,
+            agent,
+            args,
+            run,
+            hooks,
+            plain,
+            saving,
+            **states,
+            inference=start.inference,
+            estimator=estimator,
+        )
     if fabric.is_global_zero:
         say(report(run, summary))
     return summary

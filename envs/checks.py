@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,29 @@ def described(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}; write {value.__name__}()"
     return str(getattr(value, "__name__", type(value).__name__))
+
+
+def check_part(owner: str, argument: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
+    """`value`, if it is a component of that kind.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{owner}: {argument} must be an envs {kind.__name__}, got {described(value)}")
+    return value
+
+
+def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
+    """`values` as a tuple, if all of them are components of that kind.
+
+    Raises:
+        TypeError: One is something else.
+    """
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{owner}: {argument} must be envs {kind.__name__} objects, got {described(value)}")
+    return tuple(values)
 
 
 def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any], one: str, many: str) -> None:
@@ -35,8 +59,7 @@ def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any
     if not parts:
         raise ValueError(f"{owner}: {argument} must name at least one {many}")
     for name, part in parts.items():
-        if not isinstance(part, kind):
-            raise TypeError(f"{owner}: {one.format(name)} must be an envs {kind.__name__}, got {described(part)}")
+        check_part(owner, one.format(name), part, kind)
 
 
 def is_number(value: object) -> bool:
@@ -165,7 +188,7 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
         )
 
 
-def made_of(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
+def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
     """An object of the class that a class path names, made without arguments, or around another one.
 
     Args:
@@ -184,7 +207,7 @@ def made_of(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: 
     if not (isinstance(found, type) and issubclass(found, kind)):
         raise ValueError(f"{class_path} is no {kind.__name__}")
     wants_inner = inner and "inner" in inspect.signature(found).parameters
-    arguments = [made_of(inner, kind)] if wants_inner else []
+    arguments = [from_class_path(inner, kind)] if wants_inner else []
     try:
         return found(*arguments)
     except TypeError as error:

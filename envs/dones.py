@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
-from envs.checks import described, positive
+from envs.checks import check_parts, positive
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -159,11 +159,8 @@ class _Combined(DoneCondition):
             TypeError: Not a done condition.
         """
         first = tuple(conditions) if isinstance(conditions, Sequence) else (conditions,)
-        self.conditions: tuple[DoneCondition, ...] = (*first, *more)
         name = type(self).__name__
-        for condition in self.conditions:
-            if not isinstance(condition, DoneCondition):
-                raise TypeError(f"{name}: conditions must be envs DoneCondition objects, got {described(condition)}")
+        self.conditions: tuple[DoneCondition, ...] = check_parts(name, "conditions", (*first, *more), DoneCondition)
         if not self.conditions:
             raise ValueError(f"{name}: needs at least one condition")
         if truncates is None:
@@ -226,6 +223,6 @@ def ended_by(condition: DoneCondition, state: GameState) -> Bool:
     )
 
 
-def default_dones() -> Sequence[DoneCondition]:
+def default_dones() -> tuple[DoneCondition, ...]:
     """A goal terminates, 30 s without a touch or 300 s in all truncate."""
     return (GoalCondition(), NoTouchCondition(30.0), TimeoutCondition(300.0))

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from fabric_rl.curricula.phases import Phase as Phase
     from fabric_rl.curricula.phases import Phases as Phases
     from fabric_rl.curricula.phases import Promotion as Promotion
+    from fabric_rl.learning.estimator import GAE as GAE
+    from fabric_rl.learning.estimator import Estimator as Estimator
     from fabric_rl.learning.gae import gae as gae
     from fabric_rl.learning.ppo import ppo_loss as ppo_loss
     from fabric_rl.learning.update import learn as learn
     from fabric_rl.loop import train as train
-    from fabric_rl.rollouts.collect import EpisodeStats as EpisodeStats
     from fabric_rl.rollouts.collect import collect as collect
+    from fabric_rl.rollouts.episodes import EpisodeStats as EpisodeStats
     from fabric_rl.rollouts.rollout import Rollout as Rollout
     from fabric_rl.runs.find import load_checkpoint as load_checkpoint
     from fabric_rl.runs.folder import Run as Run
@@ -41,49 +43,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "args": (
-        "Hardware",
-        "Saving",
-        "StartArgs",
-        "TrainArgs",
-    ),
-    "callback": (
-        "Callback",
-        "TrainState",
-    ),
-    "callbacks.history": ("History",),
-    "curricula.lessons": (
-        "Curriculum",
-        "Lessons",
-    ),
-    "curricula.phases": (
-        "Phase",
-        "Phases",
-        "Promotion",
-    ),
-    "learning.gae": ("gae",),
-    "learning.ppo": ("ppo_loss",),
-    "learning.update": ("learn",),
-    "loop": ("train",),
-    "rollouts.collect": (
-        "EpisodeStats",
-        "collect",
-    ),
-    "rollouts.rollout": ("Rollout",),
-    "runs.find": ("load_checkpoint",),
-    "runs.folder": ("Run",),
-    "runs.trained": (
-        "Trained",
-        "load_trained",
-    ),
-    "types": (
-        "ActorCritic",
-        "ActOutput",
-        "Minibatch",
-    ),
+    "args": "Hardware Saving StartArgs TrainArgs",
+    "callback": "Callback TrainState",
+    "callbacks.history": "History",
+    "curricula.lessons": "Curriculum Lessons",
+    "curricula.phases": "Phase Phases Promotion",
+    "learning.estimator": "GAE Estimator",
+    "learning.gae": "gae",
+    "learning.ppo": "ppo_loss",
+    "learning.update": "learn",
+    "loop": "train",
+    "rollouts.collect": "collect",
+    "rollouts.episodes": "EpisodeStats",
+    "rollouts.rollout": "Rollout",
+    "runs.find": "load_checkpoint",
+    "runs.folder": "Run",
+    "runs.trained": "Trained load_trained",
+    "types": "ActOutput ActorCritic Minibatch",
 }
 """Names by the module that they come from."""
-_MODULES = {name: module for module, names in _EXPORTS.items() for name in names}
+_MODULES = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 __all__ = sorted(_MODULES)
 
 

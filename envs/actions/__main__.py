@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from envs.actions.description import described_table
 from envs.actions.lookup import ActionTable
-from envs.checks import made_of
+from envs.checks import from_class_path
 from envs.plain_text import print_text
 
 
@@ -14,7 +14,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table; returns the exit status, 2 when there is none."""
     parser = argparse.ArgumentParser("python -m envs.actions", description="Prints an action table.")
     parser.add_argument("class_path", nargs="?", default="envs.LookupTable", help="default: %(default)s")
-    return print_text(parser, lambda args: described_table(made_of(args.class_path, ActionTable)), argv)
+    return print_text(parser, lambda args: described_table(from_class_path(args.class_path, ActionTable)), argv)
 
 
 if __name__ == "__main__":

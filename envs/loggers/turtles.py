@@ -30,7 +30,6 @@ class TurtleRecoveryLogger(StateLogger):
 
     Metrics: `turtle/started`, turtles per car since the last log; `turtle/recovery_rate`, recovered over recovered and
     failed, 0..1; `turtle/recovery_ticks`, mean physics ticks (1/120 s) of those that recovered, as exact as the steps.
-    Source: requirement 001's TurtleRecoveryLogger.
     """
 
     ROOF_DOWN, UPRIGHT = -0.7, 0.7

@@ -66,7 +66,8 @@ def play_matches(
     """Lets two bots play matches that begin, and after each goal go on, with a kickoff.
 
     Half of them (rounded up) the bot plays as blue, the others, from the same kickoffs, as orange. A match lasts
-    `minutes` of play; there is no overtime. The same arguments give the same results.
+    `minutes` of play; there is no overtime. The same arguments give the same results on the same processor. Played from
+    the other side a game begins alike, but not to the bit: it is another one after the first touches.
 
     Args:
         bot: Plays for one side, all of its cars.

@@ -14,8 +14,6 @@ from envs.processes.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
 from envs.state.game_state import GameState
 
-FIRST_MECHANICS_PHASE = 4
-
 
 class PoolRecipe:
     """The settings of a `RocketSimPool`, to build it as often as needed, with some of them changed.
@@ -60,19 +58,18 @@ class PoolRecipe:
         return list(dict.fromkeys(name for part in self._phased() for name in part.phases))
 
     def _begin_phase(self, name: str) -> None:
-        """Goes on as in that phase, a name or a number from 1; mechanics lanes are off before the fourth."""
+        """Goes on as in that phase, a name or a number from 1."""
         numbers = {str(number): phase for number, phase in enumerate(self.phases, 1)}
         name = numbers.get(name, name)
         if name not in self.phases:
             known = f"it has {', '.join(self.phases)}" if self.phases else "there are none in this configuration"
             raise ValueError(f"--phase {name}: there is no such phase; {known}")
         self.arguments = {key: copy.deepcopy(value) for key, value in self.arguments.items()}
-        mechanics = None if self.phases.index(name) + 1 >= FIRST_MECHANICS_PHASE else 0.0
         blue, orange = self.team_sizes[0]
         state = GameState(1, blue, orange)
         state.clear(np.array([0]))
         for part in self._phased():
-            part.begin_phase(name, mechanics, state)
+            part.begin_phase(name, self.phases.index(name) + 1, state)
 
     def _phased(self) -> list[Phased]:
         parts = [self.arguments.get(name) for name in ("reward", "state_setter")]

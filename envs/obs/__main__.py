@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from envs.checks import made_of
+from envs.checks import from_class_path
 from envs.obs.base import ObsBuilder
 from envs.obs.default import DefaultObs
 from envs.obs.meanings import factor_text
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _described(args: argparse.Namespace) -> str:
     ((num_blue, num_orange),) = team_sizes(args.team_size if len(args.team_size) > 1 else args.team_size[0])
     path = args.class_path
-    builder = DefaultObs.rlgym_guide() if path is None else made_of(path, ObsBuilder, args.inner)
+    builder = DefaultObs.rlgym_guide() if path is None else from_class_path(path, ObsBuilder, args.inner)
     return described_columns(builder, num_blue, num_orange)
 
 

@@ -1,7 +1,7 @@
 """ProcessPool: any vector environment, in shards over worker processes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from gymnasium import Space
@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
-from envs.pool.rocket_pool import available_threads
+from envs.cores import available_threads
 from envs.processes.factories import VectorEnvFactory, divisible, pickled
 from envs.processes.infos import merged
 from envs.processes.inspector import ProcessInspector
@@ -18,6 +18,7 @@ from envs.processes.protocol import HAS_FINAL, HAS_MASK, Failure, WorkerLostErro
 from envs.processes.supervision import SupervisedWorkers
 
 Array = NDArray[Any]
+Count = TypeVar("Count", int, float)
 
 
 class ProcessPool(VectorEnv[Array, Array, Array]):
@@ -131,6 +132,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return self._specs[0].reward_signals
 
     @property
+    def headlines(self) -> dict[str, str]:
+        """Metrics that people look at first, see the environment's own."""
+        return dict(self._specs[0].headlines)
+
+    @property
     def inspector(self) -> ProcessInspector:
         """What the callback `fabric_rl.callbacks.Debug` asks for."""
         return ProcessInspector(self.layout)
@@ -204,11 +210,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """The sums over the workers of what their environments have counted; nothing for one that counts nothing."""
-        metrics: dict[str, tuple[float, float]] = {}
-        for part in self._workers.ask_all("drain_metrics"):
-            for name, (total, count) in part.items():
-                before = metrics.get(name, (0.0, 0.0))
-                metrics[name] = (before[0] + total, before[1] + count)
+        metrics = _added(self._workers.ask_all("drain_metrics"))
         if self.restart:
             metrics["game/worker_restarts"] = (float(self._workers.new_restarts), 1.0)
             self._workers.new_restarts = 0
@@ -216,21 +218,16 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """The sums over the workers of where their time went, which passes in all of them at once."""
-        timers: dict[str, tuple[float, int]] = {}
-        for part in self._workers.ask_all("drain_timers"):
-            for name, (seconds, count) in part.items():
-                before = timers.get(name, (0.0, 0))
-                timers[name] = (before[0] + seconds, before[1] + count)
-        return timers
+        return _added(self._workers.ask_all("drain_timers"))
 
     def check_phases(self, names: Sequence[str]) -> None:
         """See the environment's own; nothing for one that has no phases."""
         self._workers.ask_all("check_phases", list(names))
 
-    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+    def set_phase(self, name: str, number: int) -> None:
         """See the environment's own; nothing for one that has no phases."""
-        self._workers.phase = (name, mechanics_weight)
-        self._workers.ask_all("set_phase", name, mechanics_weight)
+        self._workers.phase = (name, number)
+        self._workers.ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """See the environment's own.
@@ -340,3 +337,13 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if all(flag & HAS_MASK for flag in flags.values()):
             infos["action_mask"] = self._joined("action_mask", replies)
         return infos
+
+
+def _added(parts: Iterable[dict[str, tuple[float, Count]]]) -> dict[str, tuple[float, Count]]:
+    """Name -> (sum, count) of all parts together."""
+    found: dict[str, tuple[float, Count]] = {}
+    for part in parts:
+        for name, (total, count) in part.items():
+            before = found.get(name)
+            found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
+    return found

@@ -50,8 +50,8 @@ class EventReward(RememberingReward):
 
     Range: sums of the weights; per event, whatever the tick skip. Shots and saves are the game's own (a shot counts
     when the ball is on its way into the goal, a moment after the touch); a touch counts when a contact begins; a goal
-    is that of the car whose team scored and which was the last of it to touch. Source: requirements 000 and 001,
-    RLGym's first version. Only the opponents' goals are `concede`, whatever the order of the cars.
+    is that of the car whose team scored and which was the last of it to touch. Source: RLGym's first version. Only the
+    opponents' goals are `concede`, whatever the order of the cars.
     """
 
     unit = "per event"

@@ -67,6 +67,15 @@ class GameState(StateArrays):
                 text += f", {'orange' if self.team[car] else 'blue'} car {car} at {place} with boost {boost:.0f}"
         return f"{text})"
 
+    def note_step(self, controls: Float, ticks: int) -> None:
+        """Notes that a step of so many ticks has passed, in which the cars were told `controls [A * C, 8]`."""
+        self.controls.reshape(controls.shape)[:] = controls
+        if not self.all_present:
+            self.controls[~self.present] = 0
+        self.episode_ticks += ticks
+        self.ticks_since_touch += ticks
+        self.ticks_since_touch[self.touched.any(axis=1)] = 0
+
     def _timer(self, name: str) -> Float:
         column: Float = self.car_timers[:, :, CAR_TIMERS.index(name)]
         return column

@@ -14,7 +14,7 @@ from fabric_rl.args import Hardware
 from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import end_with_parent, lost_rank
-from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, DecoupledStrategy, fabric_arguments
+from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_arguments
 from fabric_rl.ranks.sharding import ShardedStrategy
 
 _HALF_PRECISION = ("16", "16-mixed")
@@ -68,7 +68,7 @@ def share_cores(fabric: Fabric) -> str:
     count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
     nodes = int(getattr(fabric.strategy, "num_nodes", 1))
     where = f"{nodes} machines ({fabric.device.type})" if nodes > 1 else fabric.device.type
-    roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, DecoupledStrategy) else ""
+    roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, PlayersStrategy) else ""
     return f"{count} on {where}, {threads} of {len(cores)} cores each{roles}"
 
 
@@ -89,7 +89,7 @@ def _fabric(loggers: list[Logger], arguments: dict[str, Any]) -> Fabric:
         raise ValueError(f"--precision {wanted['precision']} needs a GPU; use bf16-mixed or 32-true on the CPU")
     strategy = arguments.get("strategy", os.environ.get("LT_STRATEGY"))
     contradicting: tuple[str, ...] = ()  # what `fabric run` has set
-    if isinstance(strategy, DecoupledStrategy):
+    if isinstance(strategy, PlayersStrategy):
         contradicting = OF_FABRIC_RUN
     elif strategy == "fsdp":  # Fabric's own of that name needs a GPU and an agent that was written for it
         if half:

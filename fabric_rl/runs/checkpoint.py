@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-from lightning import Fabric
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -208,29 +207,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-# ---------------------------------------------------------------- several ranks
-
-
-def pack_ranks(fabric: Fabric, mine: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Collects what every rank has of its own (environment, RNGs...) for the one file that rank 0 writes.
-
-    A collective call; with one atomic file no crash can leave ranks at different steps. The position in the list is
-    the rank.
-
-    Args:
-        fabric: Knows the ranks.
-        mine: This rank's state; anything that can be pickled between ranks of one run.
-
-    Returns:
-        On rank 0 the states of all ranks, by rank; None on the others.
-    """
-    if fabric.world_size == 1:
-        return [mine]
-    packed: list[Any] | None = [None] * fabric.world_size if fabric.is_global_zero else None
-    torch.distributed.gather_object(mine, packed, dst=0)
-    return packed
 
 
 # ---------------------------------------------------------------- state as numbers and text

@@ -16,10 +16,10 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
+from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, Weights, read_initial
 from fabric_rl.runs.records import list_runs, load_run
-from fabric_rl.session.session import differences
 
 _PARTS = {
     "agent": dict,
@@ -33,7 +33,6 @@ _PARTS = {
     "ranks": list,
     "seconds": dict,
     "steps": int,
-    "trace": dict,
     "world_size": int,
 }
 """What the checkpoint of a run holds, at least."""

@@ -32,7 +32,7 @@ def fitting(records: Sequence[RunRecord], own: dict[str, str]) -> tuple[list[Off
 
     Args:
         records: The runs.
-        own: The fingerprint of environment and agent, see `fabric_rl.session.session.fingerprint`.
+        own: The fingerprint of environment and agent, see `fabric_rl.runs.fingerprint.fingerprint`.
 
     Returns:
         Those that fit, the newest first, and how many do not (or cannot be read).

@@ -21,9 +21,9 @@ from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
 from fabric_rl.runs import find
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.fingerprint import fingerprint_of
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights
-from fabric_rl.session.session import fingerprint_of
 from fabric_rl.types import AgentFactory, EnvFactory
 
 

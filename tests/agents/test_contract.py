@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import re
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import torch
 import torch._dynamo.testing
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from jsonargparse import ArgumentParser
 from torch import nn
 
 import agents
@@ -60,6 +62,18 @@ SPACES = {
     "state-dependent Box": (Box(-2, 3, (3,)), {"state_dependent_std": True}),
 }
 EVERY = pytest.mark.parametrize(("case", "space"), list(product(AGENTS, SPACES)), ids=str)
+
+
+def every(**flags):
+    """All agents, all spaces and both values of each flag: every pair of these is in the fast tests."""
+    rows = []
+    for (i, case), (j, space) in product(enumerate(AGENTS), enumerate(SPACES)):
+        for number, values in enumerate(product(*flags.values())):
+            marks = [] if number == (i + j) % 2 ** len(flags) else [pytest.mark.slow]
+            rows.append(pytest.param(case, space, *values, marks=marks))
+    return pytest.mark.parametrize(("case", "space", *flags), rows, ids=str)
+
+
 EVERY_AGENT = pytest.mark.parametrize("case", AGENTS, ids=str)
 MASKED = pytest.mark.parametrize(("case", "space"), list(product(AGENTS, ["Discrete", "MultiDiscrete"])), ids=str)
 ENVS = 6
@@ -139,9 +153,7 @@ def same(first, second):
     return len(first) == len(second) and all(map(torch.equal, first, second))
 
 
-@EVERY
-@pytest.mark.parametrize("value_heads", [1, 2])
-@pytest.mark.parametrize("deterministic", [False, True])
+@every(value_heads=[1, 2], deterministic=[False, True])
 def test_act_and_value(case, space, value_heads, deterministic):
     agent = build(case, space, value_heads=value_heads)
     obs, state, actions = observations(agent, ENVS), memory(agent), agent.action_space
@@ -165,8 +177,7 @@ def test_act_and_value(case, space, value_heads, deterministic):
         assert all(actions.contains(row.astype(actions.dtype)) for row in acted.action.numpy())
 
 
-@EVERY
-@pytest.mark.parametrize("value_heads", [1, 2])
+@every(value_heads=[1, 2])
 def test_the_first_ratios_are_one(case, space, value_heads):
     """Log-probabilities and values of `training_step` are those of `act`, also across memory and episode starts."""
     agent = build(case, space, value_heads=value_heads)
@@ -342,3 +353,23 @@ def test_unfit_spaces_are_named(case, unfit):
 def test_settings_that_cannot_work_name_their_flag(case, flag):
     with pytest.raises(ValueError, match=rf"{case.agent}: --agent.{flag} must be (positive|above 0)"):
         case.build(Discrete(2), **{flag: 0})
+
+
+@EVERY_AGENT
+def test_coefficients_and_learning_rates_arrive(case):
+    rates = {"actor_lr": 1e-4, "critic_lr": 2e-4}
+    agent = case.build(
+        Discrete(2), clip_coef=0.3, value_coef=0.4, entropy_coef=0.05, clip_value_loss=True, value_heads=2, **rates
+    )
+    assert [group["lr"] for group in agent.configure_optimizers().param_groups] == [1e-4, 2e-4]
+    assert [agent.clip_coef(0.0), agent.value_coef, agent.entropy_coef(0.0)] == [0.3, 0.4, 0.05]
+    assert agent.clip_value_loss is True and agent.value_heads == 2
+
+
+@EVERY_AGENT
+def test_help_explains_every_setting(case):
+    parser = ArgumentParser()
+    names = parser.add_class_arguments(getattr(agents, case.agent), skip={"observation_space", "action_space"})
+    words = " ".join(parser.format_help().split())
+    assert names and all(f"--{name} " in words for name in names)
+    assert re.findall(r"--(\w+) \S+ \(type:", words) == []  # no words between the flag and its type

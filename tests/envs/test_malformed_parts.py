@@ -36,7 +36,7 @@ from envs import (
     StateSetter,
     TimeoutCondition,
 )
-from tests.envs.process_pool_parts import short_games
+from tests.envs.processes.process_pool_parts import short_games
 
 
 def one_line(error, message):

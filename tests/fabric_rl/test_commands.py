@@ -108,7 +108,7 @@ def test_audit_command_passes_an_honest_reward(command, tmp_path):
 
 
 def test_audit_command_fails_one_that_pays_own_goals(command, tmp_path):
-    wrong = "tests.envs.wrong_rewards.AnyGoal"
+    wrong = "tests.envs.audit.wrong_rewards.AnyGoal"
     status, output, _ = command(
         "audit-rewards",
         "--config",
@@ -126,7 +126,7 @@ def test_audit_command_fails_one_that_pays_own_goals(command, tmp_path):
 
 def test_warnings_fail_only_if_asked_for(command):
     flags = ["audit-rewards", "--config", "CONFIG", "--seconds=2", "--num_arenas=2"]
-    wrong = "tests.envs.wrong_rewards.RightHalf"
+    wrong = "tests.envs.audit.wrong_rewards.RightHalf"
     status, output, _ = command(*flags, reward=wrong)
     assert status == 0 and "warning: RightHalf pays blue and orange differently" in output
     assert command(*flags, "--strict", reward=wrong)[0] == 1

@@ -18,15 +18,19 @@ class Watch:
 sys.meta_path.insert(0, Watch())
 import MODULE
 """
+MODULES = ("train_fabric", "fabric_rl.types", "fabric_rl.loop", "agents", "agents.ppo")
 
 
-@pytest.mark.parametrize("module", ["train_fabric", "fabric_rl.types", "fabric_rl.loop", "agents", "agents.ppo"])
+PASSIVE = ({}, "PASSIVE 10000")
+OWN = [({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE None"), ({"GOMP_SPINCOUNT": "7"}, "None 7")]
+
+
 @pytest.mark.parametrize(
-    ("own", "expected"),
+    ("module", "own", "expected"),
     [
-        ({}, "PASSIVE 10000"),
-        ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE None"),
-        ({"GOMP_SPINCOUNT": "7"}, "None 7"),
+        *((module, *PASSIVE) for module in MODULES),
+        *((MODULES[0], *own) for own in OWN),
+        *(pytest.param(module, *own, marks=pytest.mark.slow) for module in MODULES[1:] for own in OWN),
     ],
 )
 def test_it_is_settled_before_torch_and_your_setting_wins(module, own, expected, request):

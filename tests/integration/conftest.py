@@ -1,7 +1,5 @@
-"""Shared by the integration tests: the command line as a user starts it, in a process of its own."""
+"""Shared by the integration tests: command lines in processes that a user's shell would start."""
 
-import os
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -9,14 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 100  # far beyond what any run here takes; only a run that hangs meets it
-
-
-def environment() -> dict[str, str]:
-    launched = {name for name in os.environ if name.startswith("LT_")} | {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "RANK"}
-    clean = {name: value for name, value in os.environ.items() if name not in launched}
-    return clean | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+from tests.forks import ROOT, SECONDS, environment, free_port
 
 
 def start(*command) -> subprocess.Popen:
@@ -55,22 +46,9 @@ def run_python():
 @pytest.fixture(scope="session")
 def fabric_run():
     """`fabric run` for `run_python`, on a port that no other run has."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return [Path(sysconfig.get_path("scripts"), "fabric"), "run", f"--main-port={port}"]
+    return [Path(sysconfig.get_path("scripts"), "fabric"), "run", f"--main-port={free_port()}"]
 
 
 @pytest.fixture(scope="session")
 def root():
     return ROOT
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    """Starts command lines without importing everything anew, see forks.py."""
-    from tests.integration.launching import Forks  # which imports from here
-
-    forks = Forks(tmp_path_factory.mktemp("forks"))
-    yield forks
-    forks.close()

@@ -1,8 +1,6 @@
 """Runs that somebody else launches: torchrun, `fabric run`, SLURM; on this machine or in network namespaces."""
 
-import json
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -15,8 +13,8 @@ import torch
 from fabric_rl import Callback
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
+from tests.forks import ROOT, environment, kill
 
-ROOT = Path(__file__).resolve().parents[2]
 FABRIC = Path(sysconfig.get_path("scripts"), "fabric")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 32, "--update_epochs", 2]
@@ -26,14 +24,6 @@ CPU = ["--accelerator", "cpu"]
 STEPS = 5120
 """Of 128 each for two ranks: 40 iterations, with a checkpoint after every tenth."""
 PAUSING = ["--callbacks+=tests.integration.launching.Pause"]
-
-
-def environment(**more):
-    """That of a user's shell, without what launchers set."""
-    launchers = ("LT_", "TORCHELASTIC_", "SLURM_", "MASTER_", "GROUP_")
-    ranks = {"RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"}
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(launchers) and name not in ranks}
-    return clean | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"} | more
 
 
 class Pause(Callback):
@@ -108,66 +98,6 @@ class Launched:
     def workers(self):
         """Process ids of the ranks that are alive, in the order in which they were started."""
         return [pid for pid in descendants(self.process.pid) if b"train_fabric.py" in command_of(pid)]
-
-
-class Forks:
-    """Command lines of a process that has imported everything, see forks.py; each with variables of its own."""
-
-    def __init__(self, folder):
-        self.folder, self.started = folder, []
-        command = [sys.executable, ROOT / "tests/integration/forks.py"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.server = subprocess.Popen(command, cwd=ROOT, env=environment(), **pipes)
-
-    def ask(self, *job):
-        self.server.stdin.write(json.dumps(job, default=str) + "\n")
-        self.server.stdin.flush()
-        return int(self.server.stdout.readline())
-
-    def start(self, *flags, **variables):
-        """Its process id and the folder with its output."""
-        folder = self.folder / f"output{len(self.started)}"
-        folder.mkdir()
-        for name in ("out", "err"):
-            (folder / name).touch()
-        pid = self.ask(list(map(str, flags)), folder, {name: str(value) for name, value in variables.items()})
-        self.started.append((pid, folder))
-        return self.started[-1]
-
-    def srun(self, *flags, nodes=1, tasks=2, cores=None):
-        """As `srun train_fabric.py` starts tasks on that many nodes, bound to the cores where they are given."""
-        own = os.sched_getaffinity(self.server.pid)
-        common = {"SLURM_JOB_ID": 70000 + os.getpid() % 10000, "SLURM_JOB_NAME": "train", "SLURM_NODELIST": "localhost"}
-        common |= {"SLURM_NTASKS": tasks, "SLURM_NNODES": nodes, "SLURM_NTASKS_PER_NODE": tasks // nodes}
-        started = []
-        for task in range(tasks):
-            node, local = divmod(task, tasks // nodes)
-            if cores is not None:
-                os.sched_setaffinity(self.server.pid, cores[task])
-            ids = {"SLURM_PROCID": task, "SLURM_NODEID": node, "SLURM_LOCALID": local}
-            started.append(self.start(*flags, *CPU, **common, **ids))
-        os.sched_setaffinity(self.server.pid, own)
-        return started
-
-    def wait(self, started):
-        """The exit status of each, and what the first one has printed."""
-        statuses = []
-        for pid, _ in started:
-            statuses.append(self.ask(pid))
-            self.started = [(other, folder) if other != pid else (None, folder) for other, folder in self.started]
-        return statuses, (started[0][1] / "out").read_text(), "".join((at / "err").read_text() for _, at in started)
-
-    def close(self):
-        for pid, _ in self.started:
-            if pid is not None:
-                kill(pid)
-        self.server.stdin.close()
-        self.server.wait()
-
-
-def kill(pid, number=signal.SIGKILL):
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
 
 
 def command_of(pid):

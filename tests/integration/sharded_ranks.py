@@ -1,10 +1,6 @@
-"""Run by test_sharded.py under Fabric's launcher: the same training with DDP and with FSDP.
-
-Usage: fabric run ... sharded_ranks.py FOLDER
-"""
+"""What each of the two ranks of test_sharded.py does: the same training with DDP and with FSDP."""
 
 import os
-import sys
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -34,7 +30,7 @@ class Agent(PPOLightningAgent):
     def __init__(self, observation_space, action_space):
         super().__init__(observation_space, action_space, (33,), (16, 16), normalize_obs=True)
         with torch.no_grad():
-            self.actor[0].bias += int(os.environ["RANK"])  # which the weights of rank 0 take the place of
+            self.actor[0].bias += int(os.environ["LOCAL_RANK"])  # which the weights of rank 0 take the place of
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.5, momentum=0.9)
@@ -134,7 +130,10 @@ def run_at(folder, name):
 
 def main(folder):
     waiting = timedelta(minutes=1)  # of ranks that do not do the same
-    ddp, fsdp = Fabric(strategy=DDPStrategy(timeout=waiting)), Fabric(strategy=ShardedStrategy())
+    two = partial(Fabric, accelerator="cpu", devices=2)
+    ddp, fsdp = two(strategy=DDPStrategy(timeout=waiting)), two(strategy=ShardedStrategy())
+    ddp.launch()
+    fsdp.launch()
     place = partial(run_at, folder)
     found = {
         "ddp": train_once(ddp, Agent, place("ddp")),
@@ -152,7 +151,3 @@ def main(folder):
         "exploded": refused(fsdp, Exploding, place("exploded")),
     }
     torch.save(found, Path(folder, f"rank{fsdp.global_rank}.pt"))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,9 +1,7 @@
 """Every mistake a user can make is one line that names the flag, status 2, and leaves no run folder behind."""
 
-import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -273,37 +271,7 @@ TRACES = {
     ),
 }
 LEFT = sorted([*FILES, "runs", "runs/taken"])
-
-
-# Imports once and forks a process for every case, which otherwise spends most of its time on importing.
-RUN_ALL = """
-import json, os, sys, traceback
-sys.path.append(sys.argv[2])
-import train_fabric
-
-def child(arguments, folder):
-    for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(os.path.join(folder, name), os.O_CREAT | os.O_WRONLY), number)
-    status = 0
-    try:
-        train_fabric.cli(arguments)
-    except SystemExit as end:
-        status = end.code
-    except BaseException:
-        traceback.print_exc()
-        status = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)  # Python's own way out takes longer than all the rest
-
-statuses = []
-for arguments, folder in json.loads(sys.argv[1]):
-    pid = os.fork()
-    if pid == 0:
-        child(arguments, folder)
-    statuses.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-print(json.dumps(statuses))
-"""
+MALFORMED = {"malformed.py": Path(__file__).with_name("malformed.py").read_text()}
 
 
 def arguments_of(name, tmp):
@@ -316,49 +284,30 @@ def arguments_of(name, tmp):
     return [*defaults, *arguments]  # the last of two equal flags counts
 
 
-@pytest.fixture(scope="module")
-def outcomes(run_python, tmp_path_factory):
-    """Status, output and the files left of every case."""
-    folders = {name: tmp_path_factory.mktemp("case") for name in CASES | TRACES}
-    outputs = {name: tmp_path_factory.mktemp("output") for name in CASES | TRACES}
-    jobs = [(arguments_of(name, folders[name]), str(outputs[name])) for name in CASES | TRACES]
-    result = run_python("-c", RUN_ALL, json.dumps(jobs), Path(__file__).parent, seconds=500)
-    assert result.returncode == 0, result.stderr
-    return {
-        name: SimpleNamespace(
-            status=status,
-            out=(outputs[name] / "out").read_text(),
-            err=(outputs[name] / "err").read_text(),
-            left=files_in(folders[name]),
-        )
-        for name, status in zip(CASES | TRACES, json.loads(result.stdout), strict=True)
-    }
-
-
 def files_in(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_bad_input_is_one_line(outcomes, name):
+def test_bad_input_is_one_line(forks, tmp_path, name):
     if name == "no GPU" and torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    outcome, named = outcomes[name], CASES[name][1]
+    statuses, out, err = forks.wait([forks.start(*arguments_of(name, tmp_path), files=MALFORMED)])
     if "--strategy ddp" in CASES[name][0]:
-        outcome.err = outcome.err.splitlines(keepends=True)[-1]  # Lightning says how many ranks it starts
-    assert (outcome.status, outcome.err.count("\n")) == (2, 1), outcome.err
-    assert outcome.err.startswith("train_fabric.py: error: ")
-    assert "Traceback" not in outcome.out + outcome.err
-    assert [text for text in named if text not in outcome.err] == [], outcome.err
-    assert outcome.left == LEFT
+        err = err.splitlines(keepends=True)[-1]  # Lightning says how many ranks it starts
+    assert (statuses, err.count("\n")) == ([2], 1), err
+    assert err.startswith("train_fabric.py: error: ")
+    assert "Traceback" not in out + err
+    assert [text for text in CASES[name][1] if text not in err] == [], err
+    assert files_in(tmp_path) == LEFT
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_a_mistake_in_the_code_of_a_part_keeps_its_traceback(outcomes, name):
-    outcome = outcomes[name]
-    assert outcome.status == 1
-    assert outcome.err.startswith("Traceback")
-    assert re.search(TRACES[name][1], outcome.err.splitlines()[-1]), outcome.err
+def test_a_mistake_in_the_code_of_a_part_keeps_its_traceback(forks, tmp_path, name):
+    statuses, _, err = forks.wait([forks.start(*arguments_of(name, tmp_path), files=MALFORMED)])
+    assert statuses == [1]
+    assert err.startswith("Traceback")
+    assert re.search(TRACES[name][1], err.splitlines()[-1]), err
 
 
 def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):

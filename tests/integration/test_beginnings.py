@@ -100,7 +100,7 @@ def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, fi
     source = shutil.copytree(first, runs / "source")
     started = begin(*TASK, *FOREVER, "--run_id", "early", "--initialize_from", "source")
     until(lambda: (runs / "early/metrics.csv").exists())
-    kill(started[0])
+    kill(started.pid)
     assert forks.wait([started])[0] == [-signal.SIGKILL]
     assert checkpoints(runs / "early/checkpoints") == []
     shutil.rmtree(source)
@@ -230,7 +230,7 @@ def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, forks,
     before = {name: (run / name).read_text() for name in names}
     run.rename(runs / "elsewhere")
     until(lambda: all((run / name).exists() for name in names))
-    kill(started[0], signal.SIGTERM)
+    kill(started.pid, signal.SIGTERM)
     assert forks.wait([started])[0] == [0]
     after = {name: (run / name).read_text() for name in names}
     whose = json.loads(before["weights.json"])["from"]

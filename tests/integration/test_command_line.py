@@ -13,6 +13,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import load_checkpoint
+from tests.forks import kill
+from tests.integration.launching import until
 
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
 # What `lightning run model ...` runs, so that the test needs no installed console script.
@@ -27,14 +29,14 @@ def events(run):
 
 
 @pytest.fixture(scope="module")
-def cartpole(run_python, tmp_path_factory):
+def cartpole(forks, tmp_path_factory):
     """A run of two iterations, with dashes and underscores mixed."""
     runs = tmp_path_factory.mktemp("runs")
     flags = ["--env-id", "CartPole-v1", "--num_envs", 2, "--num-steps", 64, "--total_timesteps=256"]
     flags += ["--minibatch-size", 64, "--update-epochs=2", "--runs-dir", runs, "--run_id", "cart", "--accelerator=cpu"]
-    result = run_python("train_fabric.py", *flags)
-    assert (result.returncode, result.stderr) == (0, "")
-    return SimpleNamespace(dir=runs / "cart", out=result.stdout)
+    statuses, out, err = forks.wait([forks.start(*flags)])
+    assert (statuses, err) == ([0], "")
+    return SimpleNamespace(dir=runs / "cart", out=out)
 
 
 def test_cartpole_writes_a_summary(cartpole):
@@ -166,20 +168,15 @@ def test_two_ranks_record_videos(run_python, tmp_path):
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_ctrl_c_ends_cleanly_with_a_checkpoint(start_python, tmp_path, devices):
+def test_ctrl_c_ends_cleanly_with_a_checkpoint(forks, tmp_path, devices):
     """The signal reaches one process only, as `kill -INT` sends it; all ranks end after the same iteration."""
     flags = ["--env-id", "CartPole-v1", "--num_envs", 2, "--num_steps", 16, "--total_timesteps", 100_000_000]
     flags += ["--minibatch_size", 16, "--accelerator", "cpu", "--devices", devices, "--runs_dir", tmp_path]
-    process = start_python("train_fabric.py", *flags, "--run_id", "c")
-    try:
-        for line in process.stdout:
-            if re.match(r" +[\d,]+/100,000,", line):
-                break
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 0, err
+    ranks = forks.ranks(devices, *flags, "--run_id", "c")
+    until(lambda: re.search(r"^ +[\d,]+/100,000,", ranks[0].out, re.MULTILINE))
+    kill(ranks[0].pid, signal.SIGINT)
+    statuses, out, err = forks.wait(ranks)
+    assert statuses == [0] * devices, err
     assert "Traceback" not in err
     assert "stopping after this iteration" in out
     summary = json.loads((tmp_path / "c/summary.json").read_text())
@@ -194,9 +191,7 @@ def test_ctrl_c_ends_cleanly_with_a_checkpoint(start_python, tmp_path, devices):
 
 
 BROKEN = """
-import sys
 import numpy as np
-import train_fabric
 from envs import GymnasiumEnvs
 
 class Broken(GymnasiumEnvs):
@@ -215,29 +210,24 @@ class Broken(GymnasiumEnvs):
         if self.spoil and self.steps == 21:
             obs[1, 3] = np.nan
         return obs, *rest
-
-if __name__ == "__main__":
-    train_fabric.cli()
 """
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_nan_on_one_of_two_ranks_ends_the_run_and_says_where(run_python, fabric_run, tmp_path, rank):
-    (tmp_path / "broken.py").write_text(BROKEN)
-    launcher = [*fabric_run, "--accelerator=cpu", "--devices=2", tmp_path / "broken.py"]
+def test_nan_on_one_of_two_ranks_ends_the_run_and_says_where(forks, tmp_path, rank):
     flags = ["--env", "broken.Broken", "--env.rank", rank, "--num_steps", 16, "--total_timesteps", 100_000]
     flags += ["--update_epochs", 1, "--minibatch_size", 32, "--runs_dir", tmp_path / "runs", "--run_id", "n"]
-    result = run_python(*launcher, *flags)
-    assert result.returncode != 0
+    flags += ["--accelerator", "cpu", "--devices", 2]
+    statuses, _, err = forks.wait(forks.ranks(2, *flags, files={"broken.py": BROKEN}))
+    assert 0 not in statuses
     message = "train_fabric.py: error: the environment returned an observation that is nan: sub-environment 1, column 3"
-    assert result.stderr.count(message) == 1
+    assert err.count(message) == 1
     evidence = tmp_path / f"runs/n/nonfinite-rank{rank}.pt"
-    assert str(evidence) in result.stderr
+    assert str(evidence) in err
     assert torch.load(evidence, weights_only=True)["rollout"]["obs"].shape == (17, 2, 4)
 
 
 MALFORMED = """
-import train_fabric
 from envs import GymnasiumEnvs
 
 class OnRankOne(GymnasiumEnvs):
@@ -247,19 +237,16 @@ class OnRankOne(GymnasiumEnvs):
     def reset(self, *, seed=None, options=None):
         obs, infos = super().reset(seed=seed, options=options)
         return obs[:, :3] if seed == 2 else obs, infos
-
-if __name__ == "__main__":
-    train_fabric.cli()
 """
 
 
-def test_what_is_malformed_on_one_of_two_ranks_is_one_line(run_python, tmp_path):
-    (tmp_path / "malformed_parts.py").write_text(MALFORMED)
+def test_what_is_malformed_on_one_of_two_ranks_is_one_line(forks, tmp_path):
     flags = ["--env", "malformed_parts.OnRankOne", "--accelerator", "cpu", "--devices", 2, "--num_steps", 16]
-    result = run_python(tmp_path / "malformed_parts.py", *flags, "--runs_dir", tmp_path / "runs")
+    ranks = forks.ranks(2, *flags, "--runs_dir", tmp_path / "runs", files={"malformed_parts.py": MALFORMED})
+    statuses, _, err = forks.wait(ranks)
     message = "--env OnRankOne.reset(): the observations must be numbers of shape [2, 4], got float32 of shape [2, 3]"
-    assert (result.returncode, result.stderr.count("error")) == (2, 1), result.stderr
-    assert result.stderr.endswith(f"train_fabric.py: error: {message}\n")
+    assert (statuses, err.count("error")) == ([2, 2], 1), err
+    assert err.endswith(f"train_fabric.py: error: {message}\n")
     assert list((tmp_path / "runs").iterdir()) == []
 
 
@@ -286,7 +273,7 @@ def test_an_environment_id_wins_over_a_config_files_environment(forks, root, tmp
     assert "32/32 " in out
 
 
-@pytest.mark.slow
+@pytest.mark.learning
 @pytest.mark.timeout(900)
 def test_two_ranks_that_record_videos_learn(run_python, tmp_path):
     launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]

@@ -42,7 +42,7 @@ def test_a_trainer_and_a_player_are_one_rank_that_overlaps(forks, tmp_path, sett
     (one, table), (two, other_table) = outcome(tmp_path / "one"), outcome(tmp_path / "two")
     assert len(table) == 512 // (16 * 4)
     assert table == other_table
-    for name in ("agent", "optimizer", "kl_adaptive", "steps", "iteration", "trace", "metrics"):
+    for name in ("agent", "optimizer", "kl_adaptive", "steps", "iteration", "metrics"):
         assert_same(two[name], one[name], name)
     for name in ("env", "episodes", "torch"):
         assert_same(two["ranks"][1][name], one["ranks"][0][name], name)
@@ -88,8 +88,8 @@ def test_killed_and_resumed_is_bit_identical(forks, tmp_path, settings, tasks):
     folder = tmp_path / "killed/r/checkpoints"
     ranks = forks.srun(*flags, "--runs_dir", tmp_path / "killed", "--run_id", "r", tasks=tasks)
     until(lambda: checkpoints(folder))
-    for pid, _ in ranks:
-        kill(pid)
+    for rank in ranks:
+        kill(rank.pid)
     forks.wait(ranks)
     assert read(checkpoints(folder)[-1])["steps"] < 1024 * (tasks - 1)
     play(forks, tmp_path / "killed", tasks, *flags, "--resume")
@@ -140,7 +140,7 @@ def test_it_plays_without_learning_too(forks, tmp_path):
 def test_what_cannot_work_is_one_line(forks, tmp_path, flags, tasks, words):
     started = forks.srun(*CARTPOLE, *flags, "--runs_dir", tmp_path, tasks=tasks)
     statuses, _, _ = forks.wait(started)
-    lines = (started[0][1] / "err").read_text().splitlines()
+    lines = started[0].err.splitlines()
     lines = lines[-1:] if lines[0].startswith("---") else lines  # after Lightning's banner
     assert statuses == [2] * tasks
     assert len(lines) == 1 and lines[0].startswith("train_fabric.py: error: ") and words in lines[0]

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from fabric_rl.runs.checkpoint_names import checkpoints
+from tests.forks import free_port
 from tests.integration.launching import (
     CPU,
     PAUSING,
@@ -74,8 +75,8 @@ def test_a_slurm_job_is_requeued(forks, tmp_path):
     cores = sorted(os.sched_getaffinity(0))
     ranks = forks.srun(*flags, *FOREVER, cores=[{cores[0]}, {cores[-1]}])
     until(lambda: len(checkpoints(run / "checkpoints")) > 1)
-    for pid, _ in ranks:
-        kill(pid, signal.SIGUSR1)
+    for rank in ranks:
+        kill(rank.pid, signal.SIGUSR1)
     statuses, out, err = forks.wait(ranks)
     assert statuses == [0, 0] and "train_fabric.py: " not in err
     assert "2 ranks on cpu, 1 of 1 cores each" in out
@@ -91,7 +92,7 @@ def test_a_slurm_job_is_requeued(forks, tmp_path):
 
 def test_a_rank_with_other_settings_is_refused(forks, tmp_path):
     flags = [*TASK, *TOTAL, "--runs_dir", tmp_path, "--run_id", "r", *CPU]
-    launch = {"LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 26000 + os.getpid() % 6000}
+    launch = {"LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
     started = [forks.start(*flags, "--num_nodes", 2, NODE_RANK=0, **launch)]
     started.append(forks.start(*flags, "--num_nodes", 2, "--gamma", 0.5, NODE_RANK=1, **launch))
     statuses, _, err = forks.wait(started)

@@ -15,6 +15,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from fabric_rl import load_checkpoint
 
 pytest.importorskip("wandb")
+pytestmark = pytest.mark.slow  # it writes when Python ends, so every run here needs a process of its own
 TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
 CPU = ["--accelerator", "cpu", "--plain"]
 WANDB = "lightning.pytorch.loggers.WandbLogger"

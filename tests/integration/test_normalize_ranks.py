@@ -1,6 +1,5 @@
-"""Statistics over two real ranks are those of one stream. Run as a script, this file is what the ranks do."""
+"""Statistics over two real ranks are those of one stream."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -60,11 +59,18 @@ def work(fabric):
     return {"agent": state, "scaled": torch.stack(scaled), "sigmas": torch.stack(sigmas)}
 
 
+def main(folder):
+    """What each of the two ranks does."""
+    fabric = Fabric(accelerator="cpu", devices=2, strategy=DDPStrategy(broadcast_buffers=False))
+    fabric.launch()
+    torch.save(work(fabric), Path(folder, f"rank{fabric.global_rank}.pt"))
+
+
 @pytest.fixture(scope="module")
-def ranks(run_python, fabric_run, tmp_path_factory):
+def ranks(forks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
-    result = run_python(*fabric_run, "--accelerator=cpu", "--devices=2", Path(__file__), folder)
-    assert result.returncode == 0, result.stderr
+    statuses, _, err = forks.wait(forks.ranks(2, folder, program=f"{__name__}:main"))
+    assert statuses == [0, 0], err
     return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in (0, 1)]
 
 
@@ -92,8 +98,3 @@ def test_return_deviations_are_those_of_one_stream(ranks, alone):
     torch.testing.assert_close(ranks[0]["sigmas"], alone["sigmas"], rtol=1e-12, atol=0)
     both = torch.cat([rank["scaled"] for rank in ranks], dim=2)
     torch.testing.assert_close(both, alone["scaled"], rtol=1e-6, atol=0)
-
-
-if __name__ == "__main__":
-    fabric = Fabric(strategy=DDPStrategy(broadcast_buffers=False))
-    torch.save(work(fabric), Path(sys.argv[1], f"rank{fabric.global_rank}.pt"))

@@ -3,7 +3,6 @@
 import csv
 import json
 import random
-import signal
 import time
 
 import pytest
@@ -11,6 +10,7 @@ import torch
 
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
+from tests.forks import kill
 
 ROCKET = [
     "--env.num_arenas",
@@ -35,15 +35,14 @@ GROUPS += ["--env.factory.state_setter", "envs.RandomState", "--env.num_workers"
 GROUPS += [*ROCKET[4:], "--overlap"]
 
 
-def start_run(start_python, runs, settings, devices, *more):
+def start_run(forks, runs, settings, devices, *more):
     flags = [*settings, "--checkpoint_every_timesteps", 256, "--devices", devices, "--accelerator", "cpu", "--plain"]
-    return start_python("train_fabric.py", *flags, "--runs_dir", runs, "--run_id", "r", *more)
+    return forks.ranks(devices, *flags, "--runs_dir", runs, "--run_id", "r", *more)
 
 
-def finish(process):
-    out, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err
-    return out
+def finish(forks, ranks):
+    statuses, _, err = forks.wait(ranks)
+    assert statuses == [0] * len(ranks), err
 
 
 def outcome(runs):
@@ -91,25 +90,24 @@ def longer(settings, total):
         pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.slow),
     ],
 )
-def test_killed_runs_end_bit_identical(start_python, tmp_path, settings, devices, kills):
-    finish(start_run(start_python, tmp_path / "whole", settings, devices))
+def test_killed_runs_end_bit_identical(forks, tmp_path, settings, devices, kills):
+    finish(forks, start_run(forks, tmp_path / "whole", settings, devices))
     dice = random.Random(devices)
-    process = start_run(start_python, tmp_path / "killed", settings, devices)
+    ranks = start_run(forks, tmp_path / "killed", settings, devices)
     folder = tmp_path / "killed/r/checkpoints"
     done = 0
     for _ in range(kills):  # any moment will do: right after a new checkpoint and a little more
-        while process.poll() is None and len(checkpoints(folder)) < 1:
-            time.sleep(0.01)
         before = checkpoints(folder)[-1:]
-        while process.poll() is None and checkpoints(folder)[-1:] == before:
+        while checkpoints(folder)[-1:] == before and all(map(forks.is_running, ranks)):
             time.sleep(0.01)
         time.sleep(dice.random() * 0.3)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
+        one = dice.choice(ranks)
+        if forks.is_running(one):
+            kill(one.pid)
             done += 1
-        process.communicate(timeout=100)
-        process = start_run(start_python, tmp_path / "killed", settings, devices, "--resume")
-    finish(process)
+        forks.wait(ranks)
+        ranks = start_run(forks, tmp_path / "killed", settings, devices, "--resume")
+    finish(forks, ranks)
     whole, killed = outcome(tmp_path / "whole"), outcome(tmp_path / "killed")
     assert_same(killed[0], whole[0])
     assert killed[1] == whole[1]

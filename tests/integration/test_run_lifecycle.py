@@ -14,6 +14,8 @@ import yaml
 
 from fabric_rl import load_checkpoint
 from fabric_rl.runs.checkpoint_names import checkpoints
+from tests.forks import kill
+from tests.integration.launching import until
 
 TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
 CALLBACK = """
@@ -52,7 +54,7 @@ def call(forks, runs):
     """Runs the command line; returns exit status, standard output, and the lines of standard error."""
 
     def call(*flags):
-        (status,), out, err = forks.wait([forks.start(*flags, "--runs_dir", runs, "--plain", "--accelerator", "cpu")])
+        (status,), out, err = forks.wait([forks.start("--runs_dir", runs, "--plain", "--accelerator", "cpu", *flags)])
         return status, out, err.splitlines()
 
     return call
@@ -180,16 +182,15 @@ def test_playing_changes_nothing(first, call, runs):
     assert json.loads((played / "summary.json").read_text())["total_steps"] == 128
 
 
-def test_the_newest_run_that_fits_goes_on(first, call, run_python, tmp_path):
+def test_the_newest_run_that_fits_goes_on(first, call, tmp_path):
     shutil.copytree(first, tmp_path / "fits")
     time.sleep(0.01)
     other = [*TASK[2:], "--env_id", "Acrobot-v1", "--total_timesteps", 64, "--run_id", "other"]
-    here = ["--runs_dir", tmp_path, "--plain", "--accelerator", "cpu"]
-    assert run_python("train_fabric.py", *other, *here).returncode == 0
-    result = run_python("train_fabric.py", *TASK, "--resume", "--total_timesteps", 704, *here)
-    assert result.returncode == 0, result.stderr
-    assert "--resume: run other does not fit" in result.stdout
-    assert "going on with run fits after 640 steps" in result.stdout
+    assert call(*other, "--runs_dir", tmp_path)[0] == 0
+    status, out, err = call(*TASK, "--resume", "--total_timesteps", 704, "--runs_dir", tmp_path)
+    assert (status, err) == (0, [])
+    assert "--resume: run other does not fit" in out
+    assert "going on with run fits after 640 steps" in out
 
 
 def test_force_starts_again(first, call):
@@ -207,16 +208,13 @@ def test_the_configuration_runs_again_as_it_is(first, call, runs):
     assert all(torch.equal(again[name], before[name]) for name in before)
 
 
-def test_callbacks_and_a_logger_that_fails(run_python, root, runs, tmp_path):
-    (tmp_path / "my_parts.py").write_text(CALLBACK)
+def test_callbacks_and_a_logger_that_fails(forks, runs, tmp_path):
     (tmp_path / "more.yaml").write_text("callbacks: [{class_path: my_parts.Notify, init_args: {every: 7}}]\n")
-    script = "import sys; sys.path.insert(0, sys.argv.pop(1)); import train_fabric; train_fabric.cli()"
-    (tmp_path / "start.py").write_text(script)
     flags = [*TASK, "--config", tmp_path / "more.yaml", "--logger", "my_parts.Broken", "--total_timesteps", 128]
     here = ["--runs_dir", runs, "--run_id", "parts", "--plain", "--accelerator", "cpu"]
-    result = run_python(tmp_path / "start.py", tmp_path, *flags, *here)
-    assert result.returncode == 0, result.stderr
-    assert result.stderr.count("\n") == 1 and "Broken failed and is left out" in result.stderr
+    statuses, _, err = forks.wait([forks.start(*flags, *here, files={"my_parts.py": CALLBACK})])
+    assert statuses == [0], err
+    assert err.count("\n") == 1 and "Broken failed and is left out" in err
     with open(runs / "parts/metrics.csv", newline="") as file:
         assert [row["game/notified"] for row in csv.DictReader(file)] == ["7.0", "7.0"]
     assert load_checkpoint(runs / "parts")[1]["callbacks"][0] == {"seen": 2}
@@ -225,16 +223,14 @@ def test_callbacks_and_a_logger_that_fails(run_python, root, runs, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_saves_and_ends_in_order(start_python, call, runs, number):
+def test_a_signal_saves_and_ends_in_order(forks, call, runs, number):
     name = f"signal{int(number)}"
     flags = [*TASK, "--total_timesteps", 10_000_000, "--runs_dir", runs, "--run_id", name, "--accelerator", "cpu"]
-    process = start_python("train_fabric.py", *flags)
-    for line in process.stdout:
-        if re.match(r" +\d+/", line):
-            break
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    process = forks.start(*flags)
+    until(lambda: re.search(r"^ +\d+/", process.out, re.MULTILINE))
+    kill(process.pid, number)
+    statuses, _, err = forks.wait([process])
+    assert statuses == [0], err
     steps = load_checkpoint(runs / name)[1]["steps"]
     status, out, _ = call("--run_id", name, "--resume", "--total_timesteps", steps + 64)
     assert status == 0

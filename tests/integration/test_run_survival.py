@@ -6,10 +6,8 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -80,43 +78,19 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(root):
-    launched = {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "RANK"}
-    clean = {name: value for name, value in os.environ.items() if name not in launched}
-    clean |= {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, root / "tests/integration/forks.py"]
-    process = subprocess.Popen(command, cwd=root, env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(*job):
-        process.stdin.write(json.dumps(job, default=str) + "\n")
-        process.stdin.flush()
-        return int(process.stdout.readline())
-
-    yield ask
-    process.stdin.close()
-    process.wait()
-
-
-@pytest.fixture(scope="module")
-def begin(server, runs, tmp_path_factory):
+def begin(forks, runs):
     """Starts a command line."""
-
-    def begin(*flags):
-        folder = tmp_path_factory.mktemp("output")
-        for name, text in {"more_parts.py": PARTS, "out": "", "err": ""}.items():
-            (folder / name).write_text(text)
-        return SimpleNamespace(pid=server([*map(str, flags), "--runs_dir", str(runs)], folder), folder=folder)
-
-    return begin
+    return lambda *flags, **variables: forks.start(
+        *flags, "--runs_dir", runs, files={"more_parts.py": PARTS}, **variables
+    )
 
 
 @pytest.fixture(scope="module")
-def end(server):
+def end(forks):
     """Waits for a command line; its exit status, output and the lines of its errors."""
 
     def end(process):
-        status = server(process.pid)
-        out, err = ((process.folder / name).read_text() for name in ("out", "err"))
+        (status,), out, err = forks.wait([process])
         assert "Traceback" not in err, err
         return status, out, err.splitlines()
 
@@ -125,7 +99,7 @@ def end(server):
 
 @pytest.fixture(scope="module")
 def call(begin, end):
-    return lambda *flags: end(begin(*flags))
+    return lambda *flags, **variables: end(begin(*flags, **variables))
 
 
 @pytest.fixture(scope="module")
@@ -233,13 +207,13 @@ def test_resume_takes_a_word_for_false(first, call):
     assert status == 2 and "already exists" in err[0]
 
 
-def test_a_run_killed_before_its_first_checkpoint_begins_again(first, begin, call, server, runs):
+def test_a_run_killed_before_its_first_checkpoint_begins_again(first, begin, call, end, runs):
     flags = [*TASK, "--run_id", "early", "--total_timesteps", 640, "--checkpoint_every_timesteps", 128]
     flags += ["--milestone_interval", 256]
     process = begin(*flags, *FOREVER, "--checkpoint_every_timesteps", 10**9, "--milestone_interval", 10**9)
     until(lambda: (runs / "early/metrics.csv").exists())
     os.kill(process.pid, signal.SIGKILL)
-    assert server(process.pid) == -9
+    assert end(process)[0] == -signal.SIGKILL
     assert names_in(runs / "early/checkpoints") == []
     status, _, err = call("--resume", "early", "--inference", "--total_timesteps", 64)
     assert status == 2 and "holds no checkpoints to play with" in err[0]
@@ -336,12 +310,10 @@ def test_another_environment_is_set_beside_this_one(first, call):
     assert "observations Box([-4.8" in err[0] and "actions Discrete(2) there, Discrete(3) here" in err[0]
 
 
-def test_damaged_runs_are_named_when_the_newest_run_is_looked_for(first, server, end, tmp_path, tmp_path_factory):
-    runs, output = tmp_path, tmp_path_factory.mktemp("output")
-    for path in checkpoints(shutil.copytree(first, runs / "broken") / "checkpoints"):
+def test_damaged_runs_are_named_when_the_newest_run_is_looked_for(first, forks, end, tmp_path):
+    for path in checkpoints(shutil.copytree(first, tmp_path / "broken") / "checkpoints"):
         path.write_bytes(path.read_bytes()[:-1])
-    flags = [*TASK, "--resume", "--total_timesteps", 64, "--runs_dir", runs]
-    status, out, err = end(SimpleNamespace(pid=server([str(flag) for flag in flags], output), folder=output))
+    status, out, err = end(forks.start(*TASK, "--resume", "--total_timesteps", 64, "--runs_dir", tmp_path))
     assert status == 0 and len(err) == 3
     assert "run broken is left out: none of the 3 checkpoints" in out and "a new one begins" in out
 
@@ -386,7 +358,7 @@ def test_a_disk_that_is_full_at_the_end(begin, end, runs):
     process = begin(*TASK, "--run_id", "lost", *FOREVER, "--checkpoint_every_timesteps", 640)
     until(lambda: names_in(run / "checkpoints"))
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
-    until(lambda: "cannot be written" in (process.folder / "err").read_text(), 120)
+    until(lambda: "cannot be written" in process.err, 120)
     os.kill(process.pid, signal.SIGTERM)
     status, out, err = end(process)
     kept = checkpoints(run / "checkpoints")[-1]
@@ -405,7 +377,7 @@ def test_a_disk_that_is_full_for_a_while(begin, end, runs):
     process = begin(*TASK, "--run_id", "full", *FOREVER, "--checkpoint_every_timesteps", 640)
     until(lambda: names_in(run / "checkpoints"))
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
-    until(lambda: "cannot be written" in (process.folder / "err").read_text(), 120)
+    until(lambda: "cannot be written" in process.err, 120)
     kept = checkpoints(run / "checkpoints")[-1]
     assert load_checkpoint(kept)[1]["steps"] > 0
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -434,7 +406,7 @@ def test_a_folder_that_is_deleted_while_the_run_goes_on(begin, end, runs):
 
 
 def test_output_that_nobody_reads_any_more(call, runs):
-    status, _, err = call(*TASK, "--run_id", "unread", "--total_timesteps", 640, "--broken-pipe")
+    status, _, err = call(*TASK, "--run_id", "unread", "--total_timesteps", 640, BROKEN_PIPE=0)
     assert (status, err) == (0, [])
     assert load_checkpoint(runs / "unread")[1]["steps"] == 640
 
@@ -444,11 +416,11 @@ def test_a_second_signal_ends_at_once(begin, end, runs, number):
     name = f"twice{int(number)}"
     long = ["--num_steps", 200_000, "--minibatch_size", 400_000, "--checkpoint_every_timesteps", 1]
     process = begin(*TASK, "--run_id", name, *FOREVER, *long)
-    until(lambda: "rank on cpu" in (process.folder / "out").read_text())
+    until(lambda: "rank on cpu" in process.out)
     until(lambda: (runs / name / "config.yaml").exists())
     time.sleep(0.3)  # into the long first iteration
     os.kill(process.pid, number)
-    until(lambda: "press Ctrl+C again" in (process.folder / "out").read_text())
+    until(lambda: "press Ctrl+C again" in process.out)
     os.kill(process.pid, number)
     status, out, err = end(process)
     assert (status, err) == (130, [])

@@ -21,13 +21,12 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ranks(run_python, fabric_run, root, folder):
+def ranks(forks, folder):
     """What each of the two ranks has filed; see sharded_ranks.py."""
     if not WORKS_ON_CPU:
         pytest.skip("this version of torch shards on GPUs only")
-    launcher = [*fabric_run, "--accelerator=cpu", "--devices=2"]
-    result = run_python(*launcher, root / "tests/integration/sharded_ranks.py", folder)
-    assert result.returncode == 0, result.stderr
+    statuses, _, err = forks.wait(forks.ranks(2, folder, program="tests.integration.sharded_ranks:main"))
+    assert statuses == [0, 0], err
     return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in (0, 1)]
 
 
@@ -151,13 +150,13 @@ def test_large_sequentials_are_units_unless_the_agent_names_some():
 
 
 @pytest.mark.skipif(not WORKS_ON_CPU, reason="this version of torch shards on GPUs only")
-def test_one_rank_is_sharded_with_the_same_numbers(run_python, tmp_path):
+def test_one_rank_is_sharded_with_the_same_numbers(forks, tmp_path):
     """On the command line, where the launcher starts no other process."""
     flags = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 16, "--minibatch_size", 16, "--plain"]
     flags += ["--total_timesteps", 64, "--accelerator", "cpu", "--devices", 1, "--runs_dir", tmp_path]
     for name in ("fsdp", "auto"):
-        result = run_python("train_fabric.py", *flags, "--strategy", name, "--run_id", name)
-        assert result.returncode == 0, result.stderr
+        statuses, _, err = forks.wait([forks.start(*flags, "--strategy", name, "--run_id", name)])
+        assert statuses == [0], err
     sharded, plain = last(tmp_path, "fsdp"), last(tmp_path, "auto")
     for name in ("fingerprint", "agent", "optimizer", "ranks"):
         assert_close(sharded[name], plain[name], 0, name)

@@ -28,6 +28,7 @@ from tests.integration.launching import (
     until,
 )
 
+pytestmark = pytest.mark.slow
 FOREVER = ["--total_timesteps", 100_000_000]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
 HIDE = 'mount -t tmpfs tmpfs "$0" && exec "$@"'
@@ -181,7 +182,6 @@ def test_a_signal_on_one_machine_ends_both_after_the_iteration(hosts, both, tmp_
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.slow
 def test_a_pulled_cable_is_noticed_after_the_timeout(hosts, both, tmp_path):
     nodes = both(["--devices=1"], *TASK, "--runs_dir", tmp_path, "--run_id", "r", *FOREVER, "--timeout_minutes", 0.05)
     until(lambda: len(checkpoints(tmp_path / "r/checkpoints")) > 1, *nodes)

@@ -1,6 +1,5 @@
-"""Two real ranks under Fabric's launcher: one set of weights, two streams of experience."""
+"""Two real ranks: one set of weights, two streams of experience."""
 
-import importlib.util
 import json
 
 import gymnasium
@@ -11,6 +10,7 @@ from lightning import Fabric
 
 from envs import RandomState, RocketSimPool
 from fabric_rl import load_checkpoint
+from tests.integration.two_ranks import gradient_steps
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +21,10 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ranks(run_python, fabric_run, root, folder):
+def ranks(forks, folder):
     """What each of the two ranks has filed; see two_ranks.py."""
-    launcher = [*fabric_run, "--accelerator=cpu", "--devices=2"]
-    result = run_python(*launcher, root / "tests/integration/two_ranks.py", folder)
-    assert result.returncode == 0, result.stderr
+    statuses, _, err = forks.wait(forks.ranks(2, folder, program="tests.integration.two_ranks:main"))
+    assert statuses == [0, 0], err
     return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in (0, 1)]
 
 
@@ -62,12 +61,9 @@ def test_every_rank_explores_with_noise_of_its_own(ranks):
     assert (actions[0] == actions[1]).float().mean() < 0.3
 
 
-def test_two_ranks_with_half_the_minibatch_are_one_rank_with_all_of_it(ranks, root):
+def test_two_ranks_with_half_the_minibatch_are_one_rank_with_all_of_it(ranks):
     """Gradients, their clipping and the normalisation of advantages are over all ranks."""
-    spec = importlib.util.spec_from_file_location("two_ranks", root / "tests/integration/two_ranks.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    alone = module.gradient_steps(Fabric(accelerator="cpu", devices=1))
+    alone = gradient_steps(Fabric(accelerator="cpu", devices=1))
 
     assert_equal(ranks[0]["gradient"], ranks[1]["gradient"])
     for name, weight in alone.items():

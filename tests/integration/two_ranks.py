@@ -1,9 +1,5 @@
-"""Run by test_two_ranks.py under Fabric's launcher: every rank files what it saw and what it learned.
+"""What each of the two ranks of test_two_ranks.py does: it files what it saw and what it learned."""
 
-Usage: fabric run ... two_ranks.py FOLDER
-"""
-
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -85,7 +81,8 @@ def gradient_steps(fabric):
 
 
 def main(folder):
-    fabric = Fabric()
+    fabric = Fabric(accelerator="cpu", devices=2)
+    fabric.launch()
     run = Run(Path(folder))
     found = {
         "cartpole": train_once(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), run),
@@ -94,7 +91,3 @@ def main(folder):
         "gradient": gradient_steps(fabric),
     }
     torch.save(found, Path(folder, f"rank{fabric.global_rank}.pt"))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -6,10 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.callbacks.debug.parts import Heard, tell, warn
+from fabric_rl.callbacks.debug.lines import tell, warn
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint_names import checkpoints
+
+
+class Listener(logging.Handler):
+    """Keeps what the run's logger says."""
+
+    def __init__(self) -> None:
+        """Has heard nothing yet."""
+        super().__init__(logging.INFO)
+        self.records: list[tuple[float, str]] = []
+        """Seconds since the epoch, and text."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps a record."""
+        self.records.append((record.created, record.getMessage()))
 
 
 class DebugCheckpoints(Callback):
@@ -22,7 +36,7 @@ class DebugCheckpoints(Callback):
 
     def __init__(self) -> None:
         """Has heard of none yet."""
-        self._heard = Heard()
+        self._heard = Listener()
         self._level: int | None = None
         self._ended = time.time()
         self._restored = False

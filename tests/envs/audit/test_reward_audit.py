@@ -1,0 +1,339 @@
+"""The reward audit: it catches rewards that pay for the wrong thing, passes honest ones, and its numbers are right."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from envs import (
+    AnnealedReward,
+    BallChaser,
+    CombinedReward,
+    ContinuousAction,
+    EventReward,
+    FaceBallReward,
+    GoalReward,
+    IdleBot,
+    InAirReward,
+    Kickoff,
+    KickoffThenShoot,
+    LiuDistanceBallToGoalReward,
+    MultiDiscreteAction,
+    NegativeVelocityTowardOwnGoalReward,
+    PerSecondReward,
+    PhasedReward,
+    PhasedStates,
+    PotentialReward,
+    ProcessPool,
+    RandomBot,
+    RandomState,
+    RewardSignals,
+    RocketSimPool,
+    TeamBots,
+    TeamSpiritReward,
+    TouchReward,
+    VelocityBallToGoalReward,
+)
+from envs.audit.audit import audit_rewards
+from envs.audit.parts import parts_of, short_name
+from envs.audit.replay import coarser, difference, reordered, replay, swapped
+from envs.audit.resets import reset_rows
+from envs.audit.scenes import Push, actors
+from envs.audit.trace import reward_trace
+from envs.matches.recipe import PoolRecipe
+from envs.matches.tape import Tape, record
+from envs.resets.first_states import ranges_of
+from envs.rewards import default_reward
+from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
+
+POOL = partial(RocketSimPool, num_threads=1)
+QUICK = {"seconds": 10.0, "num_arenas": 4}
+ROWS = ("ball_rows", "car_rows", "car_timers", "car_flags", "pad_timers", "last_touch_car", "controls")
+
+
+@pytest.fixture(scope="module")
+def default_audit():
+    return audit_rewards(POOL, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def wrong_audit():
+    wrong = [AnyGoal(), BluesGoal(), RightHalf(), FirstCar(), SaysPerSecond()]
+    right = [GoalReward(), TouchReward(), VelocityBallToGoalReward()]
+    rewards = [*wrong, *right, PerSecondReward(FaceBallReward())]
+    return audit_rewards(POOL, reward=CombinedReward(rewards, [1.0] * 5 + [200.0, 1.0, 1.0, 1.0]), **QUICK)
+
+
+def found(audit, kind):
+    return {finding.part for finding in audit.findings if finding.kind == kind}
+
+
+# ---------------------------------------------------------------- what it catches
+
+
+def test_the_default_reward_passes(default_audit):
+    assert default_audit.passed and default_audit.findings == []
+    assert default_audit.goals_per_minute > 2
+
+
+def test_it_names_what_pays_own_goals_and_nothing_else(wrong_audit):
+    assert found(wrong_audit, "own goal") == {"AnyGoal", "BluesGoal"}  # in all, a goal of 200 outweighs them
+    assert not wrong_audit.passed
+    lines = [finding.text for finding in wrong_audit.findings if finding.kind == "own goal"]
+    assert lines[0] == "AnyGoal pays for an own goal: 1 more than for the same touch to the side"
+
+
+def test_it_names_what_is_not_mirrored(wrong_audit):
+    assert {"BluesGoal", "RightHalf"} == found(wrong_audit, "mirror") - {"total"}
+
+
+def test_it_names_what_depends_on_the_order_of_cars(wrong_audit):
+    assert {"FirstCar"} == found(wrong_audit, "order") - {"total"}
+
+
+def test_it_names_what_depends_on_the_tick_skip_against_its_word(wrong_audit):
+    assert {"SaysPerSecond"} == found(wrong_audit, "tick skip")
+    by_name = {part.name: part for part in wrong_audit.parts}
+    paid = by_name["SaysPerSecond"].tick_skip
+    assert paid[4] == pytest.approx(2 * paid[8], rel=0.05) and paid[8] == pytest.approx(2 * paid[16], rel=0.05)
+    rated = by_name["FaceBallReward"].tick_skip
+    assert rated[4] == pytest.approx(rated[16], rel=0.1)
+
+
+def test_it_names_what_is_better_farmed_than_scored():
+    audit = audit_rewards(POOL, reward=CombinedReward([NearBall(), GoalReward()], [1.0, 2.0]), **QUICK)
+    assert found(audit, "farming") == {"NearBall", "total"} and not audit.passed
+    near = audit.parts[0]
+    assert near.farmed == ("hover", near.per_minute["hover"])
+    assert near.per_minute["hover"] > 0.45 * 15 * 60  # once it is there, at 15 steps a second
+    assert near.per_minute["idle"] == 0
+    text = next(finding.text for finding in audit.findings if finding.part == "NearBall")
+    assert text.startswith("NearBall pays farming more than scoring: ") and "`hover`" in text
+
+
+# ---------------------------------------------------------------- its numbers
+
+
+def test_goals_are_paid_and_charged_as_they_should(default_audit):
+    by_name = {part.name: part for part in default_audit.parts}
+    goal = by_name["GoalReward"]
+    assert goal.own_goal == -10 and default_audit.total.own_goal == pytest.approx(-10)
+    assert {by_name[name].own_goal for name in by_name if name != "GoalReward"} == {0}
+    assert goal.per_minute["score"] == pytest.approx(10 * default_audit.goals_per_minute)
+    assert goal.sign == "+-" and by_name["InAirReward"].sign == "+"
+    assert sum(part.share for part in default_audit.parts) == pytest.approx(1)
+    for situation, pay in default_audit.total.per_minute.items():
+        assert pay == pytest.approx(sum(part.per_minute[situation] for part in default_audit.parts), abs=1e-4)
+    # A hop is 0.9 s or so in the air of every second: at most 0.002 on each of 900 steps.
+    assert 1.0 < by_name["InAirReward"].per_minute["hop"] < 1.8
+    assert by_name["InAirReward"].per_minute["idle"] == 0
+
+
+def test_pay_by_random_actions_is_what_the_pool_pays(default_audit):
+    pool, bot = RocketSimPool(num_arenas=4, num_threads=1, seed=0), RandomBot(0)
+    pool.reset(seed=0)
+    paid = np.zeros(pool.num_envs)
+    for _ in range(150):
+        paid += pool.step(bot.actions(pool.state, pool.action_parser))[1]
+    pool.close()
+    assert default_audit.total.per_minute["random"] == pytest.approx(paid.mean() * 6, rel=1e-4)
+
+
+def test_the_seed_decides_everything():
+    audits = [audit_rewards(POOL, seconds=1, num_arenas=2, seed=seed) for seed in (5, 5, 6)]
+    assert audits[0] == audits[1] != audits[2]
+    assert "nobody scored" in " ".join(audits[0].notes)
+
+
+def test_charges_and_their_sign_are_told():
+    audit = audit_rewards(POOL, seconds=4, num_arenas=2, reward=NegativeVelocityTowardOwnGoalReward())
+    (part,) = audit.parts
+    assert part.sign == "-" and part.share == 1 and part.own_goal < 0 and audit.passed
+
+
+@pytest.mark.parametrize("team_size", [(1, 0), 3])
+@pytest.mark.parametrize("action", [ContinuousAction(), MultiDiscreteAction()])
+def test_own_goals_come_about_in_every_pool(team_size, action):
+    recipe = PoolRecipe(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
+    tape = record(recipe, IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
+    teams = tape.first.team[np.argmax(actors(tape.first), axis=1)]
+    assert sorted(teams.tolist()) == ([0, 0, 0, 0] if team_size == (1, 0) else [0, 0, 1, 1])
+    scored = np.array([state.scoring_team for state in tape.steps]).max(axis=0)
+    assert scored.tolist() == (1 - teams).tolist()
+    aside = record(recipe, IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
+    assert not any(state.goal_scored.any() for state in aside.steps)
+
+
+def test_mixed_team_sizes_are_audited():
+    pool = partial(POOL, num_arenas=1, team_size=[(1, 0), (2, 1)])
+    audit = audit_rewards(pool, seconds=3, num_arenas=2)
+    assert audit.total.own_goal == pytest.approx(-10) and found(audit, "mirror") == found(audit, "order") == set()
+
+
+# ---------------------------------------------------------------- parts
+
+
+def test_sums_are_taken_apart():
+    reward = RewardSignals(
+        {
+            "shape": CombinedReward([FaceBallReward(), TeamSpiritReward(PerSecondReward(InAirReward()))], [2.0, 3.0]),
+            "game": TeamSpiritReward(CombinedReward([GoalReward(), EventReward(touch=1.0)], [10.0, 0.5]), 0.3),
+            "rest": AnnealedReward(GoalReward()),
+        }
+    )
+    parts = {part.name: (part.weight, part.unit) for part in parts_of(reward)}
+    assert parts == {
+        "shape/FaceBallReward": (2.0, "per step"),
+        "shape/InAirReward": (3.0, "per second"),
+        "game/GoalReward": (10.0, "per event"),
+        "game/EventReward": (0.5, "per event"),
+        "rest/GoalReward_2": (1.0, "per event"),
+    }
+    discounted = PotentialReward(LiuDistanceBallToGoalReward(), gamma=0.99)
+    assert [part.unit for part in parts_of(discounted)] == [""]  # promises nothing about other tick skips
+    assert [part.name for part in parts_of(GoalReward())] == ["GoalReward"]
+    assert [short_name(name) for name in parts] == [
+        "shape/FaceBall",
+        "shape/InAir",
+        "game/Goal",
+        "game/Event",
+        "rest/Goal_2",
+    ]
+
+
+def test_parts_add_up_to_the_reward(tape):
+    reward = CombinedReward(
+        [TeamSpiritReward(default_reward(), 0.4, 0.7), PotentialReward(CombinedReward([FaceBallReward()], [3.0]))],
+        [2.0, 0.5],
+    )
+    parts = parts_of(reward)
+    assert len(parts) == 5
+    whole = replay(reward, tape)
+    np.testing.assert_allclose(sum(replay(part.fresh(), tape) for part in parts), whole, atol=1e-5)
+    np.testing.assert_array_equal(replay(parts[0].fresh(), tape), replay(parts[0].fresh(), tape))
+
+
+def test_phases_are_audited_each():
+    rewards = {"first": TouchReward(), "second": CombinedReward([AnyGoal(), GoalReward()], [0.5, 2.0])}
+    setter = PhasedStates({"first": Kickoff(), "second": RandomState()})
+    pool = partial(POOL, num_arenas=2, reward=PhasedReward(rewards), state_setter=setter)
+    assert PoolRecipe(pool).phases == ["first", "second"]
+    recipe = PoolRecipe(pool, phase="second")
+    assert [part.name for part in parts_of(recipe.reward())] == ["AnyGoal", "GoalReward"]
+    audit = audit_rewards(pool, seconds=1, num_arenas=2, phase="second")
+    assert found(audit, "own goal") == {"AnyGoal"} and audit.phase == "second"
+    assert [part.name for part in audit_rewards(pool, seconds=1, num_arenas=2).parts] == ["TouchReward"]
+    assert pool.keywords["reward"].phase == "first"  # what was handed in stays what it is
+    spots = [{(row["x"], row["y"]) for row in reset_rows(pool, 20, phase=phase)} for phase in ("first", "second")]
+    assert len(spots[0]) <= 11 < len(spots[1])
+    with pytest.raises(ValueError, match=r"--phase 1: there is no such phase; there are none"):
+        reset_rows(POOL, 1, phase="1")
+    with pytest.raises(ValueError, match=r"--phase third: there is no such phase; it has first, second"):
+        reward_trace(pool, IdleBot(), phase="third")
+
+
+# ---------------------------------------------------------------- tapes
+
+
+@pytest.fixture(scope="module")
+def tape():
+    bots = TeamBots(KickoffThenShoot(), RandomBot(0))
+    return record(PoolRecipe(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=RandomState())
+
+
+def test_seen_twice_from_the_other_side_it_is_the_same(tape):
+    for seen in (swapped, reordered):
+        twice = seen(seen(tape)[0])[0]
+        for (mask, state), (other_mask, other) in zip(tape.frames, twice.frames, strict=True):
+            assert mask is other_mask
+            for name in ROWS:
+                np.testing.assert_array_equal(getattr(state, name), getattr(other, name), err_msg=name)
+            for name in state.details.dtype.names:
+                np.testing.assert_array_equal(state.details[name], other.details[name], err_msg=name)
+    there, order = swapped(tape)
+    assert order.tolist() == [2, 3, 0, 1] and reordered(tape)[1].tolist() == [1, 0, 3, 2]
+    np.testing.assert_array_equal(there.steps[9].world.ball_pos, tape.steps[9].world.ball_pos * [-1, -1, 1])
+
+
+def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
+    whole = Tape([tape.frames[0], *[frame for frame in tape.frames if frame[0] is None][:40]], 4)
+    longer = coarser(whole, 4)
+    assert longer.tick_skip == 16 and len(longer.steps) == 10 and longer.minutes == whole.minutes
+    fine = np.array([state.touched for state in whole.steps])
+    np.testing.assert_array_equal([state.touched for state in longer.steps], fine.reshape(10, 4, 3, 4).any(axis=1))
+    np.testing.assert_array_equal(longer.steps[1].world.ball_pos, whole.steps[7].world.ball_pos)
+    cut = Tape([*whole.frames[:6], whole.frames[0]], 4)
+    with pytest.raises(ValueError, match="ends 1 steps into a step of 4"):
+        coarser(cut, 4)
+
+
+def test_a_goal_is_paid_once(shot):
+    tape = record(PoolRecipe(POOL), IdleBot(), 2, 0, num_arenas=1, state_setter=shot(), done=[])
+    assert sum(state.goal_scored[0] for state in tape.steps) > 2  # nothing ends the episode
+    assert replay(GoalReward(), tape).sum(axis=0).tolist() == [[1, -1]]
+
+
+def test_difference_is_the_part_that_is_paid_otherwise():
+    assert difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
+    assert difference(np.zeros(2), np.zeros(2)) == 0
+
+
+def test_settings_are_read_from_what_builds_the_pool():
+    pooled = partial(ProcessPool, partial(RocketSimPool, 4, [(1, 2), (2, 0)], tick_skip=6), num_workers=2)
+    recipe = PoolRecipe(pooled)
+    assert recipe.team_sizes == [(1, 2), (2, 0)] and recipe.tick_skip == 6
+    assert recipe.arguments["num_arenas"] == 4
+    with pytest.raises(TypeError, match=r"audit-rewards: needs the settings of an envs.RocketSimPool as env, got dict"):
+        audit_rewards(dict)
+    for wrong, message in (
+        ({"seconds": 0}, "--seconds"),
+        ({"num_arenas": 1}, "--num_arenas"),
+        ({"seed": -1}, "--seed"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            audit_rewards(POOL, **wrong)
+
+
+# ---------------------------------------------------------------- traces and first states
+
+
+def test_a_trace_is_what_the_pool_pays():
+    rows = reward_trace(POOL, KickoffThenShoot(), BallChaser(), seconds=6, seed=4)
+    pool, bots = RocketSimPool(num_arenas=1, num_threads=1, seed=4), TeamBots(KickoffThenShoot(), BallChaser())
+    pool.reset(seed=4)
+    for number, row in enumerate(rows, start=1):
+        paid = pool.step(bots.actions(pool.state, pool.action_parser))[1]
+        assert row["step"] == number and row["seconds"] == pytest.approx(number / 15)
+        assert row["total"] == pytest.approx(paid[0], abs=1e-6)
+        parts = sum(value for name, value in row.items() if name.startswith("reward/"))
+        assert parts == pytest.approx(row["total"], abs=1e-5)
+    pool.close()
+    assert rows[-1]["return"] == pytest.approx(sum(row["total"] for row in rows))
+    assert any(row["touch"] for row in rows)
+
+
+def test_a_trace_ends_with_its_episode_and_takes_the_cars_side(shot):
+    pool = partial(POOL, state_setter=shot(into_blue_goal=True), reward=GoalReward())
+    losing, winning = (reward_trace(pool, IdleBot(), car=car) for car in (0, 1))
+    assert len(losing) == len(winning) < 30
+    for rows, goal in ((losing, -1), (winning, 1)):
+        assert [row["goal"] for row in rows] == [0] * (len(rows) - 1) + [goal]
+        assert [row["reward/GoalReward"] for row in rows] == [row["goal"] for row in rows]
+    with pytest.raises(ValueError, match="--car 2 is not there, the first arena has cars 0 to 1"):
+        reward_trace(pool, IdleBot(), car=2)
+
+
+def test_first_states_are_those_of_the_setter():
+    rows = reset_rows(partial(POOL, team_size=2), episodes=40, seed=1)
+    assert len(rows) == 40 * 5 and [row["what"] for row in rows[:5]] == ["ball", "blue", "blue", "orange", "orange"]
+    spots = {(round(row["x"]), round(row["y"])) for row in rows if row["what"] == "blue"}
+    assert spots == {tuple(spot[:2]) for spot in Kickoff.BLUE_POS.tolist()}
+    ranges = {(found.what, found.quantity): found for found in ranges_of(rows)}
+    assert ranges["ball", "z"].least == pytest.approx(93.15)
+    assert ranges["blue", "x"].least == pytest.approx(-2048)
+    assert ranges["orange", "y"].greatest == pytest.approx(4608)
+    assert ranges["blue", "yaw"].least == pytest.approx(45) and ranges["blue", "yaw"].greatest == pytest.approx(135)
+    assert ranges["orange", "boost"].mean == pytest.approx(33.3)
+    assert ("ball", "boost") not in ranges
+    again = reset_rows(partial(POOL, team_size=2), episodes=40, seed=1)
+    assert rows == again != reset_rows(partial(POOL, team_size=2), episodes=40, seed=2)

@@ -1,0 +1,346 @@
+"""Mechanics lanes in real physics: the situations unfold, a scripted car succeeds, an idle one does not."""
+
+import numpy as np
+import pytest
+from jsonargparse import ArgumentParser
+
+from envs import (
+    GameState,
+    GoalCondition,
+    Kickoff,
+    LookupTable,
+    MirroredStates,
+    MixedStates,
+    RandomState,
+    RocketSimPool,
+    StateSetter,
+    TimeoutCondition,
+)
+from envs.mechanics import (
+    NO_LANE,
+    AirDribbleLane,
+    DribbleLane,
+    FlipResetLane,
+    HalfFlipLane,
+    JumpShotLane,
+    KickoffLane,
+    MechanicsLanes,
+    WallToAerialLane,
+    default_lanes,
+)
+from envs.resets import check_start
+from tests.envs.mechanics import lane_drivers as drivers
+from tests.envs.mechanics.lane_drivers import drive, pool_of
+
+IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
+LANES = {lane.name: type(lane) for lane in default_lanes()}
+SCRIPTS = {
+    "wall_to_aerial": drivers.jump_off_the_wall,
+    "air_dribble": drivers.carry_the_ball,
+    "flip_reset": drivers.wheels_to_the_ball,
+    "dribble": drivers.balance_ball,
+    "half_flip": drivers.half_flip,
+    "kickoff": drivers.rush,
+}
+
+
+def ticks_of(lane):
+    return round(lane.time_limit_seconds * 120) - 1  # one tick before the limit ends the episode
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_scripted_car_succeeds(name):
+    lane = LANES[name]()
+    assert drive(pool_of(lane, 8), SCRIPTS[name], min(ticks_of(lane), 520)).mean() >= 0.8
+
+
+def test_a_car_that_jumps_in_time_shoots_on_target():
+    lane = JumpShotLane()
+    shots = [drive(pool_of(lane, 8), drivers.jump_at(ticks), 200) for ticks in (30, 40, 50)]
+    assert np.any(shots, axis=0).mean() >= 0.5
+    assert not drive(pool_of(lane, 8), drivers.jump_at(1000), 200).any()  # driving below it is no jump shot
+
+
+@pytest.mark.parametrize("name", LANES)
+def test_an_idle_car_fails(name):
+    lane = LANES[name]()
+    assert not drive(pool_of(lane, 10, seed=5), drivers.idle, ticks_of(lane)).any()
+
+
+def test_a_car_that_only_turns_round_is_no_half_flip():
+    assert not drive(pool_of(HalfFlipLane()), drivers.rush, ticks_of(HalfFlipLane())).any()
+
+
+# ---------------------------------------------------------------- the situations
+
+
+def test_on_the_wall_the_wheels_have_contact():
+    pool, contacts = pool_of(WallToAerialLane()), []
+    drive(pool, drivers.idle, 30, lambda car, tick: contacts.append((car.on_ground, car.pos)))
+    grounded, places = (np.array(x) for x in zip(*contacts, strict=True))
+    assert grounded.all()
+    np.testing.assert_allclose(np.abs(places[..., 0]), 4096 - 17, atol=3)
+    assert (places[-1, :, 2] > places[0, :, 2] + 200).all()  # it drives up
+    assert set(np.sign(places[0, :, 0])) == {-1, 1}  # on either side
+
+
+def test_the_ball_stays_above_the_roof_of_a_car_that_drives_straight():
+    offsets = []
+    drive(pool_of(DribbleLane()), drivers.hold_straight, 60, lambda car, tick: offsets.append(car.to_ball))
+    heights, across = np.array(offsets)[..., 2], np.linalg.norm(np.array(offsets)[..., :2], axis=-1)
+    assert (heights > 120).all() and (heights < 145).all()
+    assert (across < 110).all()
+
+
+@pytest.mark.parametrize("lane", [AirDribbleLane(), FlipResetLane()])
+def test_ball_and_car_fly_freely_and_meet(lane):
+    """z(t) = z + v t - 325 t^2 while nothing touches; the car has caught up with the ball within 0.9 s."""
+    pool = pool_of(lane)
+    start, speed = pool.state.world.ball_pos[:, 2].copy(), pool.state.world.ball_vel[:, 2].copy()
+    seen = []
+    drive(pool, drivers.idle, 110, lambda car, tick: seen.append((pool.state.world.ball_pos[:, 2].copy(), car.to_ball)))
+    heights, to_ball = (np.array(x) for x in zip(*seen, strict=True))
+    free = 30 if isinstance(lane, FlipResetLane) else 4  # the last tick before a car can be there
+    t = (free + 1) / 120
+    np.testing.assert_allclose(heights[free], start + speed * t - 325 * t**2, atol=2)
+    assert (np.linalg.norm(to_ball, axis=-1).min(axis=0) < 180).all()
+
+
+def test_the_flip_is_spent_until_the_ball_gives_it_back():
+    pool = pool_of(FlipResetLane())
+    at = np.arange(16), pool.state_setter.episodes.actor
+    assert not pool.state.has_flip[at].any() and not pool.state.on_ground[at].any()
+    assert not pool.state.is_flipping[at].any()
+    drive(pool, drivers.wheels_to_the_ball, 120)
+    assert pool.state.got_flip_reset[at].mean() > 0.5  # what RocketSim says
+
+
+def test_the_ball_comes_down_in_front_of_the_car():
+    """Where the car gets after 0.7 to 1 s: too high for a car on the ground, low enough for a jump."""
+    gaps = []
+    pool = pool_of(JumpShotLane())
+    drive(pool, drivers.idle, 118, lambda car, tick: gaps.append(np.column_stack((car.to_ball, car.pos))))
+    gaps = np.array(gaps)
+    nearest = np.linalg.norm(gaps[..., :2], axis=-1).argmin(axis=0)
+    heights = gaps[nearest, np.arange(16), 2] + gaps[nearest, np.arange(16), 5]
+    assert (nearest > 70).all() and (heights > 140).all() and (heights < 330).all()
+
+
+def test_the_half_flip_begins_rolling_backward_away_from_the_ball():
+    car = drivers.Car(pool_of(HalfFlipLane()))
+    along = drivers.dot(car.vel, car.forward)
+    assert (along <= -500).all() and (along >= -900).all()
+    assert (drivers.dot(drivers.unit(car.to_ball), car.forward) < -0.5).mean() > 0.9  # unless the wall is near
+
+
+def kickoff_states(offset_share, count=200):
+    state, lane, rng = GameState(count, 2, 2), KickoffLane(offset_share), np.random.default_rng(0)
+    state.clear(np.arange(count))
+    for arena in range(count):
+        lane.place(state, arena, int(rng.integers(4)), rng)
+    return state
+
+
+def test_all_five_kickoffs_are_played_and_both_teams_have_the_same():
+    places = kickoff_states(0.0).world.car_pos
+    assert {tuple(place) for place in places[:, :2].reshape(-1, 3)} == {tuple(spawn) for spawn in Kickoff.BLUE_POS}
+    np.testing.assert_array_equal(places[:, 2:], places[:, :2] * (-1, -1, 1))
+
+
+def test_offset_kickoffs_begin_off_the_spot_and_just_as_fair():
+    world = kickoff_states(1.0).world
+    nearest = np.linalg.norm(world.car_pos[:, :2, None] - Kickoff.BLUE_POS, axis=-1).min(axis=-1)
+    assert 150 < nearest.max() <= 250 * 2**0.5 and nearest.mean() > 100
+    for vectors in (world.car_pos, world.car_vel, world.car_forward):
+        np.testing.assert_allclose(vectors[:, 2:], vectors[:, :2] * (-1, -1, 1), atol=1e-4)
+    assert (np.linalg.norm(world.car_vel, axis=-1) <= 500.1).all()
+
+
+@pytest.mark.parametrize("name", LANES)
+@pytest.mark.parametrize("teams", [(1, 1), (1, 0), (3, 2)])
+def test_every_start_is_possible_and_the_others_keep_away(name, teams):
+    lane, state, rng = LANES[name](), GameState(60, *teams), np.random.default_rng(3)
+    state.clear(np.arange(60))
+    for arena in range(60):
+        lane.place(state, arena, arena % sum(teams), rng)
+        check_start(state, arena, name)
+        if name == "kickoff":
+            continue
+        others = [slot for slot in range(sum(teams)) if slot != arena % sum(teams)]
+        places = state.world.car_pos[arena, others]
+        for centre in (state.world.ball_pos[arena], state.world.car_pos[arena, arena % sum(teams)]):
+            assert (np.linalg.norm((places - centre)[:, :2], axis=-1) > 1200).all()
+        assert (places[:, 1] * np.where(state.team[others] == 0, -1, 1) > 0).all()  # in their own halves
+
+
+@pytest.mark.parametrize("name", LANES)
+def test_orange_begins_as_blue_rotated(name):
+    lane, state = LANES[name](), GameState(2, 1, 1)
+    state.clear(np.arange(2))
+    for arena in (0, 1):
+        lane.place(state, arena, arena, np.random.default_rng(7))
+    world = state.world
+    for vectors in (world.car_pos, world.car_vel, world.car_forward, world.car_right, world.car_up):
+        np.testing.assert_allclose(vectors[1, ::-1], vectors[0] * (-1, -1, 1), atol=1e-3)
+    np.testing.assert_allclose(world.ball_pos[1], world.ball_pos[0] * (-1, -1, 1), atol=1e-3)
+    np.testing.assert_array_equal(state.boost[1, ::-1], state.boost[0])
+
+
+@pytest.mark.parametrize("name", LANES)
+def test_a_generator_always_draws_the_same(name):
+    first, again, other = (pool_of(LANES[name](), 2, seed=seed).state.state_dict() for seed in (4, 4, 5))
+    np.testing.assert_array_equal(first["car_rows"], again["car_rows"])
+    np.testing.assert_array_equal(first["ball_rows"], again["ball_rows"])
+    assert not np.array_equal(first["car_rows"], other["car_rows"])
+
+
+def test_mirrored_set_ups_are_left_right_images():
+    setup = WallToAerialLane().set_up(np.random.default_rng(0))
+    mirrored = setup.mirrored()
+    assert setup.car_pos[0] == 4079 and mirrored.car_pos == (-4079, *setup.car_pos[1:])
+    assert setup.car_up == (-1, 0, 0) and mirrored.car_up[0] == 1
+    assert mirrored.ball_vel == pytest.approx((-setup.ball_vel[0], *setup.ball_vel[1:]))
+    assert mirrored.boost == setup.boost
+
+
+# ---------------------------------------------------------------- which arena is in which lane
+
+
+def mixed_pool(weight, num_arenas, lanes=None, weights=None, **settings):
+    setter = MechanicsLanes(RandomState(), lanes, weights, mechanics_weight=weight)
+    pool = RocketSimPool(num_arenas, 1, state_setter=setter, **settings)
+    pool.reset(seed=0)
+    return pool
+
+
+def test_the_share_of_lanes_and_their_weights():
+    setter = MechanicsLanes(Kickoff(), [DribbleLane(), HalfFlipLane()], [3, 1], mechanics_weight=0.4)
+    state, every = GameState(600, 1, 1), np.ones(600, bool)
+    setter.apply(state, every, np.random.default_rng(0))
+    setter.episodes.reset(every, state)
+    lane = setter.episodes.lane
+    assert np.mean(lane != NO_LANE) == pytest.approx(0.4, abs=0.06)  # 3 deviations of 600 draws
+    assert np.mean(lane[lane != NO_LANE] == 0) == pytest.approx(0.75, abs=0.09)
+
+
+def test_without_weight_it_is_the_inner_setter():
+    plain = RocketSimPool(4, 1, state_setter=RandomState())
+    plain.reset(seed=0)
+    off = mixed_pool(0.0, 4)
+    np.testing.assert_array_equal(off.state.ball_rows, plain.state.ball_rows)
+    assert (off.state_setter.episodes.lane == NO_LANE).all()
+
+
+def test_time_limits_end_lanes_and_only_lanes():
+    pool = mixed_pool(0.5, 20, [HalfFlipLane(0.5)], done=GoalCondition())
+    lane = pool.state_setter.episodes.lane.copy()
+    for step in range(8):  # 0.5 s are 60 ticks: step 8 ends it
+        truncated = pool.step(np.full(40, IDLE))[3].reshape(20, 2).all(axis=1)
+        assert not truncated.any() or step == 7
+        if step < 7:
+            np.testing.assert_array_equal(pool.state_setter.episodes.lane, lane)
+    np.testing.assert_array_equal(truncated, lane == 0)
+    assert pool.drain_metrics()["lane/half_flip_episodes"] == (np.sum(lane == 0), 20)
+
+
+def test_metrics_count_successes_over_ended_episodes():
+    lane = KickoffLane(0.0, time_limit_seconds=5.0)
+    pool = pool_of(lane, 4)
+    won = drive(pool, drivers.rush, 599)
+    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)  # not ended yet
+    drive(pool, drivers.rush, 1)
+    metrics = pool.drain_metrics()
+    assert won.any() and metrics["lane/kickoff_success"] == (won.sum(), 4)
+    assert metrics["lane/kickoff_episodes"] == (4, 4)
+    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)
+
+
+def test_an_episode_that_reset_cuts_off_does_not_count():
+    pool = pool_of(DribbleLane(), 4)
+    drive(pool, drivers.balance_ball, 300)
+    pool.reset()
+    assert not pool.state_setter.episodes.succeeded.any()
+    assert pool.drain_metrics()["lane/dribble_episodes"] == (0, 4)
+
+
+def test_success_is_remembered_in_a_snapshot():
+    pool, other = (pool_of(DribbleLane(), 4, done=GoalCondition()) for _ in range(2))
+    drive(pool, drivers.balance_ball, 400)
+    snapshot = pool.state_dict()
+    other.load_state_dict(snapshot)
+    assert other.state_setter.episodes.succeeded.all()
+    for each in (pool, other):
+        drive(each, drivers.balance_ball, 250)
+    assert pool.drain_metrics() == other.drain_metrics()
+    np.testing.assert_array_equal(pool.state.car_rows[..., 1:], other.state.car_rows[..., 1:])
+
+
+def test_lanes_inside_a_mixture_still_know_their_arenas():
+    lanes = MechanicsLanes(Kickoff(), [HalfFlipLane()], mechanics_weight=1.0)
+    pool = RocketSimPool(40, 1, state_setter=MixedStates([lanes, RandomState()], [1, 1]), done=TimeoutCondition(0.2))
+    pool.reset(seed=0)
+    first = lanes.episodes.lane.copy()
+    assert 8 < (first == 0).sum() < 32
+    for _ in range(3):
+        pool.step(np.full(80, IDLE))
+    assert pool.drain_metrics()["lane/half_flip_episodes"] == ((first == 0).sum(), 40)
+    assert not np.array_equal(lanes.episodes.lane, first)
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, [0.0, 0.0, 0.0, 0.5]), ({"b": 0.2}, [0.0, 0.2, 0.0, 0.5])])
+def test_lanes_are_off_before_phase_4_unless_its_own_weights_say_otherwise(own, expected):
+    setter = MechanicsLanes(Kickoff(), mechanics_weight=0.5, phase_weights=own)
+    pool = RocketSimPool(1, state_setter=setter)
+    assert setter.mechanics_weight == 0.5  # without phases
+    pool.check_phases("abcd")
+    seen = []
+    for number, name in enumerate("abcd", 1):
+        pool.set_phase(name, number)
+        seen.append(setter.mechanics_weight)
+    assert seen == expected
+
+
+def test_weights_of_a_phase_that_training_does_not_have_are_refused():
+    pool = RocketSimPool(1, state_setter=MechanicsLanes(Kickoff(), phase_weights={"late": 0.2, "a": 0.1}))
+    with pytest.raises(ValueError, match="MechanicsLanes: phase_weights has late, but training has a, b"):
+        pool.check_phases(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda: MechanicsLanes(Kickoff(), mechanics_weight=1.2), ValueError, "mechanics_weight must be between 0"),
+        (
+            lambda: MechanicsLanes(Kickoff(), phase_weights={"a": 2}),
+            ValueError,
+            "MechanicsLanes: phase_weights of a must be between 0 and 1, got 2",
+        ),
+        (lambda: MechanicsLanes(Kickoff(), [DribbleLane()], [1, 2]), ValueError, "one weight >= 0 for each lane"),
+        (lambda: MechanicsLanes(Kickoff(), [DribbleLane(), DribbleLane(1)]), ValueError, "a name of its own, got drib"),
+        (lambda: MechanicsLanes(Kickoff(), [Kickoff()]), TypeError, "lanes must be envs.mechanics Lane objects"),
+        (lambda: MechanicsLanes(Kickoff), TypeError, "inner must be an envs StateSetter"),
+        (lambda: MirroredStates(MechanicsLanes(Kickoff())), ValueError, "put this into it instead"),
+        (lambda: JumpShotLane(0), ValueError, "JumpShotLane: time_limit_seconds must be positive"),
+        (lambda: DribbleLane(6, 5), ValueError, "DribbleLane: hold_seconds"),
+        (lambda: AirDribbleLane(min_height=50), ValueError, "AirDribbleLane: min_height"),
+        (lambda: AirDribbleLane(5), ValueError, "AirDribbleLane: hold_seconds"),
+        (lambda: WallToAerialLane(2000), ValueError, "WallToAerialLane: min_height"),
+        (lambda: HalfFlipLane(min_speed=3000), ValueError, "HalfFlipLane: min_speed"),
+        (lambda: KickoffLane(2), ValueError, "KickoffLane: offset_share"),
+        (lambda: KickoffLane(judged_seconds=9), ValueError, "KickoffLane: judged_seconds"),
+    ],
+)
+def test_bad_settings_are_one_clear_line(build, error, message):
+    with pytest.raises(error, match=message) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+def test_from_class_paths():
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--setter", type=StateSetter)
+    lanes = [{"class_path": f"envs.{kind.__name__}"} for kind in LANES.values()]
+    init = {"inner": {"class_path": "envs.Kickoff"}, "lanes": lanes, "weights": [1] * 7, "mechanics_weight": 0.1}
+    parsed = parser.parse_object({"setter": {"class_path": "envs.MechanicsLanes", "init_args": init}})
+    setter = parser.instantiate(parsed).setter
+    assert [lane.name for lane in setter.lanes] == list(LANES) and setter.mechanics_weight == 0.1

@@ -1,0 +1,438 @@
+"""State setters that write states themselves, and the check of what they wrote."""
+
+import numpy as np
+import pytest
+from jsonargparse import ArgumentParser
+
+from envs import DoneCondition, GameState, LookupTable, RocketSimPool, TimeoutCondition
+from envs.resets import (
+    ExplicitState,
+    Kickoff,
+    MirroredStates,
+    MixedStates,
+    RandomState,
+    ShuffledCars,
+    StateSetter,
+    TurtledStart,
+    check_start,
+)
+from envs.resets.base import inside_field
+
+IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
+JUMP = int(np.flatnonzero((LookupTable().table == [0, 0, 0, 0, 0, 1, 0, 0]).all(axis=1))[0])
+SETTERS = {
+    "kickoff": Kickoff(),
+    "random": RandomState(),
+    "turtled": TurtledStart(0.5, max_speed=500, max_spin=2),
+    "mixed": MixedStates([Kickoff(), RandomState(), TurtledStart()], [1, 1, 1]),
+    "mirrored": MirroredStates(RandomState()),
+    "shuffled": ShuffledCars(Kickoff()),
+}
+
+
+def written(setter, blue=2, orange=2, seed=0, present=None):
+    """The state that a setter writes into one arena."""
+    state = GameState(1, blue, orange, present)
+    state.clear(np.array([0]))
+    setter.apply(state, np.array([True]), np.random.default_rng(seed))
+    return state
+
+
+def rows(state):
+    names = ("ball_rows", "car_rows", "car_timers", "car_flags", "wheels_with_contact", "pad_timers")
+    return {name: getattr(state, name) for name in names}
+
+
+def pool_with(setter, num_arenas=2, team_size=1, **kwargs):
+    kwargs = {"done": [TimeoutCondition(1000)], "num_threads": 1} | kwargs
+    return RocketSimPool(num_arenas, team_size, state_setter=setter, **kwargs)
+
+
+# ---------------------------------------------------------------------- all setters
+
+
+@pytest.mark.parametrize("name", SETTERS)
+def test_the_same_generator_gives_the_same_state(name):
+    first, again, other = (written(SETTERS[name], seed=seed) for seed in (5, 5, 6))
+    for key, array in rows(first).items():
+        np.testing.assert_array_equal(array, rows(again)[key])
+    assert (first.car_rows != other.car_rows).any()
+
+
+@pytest.mark.parametrize("name", SETTERS)
+def test_only_the_arenas_asked_for_are_written(name):
+    state = GameState(3, 1, 1)
+    state.clear(np.arange(3))
+    before = state.select(np.array([0, 2]))
+    SETTERS[name].apply(state, np.array([False, True, False]), np.random.default_rng(0))
+    for key, array in rows(state.select(np.array([0, 2]))).items():
+        np.testing.assert_array_equal(array, rows(before)[key])
+    assert state.world.ball_pos[1].any()
+
+
+@pytest.mark.parametrize("name", SETTERS)
+def test_arenas_do_not_depend_on_threads_or_on_how_many_there_are(name):
+    few, many = pool_with(SETTERS[name], 3, seed=4), pool_with(SETTERS[name], 8, seed=4, num_threads=2)
+    few.reset()
+    many.reset()
+    actions = np.random.default_rng(0).integers(90, size=(5, many.num_envs))
+    for step in actions:
+        few.step(step[: few.num_envs])
+        many.step(step)
+    for key, array in rows(few.state).items():
+        np.testing.assert_array_equal(array, rows(many.state)[key][:3])
+    assert (many.state.car_rows[0] != many.state.car_rows[1]).any()
+
+
+@pytest.mark.parametrize("name", SETTERS)
+def test_every_start_passes_the_check(name):
+    for seed in range(50):
+        check_start(written(SETTERS[name], 3, 3, seed), 0, name)
+
+
+class Counting(StateSetter):
+    def __init__(self):
+        self.count = 0
+
+    def apply(self, state, mask, rng):
+        self.count += 1
+
+    def state_dict(self):
+        return {"count": self.count}
+
+    def load_state_dict(self, state):
+        self.count = state["count"]
+
+
+def test_what_an_inner_setter_remembers_is_passed_on():
+    def nested():
+        inner = Counting()
+        return inner, MixedStates([Kickoff(), MirroredStates(ShuffledCars(inner))], [0, 1])
+
+    inner, setter = nested()
+    written(setter)
+    written(setter)
+    other, loaded = nested()
+    loaded.load_state_dict(setter.state_dict())
+    assert (inner.count, other.count) == (2, 2)
+    assert Kickoff().state_dict() == {}
+
+
+def test_setters_from_the_command_line():
+    parser = ArgumentParser()
+    parser.add_argument("--setter", type=StateSetter)
+    explicit = {"car_pos": [[0, -100, 17], [0, 100, 17]], "car_yaw": [1.5, -1.5], "boost": [10, 20]}
+    text = {
+        "class_path": "envs.resets.MirroredStates",
+        "init_args": {
+            "probability": 0.25,
+            "inner": {
+                "class_path": "envs.resets.MixedStates",
+                "init_args": {
+                    "weights": [1, 2],
+                    "setters": [
+                        {"class_path": "envs.resets.ExplicitState", "init_args": explicit},
+                        {"class_path": "envs.resets.TurtledStart", "init_args": {"max_spin": 2}},
+                    ],
+                },
+            },
+        },
+    }
+    setter = parser.instantiate(parser.parse_object({"setter": text})).setter
+    assert setter.probability == 0.25
+    assert setter.inner.setters[1].max_spin == 2
+    np.testing.assert_array_equal(setter.inner.setters[0].boost, [10, 20])
+
+
+def test_a_random_ball_without_speed_falls():
+    pool = pool_with(RandomState(random_ball_speed=False, random_car_speed=False, grounded_share=1), 8, seed=1)
+    pool.reset()
+    height = pool.state.world.ball_pos[:, 2].copy()
+    for _ in range(3):
+        pool.step(np.full(pool.num_envs, IDLE))
+    # 0.2 s: 650 / 2 * 0.04 = 13 uu
+    np.testing.assert_allclose(height - pool.state.world.ball_pos[:, 2], 13, atol=0.6)
+
+
+# ---------------------------------------------------------------------- away from the walls
+
+GROUNDED, SLIDING = RandomState(grounded_share=1), TurtledStart(max_speed=2000, max_spin=5)
+
+
+@pytest.mark.parametrize("setter", [RandomState(), GROUNDED, SLIDING], ids=["random", "grounded", "turtled"])
+def test_random_places_are_clear_of_all_walls(setter):
+    states = [written(setter, 3, 3, seed) for seed in range(600)]
+    world = [np.concatenate((state.world.car_pos[0], state.world.ball_pos)) for state in states]
+    x, y, z = np.abs(np.concatenate(world)).T
+    # Ramps reach 256 uu from a wall, a ball has a radius of 91 and a car of less. The corners' walls are x + y = 8064.
+    assert x.max() <= 3500 and y.max() <= 4500 and z.max() <= 1800
+    assert ((8064 - (x + y)) / np.sqrt(2)).min() > 256 + 91
+    assert x.max() > 3450 and y.max() > 4450 and (x + y).max() > 7400  # as far out as before
+
+
+@pytest.mark.parametrize(
+    ("setter", "seeds"),
+    [(RandomState(), [8094]), (GROUNDED, [1113, 7177, 8094]), (SLIDING, [2199, 6086, 7231])],
+    ids=["random", "grounded", "turtled"],
+)
+def test_nothing_that_began_near_a_corner_leaves_the_arena(setter, seeds):
+    for seed in seeds:
+        pool = pool_with(setter, 4, 3, seed=seed)
+        pool.reset()
+        for _ in range(40):  # 320 ticks
+            pool.step(np.full(pool.num_envs, IDLE))
+            world = pool.state.world
+            x, y, z = np.abs(np.concatenate((world.car_pos.reshape(-1, 3), world.ball_pos))).T
+            within = (x <= 4096) & (z <= 2044) & (x + y <= 8064) & ((y <= 5120) | ((x < 893) & (z < 643)))
+            assert within.all() and pool.state.world.car_pos[..., 2].min() > 0
+
+
+# ---------------------------------------------------------------------- on the roof
+
+
+def test_turtled_cars_lie_on_their_roofs_in_real_physics():
+    pool = pool_with(TurtledStart(max_spin=0.5, max_speed=200), 6, 2, seed=1)
+    pool.reset()
+    yaws = np.arctan2(pool.state.world.car_forward[..., 1], pool.state.world.car_forward[..., 0])
+    assert yaws.min() < -2 and yaws.max() > 2
+    assert np.linalg.norm(pool.state.world.car_vel, axis=-1).max() > 100
+    for step in range(45):  # three seconds
+        if step:
+            pool.step(np.full(pool.num_envs, IDLE))
+        state = pool.state
+        assert (state.world.car_up[..., 2] < -0.99).all()
+        assert not state.wheels_with_contact.any() and not state.on_ground.any()
+        np.testing.assert_allclose(state.world.car_pos[..., 2], 39.65, atol=1.5)
+    assert state.has_world_contact.all()
+    np.testing.assert_allclose(state.world_contact_normal, np.broadcast_to([0, 0, 1], (6, 4, 3)), atol=1e-3)
+    assert np.linalg.norm(state.world.car_vel[..., :2], axis=-1).max() < 20
+
+
+def test_a_turtled_car_gets_up_by_jumping():
+    pool = pool_with(TurtledStart(), 4, (1, 0), seed=1)
+    pool.reset()
+    for step in range(30):
+        pool.step(np.full(4, JUMP if step < 3 else IDLE))
+    assert (pool.state.world.car_up[..., 2] > 0.99).all() and pool.state.on_ground.all()
+
+
+def test_turtled_share_and_resting_defaults():
+    states = [written(TurtledStart(0.25), 3, 3, seed) for seed in range(100)]
+    up = np.stack([state.world.car_up[0, :, 2] for state in states])
+    grounded = np.stack([state.on_ground[0] for state in states])
+    np.testing.assert_array_equal(np.sign(up), np.where(grounded, 1, -1))
+    assert abs((up < 0).mean() - 0.25) < 0.06
+    for state in states:
+        assert not state.world.car_vel.any() and not state.world.car_ang_vel.any() and not state.world.ball_vel.any()
+        np.testing.assert_array_equal(state.world.car_pos[0, :, 2], np.where(state.on_ground[0], 17, np.float32(39.65)))
+    assert written(TurtledStart(0), 3, 3).on_ground.all()
+
+
+def test_turtled_motion_keeps_its_limits_and_leaves_the_others_alone():
+    states = [written(TurtledStart(0.5, max_speed=300, max_spin=1.5), 3, 3, seed) for seed in range(60)]
+    speed = np.concatenate([np.linalg.norm(s.world.car_vel[0], axis=-1) for s in states])
+    spin = np.concatenate([s.world.car_ang_vel[0] for s in states])
+    turtled = np.concatenate([~s.on_ground[0] for s in states])
+    assert 250 < speed.max() <= 300 and 1.2 < np.abs(spin).max() <= 1.5 and spin.min() < 0 < spin.max()
+    assert not spin[:, :2].any() and not speed[~turtled].any() and not spin[~turtled].any()
+
+
+# ---------------------------------------------------------------------- written by hand
+
+
+def test_explicit_state_arrives_in_the_arena():
+    setter = ExplicitState(
+        car_pos=[[100, -200, 17], [-300, 400, 500]],
+        ball_pos=[10, 20, 300],
+        ball_vel=[1000, -2000, 500],
+        ball_ang_vel=[1, 2, 3],
+        car_rotation=[[0, np.pi / 2, 0], [np.pi / 2, 0, 0]],
+        car_vel=[[0, 1000, 0], [1, 2, 3]],
+        car_ang_vel=[[0, 0, 0], [0.5, -1, 2]],
+        boost=[12.5, 80],
+        pad_timers=[*([0] * 33), 7.5],
+    )
+    pool = pool_with(setter, 2)
+    pool.reset()
+    state, world = pool.state, pool.state.world
+    for arena in (0, 1):
+        np.testing.assert_allclose(world.ball_pos[arena], [10, 20, 300], atol=1e-3)
+        np.testing.assert_allclose(world.ball_vel[arena], [1000, -2000, 500], atol=1e-3)
+        np.testing.assert_allclose(world.ball_ang_vel[arena], [1, 2, 3], atol=1e-6)
+        np.testing.assert_allclose(world.car_pos[arena], [[100, -200, 17], [-300, 400, 500]], atol=1e-3)
+        np.testing.assert_allclose(world.car_forward[arena], [[0, 1, 0], [0, 0, 1]], atol=1e-6)
+        np.testing.assert_allclose(world.car_up[arena], [[0, 0, 1], [-1, 0, 0]], atol=1e-6)
+        np.testing.assert_allclose(world.car_vel[arena], [[0, 1000, 0], [1, 2, 3]], atol=1e-3)
+        np.testing.assert_allclose(world.car_ang_vel[arena], [[0, 0, 0], [0.5, -1, 2]], atol=1e-6)
+        np.testing.assert_array_equal(state.boost[arena], [12.5, 80])
+        np.testing.assert_array_equal(state.on_ground[arena], [True, False])
+        assert state.pad_timers[arena].tolist() == [*([0] * 33), 7.5]
+
+
+def test_explicit_defaults():
+    state = written(ExplicitState([[0, -1000, 17], [0, 1000, 17], [500, 0, 21]], car_yaw=[0, np.pi / 2, 0]), 2, 1)
+    np.testing.assert_allclose(state.world.ball_pos[0], [0, 0, 93.15], rtol=1e-6)
+    np.testing.assert_allclose(state.world.car_forward[0], [[1, 0, 0], [0, 1, 0], [1, 0, 0]], atol=1e-6)
+    np.testing.assert_allclose(state.boost[0], 100 / 3, rtol=1e-6)
+    assert state.on_ground[0].tolist() == [True, True, False]
+    given = written(ExplicitState([[0, -1000, 17], [0, 1000, 17]], on_ground=[False, True]), 1, 1)
+    assert given.on_ground[0].tolist() == [False, True] and given.wheels_with_contact[0, 1].all()
+
+
+def test_explicit_state_with_absent_cars():
+    setter = ExplicitState([[0, -1000, 17], [500, -1000, 17], [0, 1000, 17], [500, 1000, 17]])
+    pool = pool_with(setter, 2, [(1, 1), (2, 2)])
+    pool.reset()
+    np.testing.assert_allclose(pool.state.world.car_pos[0, [0, 2]], [[0, -1000, 17], [0, 1000, 17]])
+    assert not pool.state.world.car_pos[0, [1, 3]].any() and pool.state.world.car_pos[1].any(axis=-1).all()
+
+
+CARS = [[0, -1000, 17], [0, 1000, 17]]
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda: TurtledStart(1.5), ValueError, "TurtledStart: turtled_share must be between 0 and 1, got 1.5"),
+        (lambda: TurtledStart("all"), ValueError, "TurtledStart: turtled_share .* 'all'"),
+        (lambda: TurtledStart(max_speed=-1), ValueError, "TurtledStart: max_speed must be between 0 and 2300, got -1"),
+        (lambda: TurtledStart(max_spin=6), ValueError, "TurtledStart: max_spin must be between 0 and 5.5, got 6"),
+        (lambda: TurtledStart(max_spin=float("nan")), ValueError, "TurtledStart: max_spin"),
+        (lambda: RandomState(grounded_share=None), ValueError, "RandomState: grounded_share"),
+        (lambda: MixedStates([Kickoff()], [float("nan")]), ValueError, "MixedStates: .* weight"),
+        (lambda: MixedStates([], []), ValueError, "MixedStates: .* weight"),
+        (
+            lambda: MirroredStates(Kickoff),
+            TypeError,
+            "MirroredStates: inner must be an envs StateSetter, got the class Kickoff",
+        ),
+        (lambda: MirroredStates(Kickoff(), 2), ValueError, "MirroredStates: probability"),
+        (lambda: ShuffledCars("x"), TypeError, "ShuffledCars: inner .* got str"),
+        (lambda: ExplicitState([]), ValueError, "ExplicitState: car_pos must be cars x 3"),
+        (lambda: ExplicitState([[1, 2]]), ValueError, "ExplicitState: car_pos must be cars x 3"),
+        (lambda: ExplicitState([[1, 2], [1, 2, 3]]), ValueError, "ExplicitState: car_pos must be cars x 3 numbers"),
+        (lambda: ExplicitState(None), ValueError, "ExplicitState: car_pos"),
+        (lambda: ExplicitState([["a", 2, 3]]), ValueError, "ExplicitState: car_pos"),
+        (lambda: ExplicitState([[0, 0, float("nan")]]), ValueError, "ExplicitState: car_pos .* finite"),
+        (lambda: ExplicitState([[5000, 0, 17]]), ValueError, r"ExplicitState: car_pos \(5000.0, .* outside the field"),
+        (lambda: ExplicitState(CARS, [0, 0, -1]), ValueError, "ExplicitState: ball_pos .* outside the field"),
+        (lambda: ExplicitState(CARS, [0, 0]), ValueError, "ExplicitState: ball_pos must be 3 finite numbers"),
+        (lambda: ExplicitState(CARS, ball_vel=[6001, 0, 0]), ValueError, "ExplicitState: ball_vel .* 6000"),
+        (lambda: ExplicitState(CARS, ball_ang_vel=[0, 7, 0]), ValueError, "ExplicitState: ball_ang_vel .* 6"),
+        (lambda: ExplicitState(CARS, car_vel=[[0, 0, 0]]), ValueError, "ExplicitState: car_vel must be 2 x 3"),
+        (lambda: ExplicitState(CARS, car_vel=[[0, 0, 0], [2000, 2000, 0]]), ValueError, "car_vel .* 2300"),
+        (lambda: ExplicitState(CARS, car_ang_vel=np.full((2, 3), 5)), ValueError, "car_ang_vel .* 5.5"),
+        (lambda: ExplicitState(CARS, car_yaw=[0]), ValueError, "ExplicitState: car_yaw must be 2 "),
+        (lambda: ExplicitState(CARS, car_yaw=[0, 0], car_rotation=CARS), ValueError, "car_yaw or car_rotation"),
+        (lambda: ExplicitState(CARS, car_rotation=[0, 0]), ValueError, "ExplicitState: car_rotation must be 2 x 3"),
+        (lambda: ExplicitState(CARS, boost=101), ValueError, "ExplicitState: boost must be between 0 and 100"),
+        (lambda: ExplicitState(CARS, boost=[1, 2, 3]), ValueError, "ExplicitState: boost must be 2 "),
+        (lambda: ExplicitState(CARS, boost=True), ValueError, "ExplicitState: boost"),
+        (lambda: ExplicitState(CARS, on_ground=[True]), ValueError, "ExplicitState: on_ground"),
+        (lambda: ExplicitState(CARS, on_ground=[1, 0]), ValueError, "ExplicitState: on_ground"),
+        (lambda: ExplicitState(CARS, pad_timers=[0]), ValueError, "ExplicitState: pad_timers must be 34"),
+        (lambda: ExplicitState(CARS, pad_timers=[11] * 34), ValueError, "ExplicitState: pad_timers must be between"),
+        (lambda: written(ExplicitState(CARS), 2, 2), ValueError, "ExplicitState: car_pos has 2 cars, .* have 4"),
+    ],
+)
+def test_bad_input_is_one_clear_line(build, error, message):
+    with pytest.raises(error, match=message) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+# ---------------------------------------------------------------------- the check
+
+
+def test_the_check_names_what_is_wrong():
+    def start(**kwargs):
+        return written(ExplicitState(**{"car_pos": CARS, **kwargs}), 1, 1)
+
+    check_start(start(), 0, "Mine")
+    with pytest.raises(ValueError, match=r"Mine: in arena 0 car 0 and car 1 would start in one place, at .*29.0, 17.0"):
+        check_start(start(car_pos=[[0, 1000, 17], [0, 1029, 17]]), 0, "Mine")
+    check_start(start(car_pos=[[0, 1000, 17], [0, 1000, 53]]), 0, "Mine")  # one on top of the other
+    with pytest.raises(ValueError, match="Mine: in arena 0 the ball and car 1 would start in one place"):
+        check_start(start(ball_pos=[0, 1000, 60]), 0, "Mine")
+    state = start()
+    state.world.car_pos[0, 1] = (4200, 0, 17)
+    with pytest.raises(ValueError, match=r"Mine: .* car 1 would start outside the field, at \(4200.0, 0.0, 17.0\)"):
+        check_start(state, 0, "Mine")
+    state = start()
+    state.world.ball_pos[0] = (0, 6100, 100)
+    with pytest.raises(ValueError, match="the ball would start outside the field"):
+        check_start(state, 0, "Mine")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (lambda s: s.world.ball_vel, "the ball's state"),
+        (lambda s: s.world.car_forward[:, 1], "the state of car 1"),
+        (lambda s: s.car_timers[:, 1], "the state of car 1"),
+        (lambda s: s.boost[:, 0:1], "the state of car 0"),
+        (lambda s: s.pad_timers, "the pad timers"),
+    ],
+)
+def test_the_check_finds_nan(spoil, what):
+    state = written(Kickoff(), 1, 1)
+    spoil(state)[0, 0] = np.nan
+    with pytest.raises(ValueError, match=f"Mine: in arena 0 .* NaN or infinity in {what}"):
+        check_start(state, 0, "Mine")
+
+
+def test_the_check_leaves_out_absent_and_demolished_cars():
+    state = written(ExplicitState([*CARS, [0, 1000, 17]]), 1, 2, present=np.array([[True, True, False]]))
+    state.car_rows[0, 2] = np.nan
+    check_start(state, 0, "Mine")
+    state = written(ExplicitState([*CARS, [0, 1000, 17]]), 1, 2)
+    with pytest.raises(ValueError, match="car 1 and car 2"):
+        check_start(state, 0, "Mine")
+    state.demo_respawn_timer[0, 1] = 1
+    check_start(state, 0, "Mine")
+
+
+def test_the_check_names_the_pools_arena():
+    state = GameState(3, 1, 1)
+    state.clear(np.arange(3))
+    with pytest.raises(ValueError, match="in arena 2 the ball and car 0"):
+        check_start(state.select(np.array([2])), 0, "Mine")
+
+
+@pytest.mark.parametrize(
+    ("spot", "inside"),
+    [
+        ((0, 0, 93), True),
+        ((4096, 0, 1000), True),
+        ((4147, 0, 1000), False),
+        ((0, -5120, 1000), True),
+        ((0, -5171, 1000), False),  # above the crossbar
+        ((1500, 5300, 100), False),  # beside the goal
+        ((892, 5999, 600), True),
+        ((0, 6051, 100), False),
+        ((0, 0, -0.1), False),
+        ((0, 0, 2095), False),
+        ((3500, 4500, 100), True),
+        ((3800, 4900, 100), False),  # behind a corner: 8700 > 8064
+        ((float("nan"), 0, 100), False),
+        ((0, float("nan"), 100), False),
+        ((0, 0, float("nan")), False),
+    ],
+)
+def test_inside_field(spot, inside):
+    assert inside_field(*spot) is inside
+
+
+def test_every_place_of_a_real_game_is_inside():
+    pool = pool_with(RandomState(), 8, 2, seed=3)
+    pool.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        pool.step(rng.integers(90, size=pool.num_envs))
+        for spot in np.concatenate((pool.state.world.car_pos.reshape(-1, 3), pool.state.world.ball_pos)).tolist():
+            assert inside_field(*spot)
+
+
+def test_done_conditions_are_no_setters():
+    with pytest.raises(TypeError, match="ShuffledCars: inner"):
+        ShuffledCars(DoneCondition)

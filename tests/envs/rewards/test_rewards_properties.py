@@ -1,0 +1,211 @@
+"""What holds for every reward of the library, on recorded play with goals, demolitions, flips and resets."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import envs.rewards as library
+from envs import (
+    AnnealedReward,
+    ClippedReward,
+    CombinedReward,
+    EMANormalizedReward,
+    EventReward,
+    FaceBallReward,
+    Kickoff,
+    MixedStates,
+    PerSecondReward,
+    PotentialReward,
+    RandomState,
+    RewardSignals,
+    RocketSimPool,
+    SpeedTowardBallReward,
+    StrongHitReward,
+    TeamSpiritReward,
+    TimeoutCondition,
+    TouchReward,
+)
+from envs.rewards.catalogue import rewards_to_choose_from
+from tests.envs.conftest import HeadOn
+from tests.envs.rewards.reward_play import Crash, rearranged, record, replay
+
+EVENTS = {"goal": 5, "team_goal": 2, "concede": -3, "touch": 1, "shot": 1, "save": 1, "demo": 1, "demoed": -1}
+WITH_SETTINGS = {
+    "EventReward": partial(EventReward, **EVENTS, boost_pickup=0.1),
+    "DemoReward": partial(library.DemoReward, bump=0.5),
+    "BallTravelReward": partial(library.BallTravelReward, 1, 2, 3, -4, 5, 6, -7, by_height=True),
+    "AdvancedTouchReward": partial(library.AdvancedTouchReward, acceleration=0.5),
+}
+BUILD = {name: WITH_SETTINGS.get(name, getattr(library, name)) for name in rewards_to_choose_from()}
+BUILD |= {
+    "signed speed": partial(SpeedTowardBallReward, signed=True),
+    "per second": lambda: PerSecondReward(FaceBallReward()),
+    "team spirit": lambda: TeamSpiritReward(FaceBallReward(), team_spirit=0.3, opponent_scale=0.5),
+    "zero-sum": lambda: TeamSpiritReward(StrongHitReward()),
+    "annealed": lambda: AnnealedReward(TouchReward(), steps=[10, 100], weights=[1.0, 0.2]),
+    "clipped": lambda: ClippedReward(StrongHitReward(), 0.0, 2.0),
+    "normalised": lambda: EMANormalizedReward(StrongHitReward(), half_life=50),
+    "centred": lambda: EMANormalizedReward(FaceBallReward(), half_life=50, center=True, clip=3.0),
+    "potential": lambda: PotentialReward(library.LiuDistancePlayerToBallReward(), gamma=0.99),
+    "sum": lambda: CombinedReward([FaceBallReward(), StrongHitReward()], [0.1, 2.0]),
+    "signals": lambda: RewardSignals({"style": FaceBallReward(), "hit": StrongHitReward()}),
+}
+RARE = {"FlipResetReward", "WavedashReward"}
+"""Paid too seldom in random play to ask for it; test_rewards_values.py plays them by hand."""
+every_reward = pytest.mark.parametrize("name", BUILD)
+
+
+@pytest.fixture(scope="module")
+def tapes():
+    """Arenas of 1v1, 2v1 and 3v3, so with absent cars; and 2v2."""
+    return [record([(1, 1), (2, 1), (3, 3)]), record(2, arenas=3, seed=5)]
+
+
+def test_the_play_has_everything(tapes):
+    states = [state for tape in tapes for _, state in tape]
+    for what in ("touched", "is_demoed", "is_flipping", "has_double_jumped", "goal_scored"):
+        assert any(getattr(state, what).any() for state in states), what
+    assert any(not state.all_present for state in states)
+    assert sum(mask is not None for mask, _ in tapes[0]) > 10
+    assert {team for s in states for team in s.scoring_team.tolist()} == {-1, 0, 1}
+
+
+@every_reward
+def test_finite_in_range_and_nothing_for_absent_cars(tapes, name):
+    reward, earned = BUILD[name](), False
+    for tape in tapes:
+        before = [state.car_rows.tobytes() + state.ball_rows.tobytes() for _, state in tape]
+        paid = replay(BUILD[name](), tape)
+        present = tape[0][1].present
+        assert paid.dtype == np.float32 and paid.shape[1:] == present.shape and np.isfinite(paid).all()
+        assert not paid[:, ~present].any()
+        if name not in WITH_SETTINGS and type(reward).__name__ == name:
+            low, high = reward.value_range
+            assert low - 1e-5 <= paid.min() and paid.max() <= high + 1e-5
+        assert [state.car_rows.tobytes() + state.ball_rows.tobytes() for _, state in tape] == before
+        earned |= bool(paid.any())
+    assert earned or name in RARE
+
+
+@every_reward
+def test_rewards_do_not_know_colours(tapes, name):
+    for tape in tapes:
+        state = tape[0][1]
+        order = np.r_[state.num_blue : state.num_cars, 0 : state.num_blue]
+        swapped = [(mask, rearranged(state, order, mirrored=True)) for mask, state in tape]
+        close(replay(BUILD[name](), swapped), replay(BUILD[name](), tape)[:, :, order])
+
+
+@every_reward
+def test_the_order_of_the_cars_does_not_matter(tapes, name):
+    for tape, order in zip(tapes, ([2, 0, 1, 4, 5, 3], [1, 0, 3, 2]), strict=True):
+        other = [(mask, rearranged(state, np.array(order))) for mask, state in tape]
+        close(replay(BUILD[name](), other), replay(BUILD[name](), tape)[:, :, order])
+
+
+def close(paid, expected):
+    """Equal up to float32's rounding of positions of thousands of uu."""
+    np.testing.assert_allclose(paid, expected, rtol=1e-4, atol=2e-5)
+
+
+@every_reward
+def test_goes_on_the_same_after_a_restore(tapes, name):
+    for tape in tapes:
+        half = len(tape) // 2
+        reward, restored = BUILD[name](), BUILD[name]()
+        replay(reward, tape[:half])
+        restored.load_state_dict(reward.state_dict())
+        saved = reward.state_dict()
+        np.testing.assert_array_equal(replay(restored, tape[half:]), replay(reward, tape[half:]))
+        restored.load_state_dict(saved)  # what was given out is a copy
+        assert restored.drain_metrics().keys() == reward.drain_metrics().keys()
+        again = BUILD[name]()
+        again.load_state_dict(saved)
+        np.testing.assert_array_equal(replay(restored, tape[half:]), replay(again, tape[half:]))
+
+
+def everything():
+    rewards = [build() for name, build in BUILD.items() if name != "signals"]
+    return CombinedReward(rewards, [1.0] * len(rewards))
+
+
+def test_a_pool_with_all_of_them_resumes_to_the_bit():
+    def pool():
+        setter = MixedStates([Kickoff(), RandomState(), HeadOn(), Crash()], [1, 2, 1, 3])
+        return RocketSimPool(
+            4, [(1, 1), (2, 2)], reward=everything(), state_setter=setter, done=TimeoutCondition(1.0), num_threads=1
+        )
+
+    one, two, rng = pool(), pool(), np.random.default_rng(0)
+    actions = rng.integers(90, size=(80, one.num_envs))
+    one.reset()
+    for step_actions in actions[:40]:
+        one.step(step_actions)
+    two.load_state_dict(one.state_dict())
+    for step_actions in actions[40:]:
+        np.testing.assert_array_equal(one.step(step_actions)[1], two.step(step_actions)[1])
+    assert one.drain_metrics() == two.drain_metrics()
+    assert one.state_dict()["components"][3]["terms"]
+
+
+# ---------------------------------------------------------------- tick skip
+
+SECONDS = 2
+
+
+def sums_at(tick_skip, rewards):
+    """`{name: [A, C]}` what each pays in two seconds of the same play, whose actions change every 16 ticks."""
+    paid = dict.fromkeys(rewards, 0.0)
+    reward = KeepAll(rewards, paid)
+    done = [TimeoutCondition(1000)]
+    pool = RocketSimPool(
+        12, 2, reward=reward, state_setter=RandomState(), done=done, num_threads=1, seed=8, tick_skip=tick_skip,
+        action_delay_ticks=0,
+    )  # fmt: skip
+    pool.reset()
+    actions = np.random.default_rng(1).integers(90, size=(SECONDS * 120 // 16, pool.num_envs))
+    for step_actions in actions:
+        for _ in range(16 // tick_skip):
+            pool.step(step_actions)
+    usable = ~(pool.state.goal_scored | reward.spoiled)
+    return {name: total[usable] for name, total in paid.items()}
+
+
+class KeepAll(library.Reward):
+    """Adds up what each reward pays; arenas with a demolition or a goal are spoiled."""
+
+    def __init__(self, rewards, paid):
+        self.rewards, self.paid, self.spoiled = rewards, paid, False
+
+    def reset(self, mask, state):
+        for reward in self.rewards.values():
+            reward.reset(mask, state)
+
+    def compute(self, state):
+        self.spoiled = self.spoiled | state.goal_scored | state.is_demoed.any(axis=1)
+        for name, reward in self.rewards.items():
+            self.paid[name] = self.paid[name] + reward.compute(state).astype(float)
+        return np.zeros((state.num_arenas, state.num_cars), np.float32)
+
+
+def test_per_second_and_per_change_do_not_depend_on_the_tick_skip():
+    def build():
+        dense = {n: BUILD[n]() for n in rewards_to_choose_from() if BUILD[n]().unit == "per step"}
+        rated = {f"rated {name}": PerSecondReward(reward) for name, reward in dense.items()}
+        rated["BoostKeepReward"] = library.BoostKeepReward()
+        exact = {n: BUILD[n]() for n in ("RecoveryAndLandingReward", "GoalViewReward", "BoostChangeReward")}
+        exact["potential"] = PotentialReward(library.LiuDistancePlayerToBallReward())
+        return {n: BUILD[n]() for n in dense} | rated | exact, rated, exact
+
+    rewards, rated, exact = build()
+    fine, coarse = sums_at(4, rewards), sums_at(8, build()[0])
+    assert len(fine["potential"]) >= 8
+    for name in exact:
+        np.testing.assert_allclose(coarse[name], fine[name], rtol=0, atol=1e-4, err_msg=name)
+    for name in rated:
+        # What changes between -1 and 1 within a step can differ by a step's length, 1/15 s, each time.
+        np.testing.assert_allclose(coarse[name], fine[name], rtol=0, atol=0.25, err_msg=name)
+        assert abs(coarse[name] - fine[name]).mean() < 0.04, name
+    for name in ("FaceBallReward", "InAirReward", "SaveBoostReward"):
+        assert 1.9 < abs(fine[name]).sum() / abs(coarse[name]).sum() < 2.1, name

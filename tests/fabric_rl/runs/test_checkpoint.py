@@ -1,0 +1,479 @@
+"""Checkpoint files: exact round trips, and every way in which a file can be bad."""
+
+import hashlib
+import os
+import random
+import signal
+import socket
+import warnings
+from collections import OrderedDict, deque
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lightning import Fabric
+
+from envs import RocketSimPool
+from envs.state.layout import CAR_DETAILS, CAR_STATE
+from fabric_rl.ranks.collectives import gather_to_rank_0
+from fabric_rl.runs.checkpoint import (
+    _MARK,
+    _TRAILER,
+    CheckpointError,
+    CheckpointWarning,
+    from_primitives,
+    newest_good,
+    prune,
+    read,
+    to_primitives,
+    verify,
+    write,
+)
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
+
+
+def bits(tensor):
+    return tensor.reshape(-1).view(torch.uint8).tolist()
+
+
+def same(a, b):
+    """Equal to the bit, in value, type, dtype, shape and order."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and a.shape == b.shape and bits(a) == bits(b)
+    if isinstance(a, np.ndarray) and a.dtype.names:  # field by field: what lies between fields is anything
+        return a.dtype == b.dtype and all(same(a[name], b[name]) for name in a.dtype.names)
+    if isinstance(a, np.ndarray | np.generic):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple | deque):
+        return len(a) == len(b) and all(map(same, a, b)) and getattr(a, "maxlen", 0) == getattr(b, "maxlen", 0)
+    return a == b or (a != a and b != b)
+
+
+def through_a_file(state, folder):
+    write(folder / "state.ckpt", {"it": state})
+    return read(folder / "state.ckpt")["it"]
+
+
+def structured(dtype):
+    """Every byte of every field counts up."""
+    array = np.zeros((2, 3), dtype)
+    for i, field in enumerate(dtype.names):
+        array[field] = np.arange(array[field].size).reshape(array[field].shape) + i
+    return array
+
+
+# ---------------------------------------------------------------- round trips
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        [
+            None,
+            True,
+            False,
+            1,
+            -1,
+            2**63,
+            -(2**63),
+            -(2**63) - 1,
+            2**200,
+            -(2**3000),
+            0.1,
+            float("inf"),
+            float("nan"),
+            -0.0,
+        ],
+        ["", "text", "ümlaut", b"", b"\x00\xff", torch.float32, torch.Size([2, 3]), torch.device("cpu")],
+        [(), (1, (2, [3])), deque([1, 2], maxlen=3), deque(), {1, 2}, frozenset({(1, 2)}), OrderedDict(b=1, a=2)],
+        {1: "int", "1": "str", None: 0, 0.5: 1, (1, 2): {}, 2**70: 1, "__type__": "array"},
+        {False: 0, np.int64(3): 1, b"k": 2},
+        OrderedDict({(1, 2): 3}),
+        {"__type__": "array"},
+        [np.float32(0.1), np.float64(0.1), np.bool_(True), np.int8(-3), np.uint64(2**64 - 1), np.str_("x")],
+        [
+            np.array(1.5),
+            np.zeros((0, 3), np.float32),
+            np.array([True, False]),
+            np.array(["ab", "c"]),
+            np.array([b"ab"]),
+        ],
+        [np.arange(3, dtype=">i2"), np.array([2**64 - 1], np.uint64), np.array([1e-8], np.float16), np.array([1j])],
+        [np.datetime64("2024-01-01"), np.array([np.nan, -np.nan, -0.0])],
+        [structured(CAR_STATE), structured(CAR_DETAILS), structured(CAR_DETAILS)[0, 1], structured(CAR_STATE)[0]],
+        random.Random(3).getstate(),
+        [torch.tensor([1, 2], dtype=dtype) for dtype in (torch.bool, torch.uint8, torch.int64, torch.bfloat16)],
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_everything_comes_back_exactly(state, tmp_path):
+    assert same(through_a_file(state, tmp_path), state)
+    assert same(from_primitives(to_primitives(state)), state)
+
+
+@pytest.mark.parametrize("generator", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_numpy_generators_go_on_where_they_were(generator, tmp_path):
+    rng = np.random.Generator(generator(7))
+    rng.integers(10, size=5, dtype=np.int32)  # leaves half a 64-bit number in the buffer
+    restored = np.random.Generator(generator(0))
+    restored.bit_generator.state = through_a_file(rng.bit_generator.state, tmp_path)
+    assert restored.integers(10, size=9, dtype=np.int32).tolist() == rng.integers(10, size=9, dtype=np.int32).tolist()
+    assert restored.normal(size=9).tolist() == rng.normal(size=9).tolist()
+
+
+def test_torch_generators_go_on_where_they_were(tmp_path):
+    generator = torch.Generator().manual_seed(5)
+    torch.randperm(100, generator=generator)
+    restored = torch.Generator()
+    restored.set_state(through_a_file(generator.get_state(), tmp_path))
+    assert torch.equal(torch.randperm(50, generator=restored), torch.randperm(50, generator=generator))
+
+
+def test_module_and_optimizer_go_on_to_the_bit(tmp_path):
+    def build():
+        module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
+        return module, torch.optim.AdamW(module.parameters(), lr=torch.tensor(0.01), betas=(0.8, 0.9))
+
+    def train(module, optimizer, steps):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            module(torch.linspace(-1, 1, 15).view(5, 3)).square().sum().backward()
+            optimizer.step()
+
+    module, optimizer = build()
+    train(module, optimizer, 3)
+    state = through_a_file({"module": module.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path)
+    assert same(state["optimizer"], optimizer.state_dict())
+    assert vars(state["module"]) == vars(module.state_dict())  # the versions of the layers
+    again, its_optimizer = build()
+    again.load_state_dict(state["module"])
+    its_optimizer.load_state_dict(state["optimizer"])
+    train(module, optimizer, 3)
+    train(again, its_optimizer, 3)
+    assert all(map(torch.equal, module.state_dict().values(), again.state_dict().values()))
+
+
+def test_a_pool_goes_on_to_the_bit(tmp_path):
+    def play(pool, steps):
+        rng = np.random.default_rng(1)
+        return [pool.step(rng.integers(90, size=pool.num_envs))[:2] for _ in range(steps)]
+
+    pool = RocketSimPool(num_arenas=2, num_threads=1)
+    pool.reset(seed=3)
+    play(pool, 8)
+    snapshot = pool.state_dict()
+    loaded = through_a_file(snapshot, tmp_path)
+    assert same(loaded, snapshot)
+    other = RocketSimPool(num_arenas=2, num_threads=1)
+    other.reset(seed=0)
+    other.load_state_dict(loaded)
+    assert same(play(other, 12), play(pool, 12))
+
+
+def test_restored_arrays_are_writable_and_apart_from_the_file_state():
+    original = np.arange(3)
+    primitives = to_primitives({"a": original})
+    original[0] = 9
+    restored = from_primitives(primitives)["a"]
+    restored[1] = 9
+    assert restored.tolist() == [0, 9, 2]
+    assert from_primitives(primitives)["a"].tolist() == [0, 1, 2]
+
+
+def test_a_view_does_not_drag_its_whole_storage_along(tmp_path):
+    write(tmp_path / "view.ckpt", {"row": torch.zeros(1000, 1000)[5]})
+    assert (tmp_path / "view.ckpt").stat().st_size < 10_000
+    assert read(tmp_path / "view.ckpt")["row"].shape == (1000,)
+
+
+def test_weights_that_two_layers_share_are_saved_once(tmp_path):
+    weight = torch.zeros(100_000)
+    write(tmp_path / "tied.ckpt", {"a": weight, "b": weight})
+    assert (tmp_path / "tied.ckpt").stat().st_size < 500_000  # one of them has 400,000 bytes
+
+
+@pytest.mark.parametrize(
+    ("state", "where"),
+    [
+        ({"env": {"paths": [1, Path("x")]}}, "state['env']['paths'][1]"),
+        ({"rng": np.random.default_rng(0)}, "state['rng']"),
+        ({"a": np.array([object()])}, "state['a']"),
+        ({"stop": signal.SIGINT}, "state['stop']"),  # an IntEnum is no int
+        ({"masked": np.ma.array([1], mask=[True])}, "state['masked']"),
+    ],
+)
+def test_what_could_not_be_loaded_again_is_refused_when_writing(state, where, tmp_path):
+    with pytest.raises(TypeError, match="checkpoint: ") as error:
+        write(tmp_path / "bad.ckpt", state)
+    assert where in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- bad files
+
+
+@pytest.fixture
+def good(tmp_path):
+    path = tmp_path / file_name(1000)
+    write(path, {"steps": 1000, "weights": torch.arange(50.0)})
+    return path
+
+
+def one_line(error):
+    text = str(error.value)
+    assert "\n" not in text
+    return text
+
+
+def test_torch_itself_opens_the_file(good):
+    assert torch.load(good, weights_only=True)["steps"] == 1000
+
+
+def test_a_file_cut_short_anywhere_is_refused(good):
+    whole = good.read_bytes()
+    for size in (0, 1, 47, 48, 49, len(whole) // 2, len(whole) - 48, len(whole) - 1):
+        good.write_bytes(whole[:size])
+        with pytest.raises(CheckpointError, match="cut short") as error:
+            read(good)
+        assert str(good) in one_line(error)
+
+
+def test_any_flipped_bit_is_refused(good):
+    whole = good.read_bytes()
+    for position in [*range(0, len(whole) - 48, 37), *range(len(whole) - 48, len(whole))]:
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << position % 8
+        good.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match=r"damaged|cut short") as error:
+            verify(good)
+        with pytest.raises(CheckpointError, match=r"damaged|cut short"):
+            read(good)
+        one_line(error)
+
+
+def test_bytes_appended_or_missing_in_the_middle_are_refused(good):
+    whole = good.read_bytes()
+    for content in (whole + b"x", whole[:100] + whole[101:], whole[:-48] * 2 + whole[-48:]):
+        good.write_bytes(content)
+        with pytest.raises(CheckpointError):
+            read(good)
+
+
+def test_a_file_shorter_than_the_trailer_is_refused_whatever_is_in_it(good):
+    good.write_bytes(_MARK)
+    with pytest.raises(CheckpointError, match="cut short"):
+        read(good)
+
+
+def test_too_little_memory_does_not_make_a_file_bad(good, monkeypatch):
+    def load(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(torch, "load", load)
+    with pytest.raises(MemoryError):
+        newest_good(good.parent)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    torch.save({"steps": 1}, tmp_path / "torch.ckpt")
+    (tmp_path / "text.ckpt").write_text("hello " * 20)
+    (tmp_path / "folder.ckpt").mkdir()
+    for name in ("torch", "text"):
+        with pytest.raises(CheckpointError, match="fabric-rl did not write it") as error:
+            read(tmp_path / f"{name}.ckpt")
+        one_line(error)
+    for name in ("folder", "missing"):
+        with pytest.raises(CheckpointError, match="cannot be read") as error:
+            read(tmp_path / f"{name}.ckpt")
+        one_line(error)
+
+
+def seal(path, content):
+    """A trailer that is right, for any content: what somebody could do on purpose."""
+    path.write_bytes(content + _TRAILER.pack(_MARK, len(content), hashlib.sha256(content).digest()))
+
+
+class Evil:
+    def __init__(self, victim):
+        self.victim = victim
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.victim),)
+
+
+def test_a_file_that_wants_to_execute_code_is_refused_unexecuted(tmp_path):
+    torch.save({"steps": 1, "evil": Evil(tmp_path / "executed")}, tmp_path / "inner")
+    seal(tmp_path / "evil.ckpt", (tmp_path / "inner").read_bytes())
+    with pytest.raises(CheckpointError, match="would execute code") as error:
+        read(tmp_path / "evil.ckpt")
+    one_line(error)
+    assert not (tmp_path / "executed").exists()
+    torch.load(tmp_path / "inner", weights_only=False)
+    assert (tmp_path / "executed").exists()  # it was a real one
+
+
+def test_sealed_nonsense_is_refused(tmp_path):
+    contents = {"bytes": b"no archive at all", "empty": b""}
+    for name, state in {
+        "tag": {"__type__": "unknown"},
+        "shape": {"__type__": "scalar", "dtype": 3},
+        "list": [1],
+    }.items():
+        torch.save(state, tmp_path / "inner")
+        contents[name] = (tmp_path / "inner").read_bytes()
+    for name, content in contents.items():
+        seal(tmp_path / f"{name}.ckpt", content)
+        with pytest.raises(CheckpointError, match="refused") as error:
+            read(tmp_path / f"{name}.ckpt")
+        one_line(error)
+
+
+# ---------------------------------------------------------------- folders
+
+
+def fill(folder, *steps):
+    for n in steps:
+        write(folder / file_name(n), {"steps": n})
+
+
+def spoil(path):
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+
+
+def steps_in(folder):
+    return [steps_of(path) for path in checkpoints(folder)]
+
+
+def test_names_sort_by_steps(tmp_path):
+    assert file_name(1_000_000) == "step_000001000000.ckpt"
+    fill(tmp_path, 5, 10**13, 999_999_999_999, 40)
+    for name in ("step_x.ckpt", "final.ckpt", "step_000000000050.ckpt.bak"):
+        (tmp_path / name).write_bytes(b"")
+    assert steps_in(tmp_path) == [5, 40, 999_999_999_999, 10**13]
+    assert checkpoints(tmp_path / "missing") == []
+    with pytest.raises(ValueError, match=r"final\.ckpt"):
+        steps_of(tmp_path / "final.ckpt")
+
+
+def test_the_newest_good_one_is_found_and_each_damaged_one_told_once(tmp_path):
+    fill(tmp_path, 10, 20, 30, 40)
+    spoil(tmp_path / file_name(30))
+    (tmp_path / file_name(40)).write_bytes(b"")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.warns(CheckpointWarning) as warned:
+        found = newest_good(tmp_path)
+    assert found == (tmp_path / file_name(20), {"steps": 20})
+    assert [file_name(n) in str(w.message) for n, w in zip((40, 30), warned, strict=True)] == [True, True]
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_no_checkpoint_is_none_but_only_damaged_ones_are_an_error(tmp_path):
+    assert newest_good(tmp_path / "missing") is None
+    assert newest_good(tmp_path) is None
+    fill(tmp_path, 10)
+    spoil(tmp_path / file_name(10))
+    with pytest.warns(CheckpointWarning), pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
+        newest_good(tmp_path)
+
+
+def test_prune_keeps_the_newest(tmp_path):
+    fill(tmp_path, 10, 20, 30, 40)
+    assert [steps_of(path) for path in prune(tmp_path, 2)] == [10, 20]
+    assert steps_in(tmp_path) == [30, 40]
+    assert prune(tmp_path, 5) == []
+    with pytest.raises(ValueError, match="--keep_checkpoints"):
+        prune(tmp_path, 0)
+
+
+def test_prune_never_removes_the_newest_good_one(tmp_path):
+    fill(tmp_path, 10, 20, 30, 40)
+    spoil(tmp_path / file_name(30))
+    spoil(tmp_path / file_name(40))
+    prune(tmp_path, 2)
+    assert steps_in(tmp_path) == [20, 30, 40]
+    spoil(tmp_path / file_name(20))
+    assert prune(tmp_path, 1) == []
+
+
+def test_a_lost_folder_is_made_again(tmp_path):
+    fill(tmp_path / "runs" / "a", 10)
+    assert steps_in(tmp_path / "runs" / "a") == [10]
+
+
+def test_content_is_on_disk_before_the_name_and_the_name_before_write_returns(tmp_path, monkeypatch):
+    calls = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (calls.append(os.fstat(handle)), fsync(handle)))
+    monkeypatch.setattr(os, "replace", lambda a, b: (calls.append((Path(a), Path(b))), replace(a, b)))
+    path = tmp_path / file_name(1)
+    write(path, {"steps": 1})
+    content, (temporary, final), *folder = calls
+    assert (content.st_size, content.st_ino) == (path.stat().st_size, path.stat().st_ino)
+    assert (temporary.parent, final) == (tmp_path, path)
+    if os.name == "posix":
+        assert [status.st_ino for status in folder] == [tmp_path.stat().st_ino]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+def test_a_full_disk_leaves_the_checkpoints_and_nothing_else(tmp_path):
+    import resource
+
+    fill(tmp_path, 10)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(CheckpointError, match="cannot be written") as error:
+            write(tmp_path / file_name(20), {"weights": torch.zeros(100_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    one_line(error)
+    assert isinstance(error.value.__cause__, OSError)
+    assert [path.name for path in tmp_path.iterdir()] == [file_name(10)]
+    assert newest_good(tmp_path) == (tmp_path / file_name(10), {"steps": 10})
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9")
+def test_what_a_killed_writer_leaves_is_ignored_and_removed(tmp_path):
+    fill(tmp_path, 10)
+    child = os.fork()
+    if child == 0:
+        os.replace = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
+        fill(tmp_path, 20)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert newest_good(tmp_path) == (tmp_path / file_name(10), {"steps": 10})
+    fill(tmp_path, 30)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file_name(10), file_name(30)]
+
+
+# ---------------------------------------------------------------- several ranks
+
+
+def pack(fabric):
+    """What rank 0 gets; the other one makes sure that it gets nothing."""
+    packed = gather_to_rank_0(fabric, {"rank": fabric.global_rank, "array": np.arange(1 + fabric.global_rank)})
+    assert (packed is None) == (fabric.global_rank == 1)
+    return packed
+
+
+@pytest.mark.skipif(os.name != "posix", reason="forks")
+def test_one_list_holds_what_every_rank_has(monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("MASTER_PORT", str(free.getsockname()[1]))  # and monkeypatch removes it again
+    packed = Fabric(accelerator="cpu", devices=2, strategy="ddp_fork").launch(pack)
+    assert same(packed, [{"rank": 0, "array": np.array([0])}, {"rank": 1, "array": np.array([0, 1])}])
+
+
+def test_a_single_rank_is_a_list_of_one():
+    assert gather_to_rank_0(Fabric(accelerator="cpu", devices=1), {"a": 1}) == [{"a": 1}]

@@ -1,0 +1,123 @@
+"""What stops a run, what it says then, and what to do next."""
+
+import os
+import signal
+import sys
+
+import pytest
+
+from fabric_rl import Callback, Run, TrainArgs, train
+from fabric_rl.cli.report import next_steps, report
+from fabric_rl.commands.runs import show
+from fabric_rl.metrics.log import EventLog
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
+
+
+class Signals(Callback):
+    """Sends itself signals in the middle of the second iteration."""
+
+    def __init__(self, *numbers):
+        self.numbers = numbers
+
+    def on_learn_start(self, state):
+        if state.iteration == 1:
+            for number in self.numbers:
+                os.kill(os.getpid(), number)
+
+
+class Stop(Callback):
+    def on_iteration_end(self, state):
+        state.stop |= state.iteration == 2
+
+
+@pytest.fixture
+def stopped(fabric, counter_env, known_agent, tmp_path):
+    """Trains for up to four iterations of 15 agent-steps."""
+
+    def call(*callbacks):
+        run = Run.create(tmp_path, "bots")
+        args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=60)
+        with EventLog() as log:
+            log.open(run.dir / "log.txt")
+            return run, train(fabric, counter_env, known_agent, args, run, callbacks, plain=True)
+
+    return call
+
+
+@pytest.fixture
+def hangup():
+    """Sets what the end of the terminal means to this process, whatever has started the tests."""
+    before = signal.getsignal(signal.SIGHUP)
+    yield lambda meaning: signal.signal(signal.SIGHUP, meaning)
+    signal.signal(signal.SIGHUP, before)
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("number", "name"), [("SIGINT", "Ctrl+C"), ("SIGTERM", "SIGTERM"), ("SIGUSR1", "SIGUSR1"), ("SIGHUP", "SIGHUP")]
+)
+def test_the_signal_that_has_stopped_it(stopped, hangup, number, name):
+    hangup(signal.SIG_DFL)
+    run, summary = stopped(Signals(getattr(signal, number)))
+    assert summary["total_steps"] == 30
+    assert summary["stopped_by"].startswith(name)
+    assert f", stopped early by {name}" in report(run, summary)
+    assert f"stopped early by {name}" in (run.dir / "log.txt").read_text()
+
+
+@POSIX
+def test_under_nohup_a_closed_terminal_stops_nothing(stopped, hangup):
+    hangup(signal.SIG_IGN)
+    _, summary = stopped(Signals(signal.SIGHUP))
+    assert summary["total_steps"] == 60 and not summary["stopped_early"]
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
+    run, summary = stopped(Stop())
+    assert summary["stopped_by"] == "a callback"
+    assert "30 steps in" in report(run, summary) and "stopped early by a callback" in report(run, summary)
+    capsys.readouterr()
+    assert show("bots", tmp_path) == 0
+    assert "a callback" in capsys.readouterr().out
+
+
+def test_nothing_has_stopped_it(stopped):
+    run, summary = stopped()
+    assert summary["total_steps"] == 60 and "stopped_by" not in summary
+    assert "stopped early" not in report(run, summary)
+
+
+@POSIX
+def test_a_second_signal_says_what_it_was_in_the_log(stopped, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        stopped(Signals(signal.SIGTERM, signal.SIGINT))
+    (line,) = (line for line in (tmp_path / "bots/log.txt").read_text().splitlines() if "KeyboardInterrupt" in line)
+    assert line.endswith("KeyboardInterrupt: a second signal (SIGINT) ended training at once")
+
+
+# ---------------------------------------------------------------- what next
+
+ARGS = TrainArgs(total_timesteps=1000)
+GIVEN = ["--env_id", "CartPole-v1", "--total_timesteps", "1000", "--run_id", "bots"]
+SUMMARY = {"run_id": "bots", "stopped_early": False, "world_size": 2, "checkpoint": "..."}
+
+
+def test_a_stopped_run_goes_on_as_it_is(tmp_path):
+    steps = next_steps(GIVEN, ARGS, SUMMARY | {"stopped_early": True}, str(tmp_path))
+    assert steps == f"Next:\n  python train_fabric.py --runs_dir {tmp_path} --run_id bots --resume"
+    steps = next_steps(GIVEN, ARGS, SUMMARY | {"stopped_early": True}, "runs")
+    assert steps == "Next:\n  python train_fabric.py --run_id bots --resume"
+
+
+def test_so_does_one_that_could_not_be_saved(tmp_path):
+    assert "10_000" not in next_steps(GIVEN, ARGS, SUMMARY | {"unsaved_steps": 5}, str(tmp_path))
+
+
+def test_tensorboard_only_where_there_are_curves_for_it(tmp_path):
+    longer = "  python train_fabric.py --env_id CartPole-v1 --run_id bots --resume --total_timesteps 10_000"
+    assert next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path)) == f"Next:\n{longer}"
+    (tmp_path / "bots/tensorboard").mkdir(parents=True)
+    (tmp_path / "bots/tensorboard/events.out.tfevents.1.host").touch()
+    assert next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path)) == f"Next:\n  tensorboard --logdir {tmp_path}\n{longer}"
