@@ -3,14 +3,13 @@
 import warnings
 
 from fabric_rl.callback import TrainState
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger
 
 
 def tell(state: TrainState, topic: str, *lines: str) -> None:
     """Prints lines on rank 0, and writes them into the run's log."""
     if state.fabric.is_global_zero:
         for line in lines:
-            say(f"debug {topic}: {line}")
             logger.info("debug %s: %s", topic, line)
 
 
