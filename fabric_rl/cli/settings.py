@@ -50,8 +50,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         SystemExit: `--help` and `--print_config`.
     """
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
-    parameters = inspect.signature(main).parameters
-    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
     groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
     parser = FlagParser(prog=Path(inspect.getfile(main)).name, description=about, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
@@ -59,24 +58,14 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         parser.add_class_arguments(group)
     parser.add_function_arguments(main, skip={*groups, _RESOLVED})
 
-    parts = {name: default for name, default in defaults.items() if inspect.isclass(default)}
+    parts = {name: part for name, part in defaults.items() if inspect.isclass(part)}
     classes = {f"--{name}": f"{part.__module__}.{part.__qualname__}" for name, part in parts.items()}
     given = with_classes_of_help(normalise(argv, switches(main, *groups.values())), classes)
-    names = names_of(given)
-    if "--env_id" in names:
-        _refuse_env_flags(names, "--env_id")
-    own: list[str] = []
-    source: Path | str | None = None
-    if not {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
-        of_run = _config_of_run(given) if "--resume" in names else None
-        own = [] if of_run is None else ["--config", str(of_run)]
-        source = (_same_on_all_machines(of_run) if "--resume" in names else None) or preset
-    config = parser.parse_args([f"--config={source}", *given] if source else given)
-    if config.env_id is not None:
-        _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
-        _note_replaced_env(parser, given, config, preset)
-    if config.resume and "--initialize_from" in names:  # in a configuration it says how its run began
-        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
+    if "--env_id" in names_of(given):
+        _refuse_env_flags(names_of(given), "--env_id")
+    of_run, base = _base(given, preset)
+    config = parser.parse_args([*base, *given])
+    _check(parser, given, config, preset)
     config.pop("config")
     again = config.clone()
     for name, default in _OF_ONE_START.items():
@@ -85,7 +74,34 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
     for name, group in groups.items():
         values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-    return Settings([*own, *given], values | {_RESOLVED: parser.dump(again, skip_validation=True)})
+    values[_RESOLVED] = parser.dump(again, skip_validation=True)
+    return Settings([*of_run, *given], values)
+
+
+def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
+    """The configuration that the flags are laid over, where they name none.
+
+    Returns:
+        The flag for that of the run which goes on, and the one to read: that, or the preset.
+    """
+    names = names_of(given)
+    if {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
+        return [], []
+    if "--resume" not in names:
+        return [], [f"--config={preset}"]
+    of_run = _config_of_run(given)
+    own = [] if of_run is None else ["--config", str(of_run)]
+    return own, [f"--config={_same_on_all_machines(of_run) or preset}"]
+
+
+def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
+    """Raises ValueError for flags that exclude each other; says what has no effect."""
+    names = names_of(given)
+    if config.env_id is not None:
+        _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
+        _note_replaced_env(parser, given, config, preset)
+    if config.resume and "--initialize_from" in names:  # in a configuration it says how its run began
+        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
 
 
 def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:

@@ -12,6 +12,8 @@ from fabric_rl.runs.records import find_run, list_runs
 from fabric_rl.runs.tables import comparison_table, milestones_table, run_table, runs_table
 
 _RUNS = Path("runs")
+USUAL_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")
+"""What `compare` shows if nothing is asked for."""
 
 
 def runs(runs_dir: Path = _RUNS) -> int:
@@ -73,7 +75,7 @@ def compare(ids: Sequence[str], metrics: Sequence[str] = (), output: Path | None
     names = [folder.name for folder in folders]
     labels = [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
     curves = {label: read_metrics(folder / "metrics.csv") for label, folder in zip(labels, folders, strict=True)}
-    chosen = choose_metrics(curves, metrics)
+    chosen = choose_metrics(curves, metrics, USUAL_METRICS)
     console = Console()
     console.print(comparison_table(curves, chosen))
     missing = []

@@ -15,8 +15,6 @@ from fabric_rl.metrics.csv_file import number, read_rows
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` each, by rising steps."""
 
-DEFAULT_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")
-"""What `compare` shows if nothing is asked for; runs without any of these: their first four metrics."""
 _MARKERS = "ox+*#@%&"
 
 
@@ -48,19 +46,22 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
     }
 
 
-def choose_metrics(curves: dict[str, dict[str, Curve]], asked: Sequence[str] = ()) -> list[str]:
+def choose_metrics(
+    curves: dict[str, dict[str, Curve]], asked: Sequence[str] = (), usual: Sequence[str] = ()
+) -> list[str]:
     """The metrics to compare, in order.
 
     Args:
         curves: Run -> metric -> curve.
-        asked: Names, or patterns such as `ppo/*`. Default: `DEFAULT_METRICS`.
+        asked: Names, or patterns such as `ppo/*`.
+        usual: What to show of what there is if nothing is asked for; where there is none of it, the first four.
 
     Raises:
         ValueError: No run has one that was asked for.
     """
     known = sorted({name for run in curves.values() for name in run})
     if not asked:
-        return [name for name in DEFAULT_METRICS if name in known] or known[:4]
+        return [name for name in usual if name in known] or known[:4]
     chosen: list[str] = []
     for pattern in asked:
         found = [name for name in known if fnmatchcase(name, pattern)]

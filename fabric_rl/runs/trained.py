@@ -81,8 +81,8 @@ def load_trained(name: str | Path, runs_dir: str | Path = "runs") -> Trained:
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
     config = str(_config_of(weights.path))
-    env: EnvFactory = _factory(config, "env", EnvFactory, default="envs.RocketSimPool")
-    agent: AgentFactory = _factory(config, "agent", AgentFactory, default="agents.PPOLightningAgent")
+    env: EnvFactory = _factory(config, "env", EnvFactory)
+    agent: AgentFactory = _factory(config, "agent", AgentFactory)
     return Trained(Path(name).name, weights.path, env, agent, weights.agent)
 
 
@@ -118,19 +118,22 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     return target
 
 
-def _factory(config: str, name: str, kind: Any, default: str) -> Any:  # noqa: ANN401 - of that kind
+def _factory(config: str, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
     """What jsonargparse makes of a section of a configuration.
 
     Raises:
         ValueError: The file cannot be read, or its settings are wrong; one line.
     """
+    section = section_of(config, name)
+    if section is None:
+        raise ValueError(f"{config}: does not say which {name} the agent was trained with")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # as `python train_fabric.py` in this folder: classes of the user's own
     parser = FlagParser(prog="fabric-rl", exit_on_error=False)
     parser.add_argument(f"--{name}", type=kind)
     try:
-        found = parser.parse_args([as_flag(name, section_of(config, name) or default)])
+        found = parser.parse_args([as_flag(name, section)])
         return parser.instantiate(found)[name]
     except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
         raise ValueError(one_line(str(error))) from error

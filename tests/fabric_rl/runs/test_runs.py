@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fabric_rl.commands.main import main
+from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs import curves
 from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.checkpoint_names import file_name
@@ -173,9 +174,9 @@ def test_a_run_is_found_by_name_or_folder_and_an_unknown_one_gets_a_hint(runs, m
 def test_metrics_are_chosen_by_default_name_or_pattern():
     curve = (np.array([1.0]), np.array([1.0]))
     curves = {"a": dict.fromkeys(["ppo/kl", "ppo/entropy"], curve), "b": {"game/touches_per_minute": curve}}
-    assert choose_metrics(curves) == ["game/touches_per_minute", "ppo/entropy"]
+    assert choose_metrics(curves, usual=USUAL_METRICS) == ["game/touches_per_minute", "ppo/entropy"]
     assert choose_metrics(curves, ["ppo/*", "ppo/kl"]) == ["ppo/entropy", "ppo/kl"]
-    assert choose_metrics({"a": dict.fromkeys("edcba", curve)}) == ["a", "b", "c", "d"]
+    assert choose_metrics({"a": dict.fromkeys("edcba", curve)}, usual=USUAL_METRICS) == ["a", "b", "c", "d"]
     with pytest.raises(ValueError, match="did you mean ppo/entropy"):
         choose_metrics(curves, ["ppo/entrpy"])
 
