@@ -17,7 +17,7 @@ class Listener(logging.Handler):
 
     def __init__(self) -> None:
         """Has heard nothing yet."""
-        super().__init__(logging.INFO)
+        super().__init__()
         self.records: list[tuple[float, str]] = []
         """Seconds since the epoch, and text."""
 
@@ -37,7 +37,6 @@ class DebugCheckpoints(Callback):
     def __init__(self) -> None:
         """Has heard of none yet."""
         self._heard = Listener()
-        self._level: int | None = None
         self._ended = time.time()
         self._restored = False
 
@@ -46,9 +45,6 @@ class DebugCheckpoints(Callback):
         if not state.fabric.is_global_zero:
             return
         logger.addHandler(self._heard)
-        if not logger.isEnabledFor(logging.INFO):
-            self._level = logger.level
-            logger.setLevel(logging.INFO)
         if state.iteration:
             whole = ", with what callbacks remember" if self._restored else "; Debug was not among its callbacks"
             end = f"{state.steps:,} of {state.args.total_timesteps:,} steps, iteration {state.iteration}"
@@ -69,11 +65,11 @@ class DebugCheckpoints(Callback):
     def on_train_end(self, state: TrainState) -> None:
         """Tells about the last ones."""
         self._report(state)
-        self._stop()
+        logger.removeHandler(self._heard)
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
         """Listens no longer."""
-        self._stop()
+        logger.removeHandler(self._heard)
 
     def state_dict(self) -> dict[str, Any]:
         """Something to find again in a resumed run."""
@@ -82,12 +78,6 @@ class DebugCheckpoints(Callback):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """A run goes on."""
         self._restored = True
-
-    def _stop(self) -> None:
-        logger.removeHandler(self._heard)
-        if self._level is not None:
-            logger.setLevel(self._level)
-            self._level = None
 
     def _report(self, state: TrainState) -> None:
         records, self._heard.records = self._heard.records, []
