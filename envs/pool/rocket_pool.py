@@ -256,10 +256,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return {"observation columns": columns, "action table": action_table(self.action_parser)}
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """Where the time of `step` went since the last call: part -> (seconds, steps).
-
-        The parts: `physics`, `gather` (reading arenas), `obs`, `rewards`, `dones_and_resets`, `actions` (and masks).
-        """
+        """Where the time of `step` went since the last call: part -> (seconds, steps); see `StepTimers`."""
         return self._timers.drain()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
