@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.metrics.csv_file import number, read_rows
+from fabric_rl.metrics.csv_reader import number, read_rows
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.json_files import read_json
 
