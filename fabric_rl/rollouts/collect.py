@@ -56,6 +56,7 @@ def collect(
     groups = [_Collection(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
     rollout.roll_over()
     with _one_thread(if_small=weights * rollout.num_envs // len(groups)):
+        rollout.refresh_memory(agent)
         for t in range(rollout.num_steps + 1):
             for number, group in enumerate(groups):
                 if t > 0:
