@@ -115,6 +115,7 @@ def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, fi
     assert settings_of(runs / "early")["initialize_from"] == str(runs / "early/initial.ckpt")
 
 
+@pytest.mark.slow
 def test_torchrun_begins_it_again(child, tmp_path, runs):
     flags = [*TASK, *TOTAL, *CPU, "--runs_dir", tmp_path, "--run_id", "r", *PAUSING, "--plain"]
     pause(tmp_path / "pauses", rank=0, iteration=1)

@@ -64,7 +64,7 @@ def test_each_player_is_a_block_of_columns(forks, tmp_path, monkeypatch):
     assert three["metrics"]["reward/episode_return"] == one["metrics"]["reward/episode_return"]
 
 
-@pytest.mark.parametrize("players", [2, 3])
+@pytest.mark.parametrize("players", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_two_trainers_are_one(forks, tmp_path, players):
     """Minibatches of the whole rollout, so that no order matters; of three players one has columns for both."""
     flags = [*CARTPOLE, "--env.num_envs", 2, "--num_players", players, "--total_timesteps", 4 * 64 * players]

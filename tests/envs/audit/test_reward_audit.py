@@ -142,6 +142,7 @@ def test_pay_by_random_actions_is_what_the_pool_pays(default_audit):
     assert default_audit.total.per_minute["random"] == pytest.approx(paid.mean() * 6, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything():
     audits = [audit_rewards(POOL, seconds=1, num_arenas=2, seed=seed) for seed in (5, 5, 6)]
     assert as_json(audits[0]) == as_json(audits[1]) != as_json(audits[2])
@@ -161,6 +162,7 @@ def test_own_goals_come_about_in_every_pool(team_size, action):
     assert not any(state.goal_scored.any() for state in aside.steps)
 
 
+@pytest.mark.slow
 def test_mixed_team_sizes_are_audited():
     pool = partial(POOL, num_arenas=1, team_size=[(1, 0), (2, 1)])
     audit = audit_rewards(pool, seconds=3, num_arenas=2)
@@ -411,6 +413,7 @@ def test_audit_command_fails_one_that_pays_own_goals(command, tmp_path):
     assert failures == ["FAIL: AnyGoal pays for an own goal: 0.01 more than for the same touch to the side"]
 
 
+@pytest.mark.slow
 def test_warnings_fail_only_if_asked_for(command):
     flags = ["audit-rewards", "--config", "CONFIG", "--seconds=2", "--num_arenas=2"]
     wrong = "tests.envs.audit.wrong_rewards.RightHalf"
