@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import gymnasium
@@ -10,18 +9,33 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from agents.parts.base import ValueHead, check_positive, check_sizes, hidden_layers, optimizer_for, ppo_coefs, ppo_step
+from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers
 from agents.parts.heads import GaussianOptions, linear, policy_head
 from fabric_rl.schedules import Schedule
-from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
+from fabric_rl.types import ActOutput, Minibatch, Stats
 
 
-class AttentionPPOAgent(ActorCritic):
+class AttentionPPOAgent(PPOAgent):
     """Attention over the objects of `EntityObs`, shared by policy and value function, for any team size.
 
     Observations are `[N, E, F]`: one row of F features per object. Row 0 is the car itself; its embedding is the query
     that attends over all objects that are present, itself among them. The order of the other rows does not matter, and
     rows without an object influence neither outputs nor gradients. No weight depends on E.
+
+    For the settings that all PPO agents have see `PPOAgent`.
+
+    Args:
+        observation_space: Of one sub-environment; a Box `[E, F]`, as of `EntityObs` (stacked or not).
+        embed_size: Size of an object's embedding, a multiple of num_heads.
+        num_heads: Heads of the attention.
+        num_layers: Layers of the attention.
+        present_column: The feature that is 0 in rows without an object; the first one in `EntityObs`. None: there are
+            no such rows.
+        actor_hidden_sizes: Hidden layers of the policy after the attention.
+        critic_hidden_sizes: Hidden layers of the value function after the attention.
+        activation: Class of the activations, for example torch.nn.GELU.
+        layer_norm: Layer normalisation before each activation of the hidden layers (the attention always has it).
+        ortho_init: Orthogonal initialisation (gain sqrt 2, projections 1, policy 0.01, value 1).
     """
 
     def __init__(
@@ -50,34 +64,12 @@ class AttentionPPOAgent(ActorCritic):
     ) -> None:
         """Builds the networks.
 
-        Args:
-            observation_space: Of one sub-environment; a Box `[E, F]`, as of `EntityObs` (stacked or not).
-            action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
-            embed_size: Size of an object's embedding, a multiple of num_heads.
-            num_heads: Heads of the attention.
-            num_layers: Layers of the attention.
-            present_column: The feature that is 0 in rows without an object; the first one in `EntityObs`. None:
-                there are no such rows.
-            actor_hidden_sizes: Hidden layers of the policy after the attention.
-            critic_hidden_sizes: Hidden layers of the value function after the attention.
-            activation: Class of the activations, for example torch.nn.GELU.
-            layer_norm: Layer normalisation before each activation of the hidden layers (the attention always has it).
-            ortho_init: Orthogonal initialisation (gain sqrt 2, projections 1, policy 0.01, value 1).
-            actor_lr: Learning rate of the policy and of the attention.
-            critic_lr: Learning rate of what only the value function has.
-            clip_coef: PPO's clip range, a number or a schedule over the training.
-            value_coef: Weight of the value loss.
-            entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
-            clip_value_loss: Clip the value function's update as the policy's.
-            value_heads: Values per observation, one for each reward signal of the environment.
-            state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
-            squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
-            log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
-
         Raises:
             ValueError: A space that this agent cannot handle, or a setting that cannot work.
         """
-        super().__init__(observation_space, action_space)
+        super().__init__(
+            observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
+        )
         name = type(self).__name__
         features = _object_features(name, observation_space)
         check_sizes(
@@ -89,7 +81,6 @@ class AttentionPPOAgent(ActorCritic):
             critic_hidden_sizes=critic_hidden_sizes,
             value_heads=value_heads,
         )
-        check_positive(name, actor_lr=actor_lr, critic_lr=critic_lr)
         if embed_size % num_heads:
             raise ValueError(
                 f"{name}: --agent.embed_size must be a multiple of --agent.num_heads, got {embed_size} and {num_heads}"
@@ -99,8 +90,6 @@ class AttentionPPOAgent(ActorCritic):
                 f"{name}: --agent.present_column must be one of the {features} features, 0..{features - 1}, or null, "
                 f"got {present_column}"
             )
-        self.coefs = ppo_coefs(name, clip_coef, value_coef, entropy_coef, clip_value_loss)
-        self.actor_lr, self.critic_lr = actor_lr, critic_lr
         self.value_heads = value_heads
 
         shape = (activation, layer_norm, ortho_init)
@@ -120,7 +109,7 @@ class AttentionPPOAgent(ActorCritic):
         action_mask: Tensor | None = None,
     ) -> ActOutput:
         """See `ActorCritic.act`."""
-        params, values = self._evaluate(obs)
+        params, values = self.evaluate(obs)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -130,16 +119,14 @@ class AttentionPPOAgent(ActorCritic):
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self._evaluate(minibatch.obs)
-        return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
+        params, values = self.evaluate(minibatch.obs)
+        return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for attention and actor and one for the critic."""
-        actor = chain(self.trunk.parameters(), self.actor.parameters(), self.policy_head.parameters())
-        critic = chain(self.critic.parameters(), self.value_head.parameters())
-        return optimizer_for(actor, critic, self.actor_lr, self.critic_lr)
+        return self.adam(actor=[self.trunk, self.actor, self.policy_head], critic=[self.critic, self.value_head])
 
-    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's parameters and the values for `obs`."""
         features = self.trunk(obs)
         return self.policy_head(self.actor(features)), self.value_head(self.critic(features))

@@ -1,22 +1,35 @@
 """ConvPPOAgent: convolutions over pixels, shared by policy and value function, trained with PPO."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Literal
 
 import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import ValueHead, check_positive, check_sizes, hidden_layers, optimizer_for, ppo_coefs, ppo_step
+from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers
 from agents.parts.encoders import MIN_PIXELS, Pixels, conv_layers
 from agents.parts.heads import GaussianOptions, policy_head
 from fabric_rl.schedules import Schedule
-from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
+from fabric_rl.types import ActOutput, Minibatch, Stats
 
 
-class ConvPPOAgent(ActorCritic):
-    """A convolutional encoder and hidden layers that the policy's and the value function's last layers share."""
+class ConvPPOAgent(PPOAgent):
+    """A convolutional encoder and hidden layers that the policy's and the value function's last layers share.
+
+    For the settings that all PPO agents have see `PPOAgent`.
+
+    Args:
+        observation_space: Of one sub-environment; a Box of images: `[H, W]`, `[H, W, C]` or `[C, H, W]`, or several
+            frames of the latter two. See `Pixels`.
+        encoder: Convolutions: simple (2 layers, images of 20 pixels or more), nature_cnn (3 layers, from 36 pixels) or
+            resnet (6 residual blocks, from 15 pixels).
+        hidden_sizes: Hidden layers after the convolutions.
+        channels_first: Whether the channels (or stacked grey frames) are the first axis of an image or the last one.
+            By default the shape tells: the channels are the shortest axis.
+        activation: Class of the activations, for example torch.nn.LeakyReLU.
+        layer_norm: Layer normalisation before each activation of the hidden layers.
+    """
 
     def __init__(
         self,
@@ -41,40 +54,16 @@ class ConvPPOAgent(ActorCritic):
     ) -> None:
         """Builds the networks.
 
-        Args:
-            observation_space: Of one sub-environment; a Box of images: `[H, W]`, `[H, W, C]` or `[C, H, W]`, or several
-                frames of the latter two. See `Pixels`.
-            action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
-            encoder: Convolutions: simple (2 layers, images of 20 pixels or more), nature_cnn (3 layers, from 36 pixels)
-                or resnet (6 residual blocks, from 15 pixels).
-            hidden_sizes: Hidden layers after the convolutions.
-            channels_first: Whether the channels (or stacked grey frames) are the first axis of an image or the last
-                one. By default the shape tells: the channels are the shortest axis.
-            activation: Class of the activations, for example torch.nn.LeakyReLU.
-            layer_norm: Layer normalisation before each activation of the hidden layers.
-            ortho_init: Orthogonal initialisation (gain sqrt 2, last layers 0.01 for the policy and 1 for the value).
-            actor_lr: Learning rate of all but the value function's last layer.
-            critic_lr: Learning rate of the value function's last layer.
-            clip_coef: PPO's clip range, a number or a schedule over the training.
-            value_coef: Weight of the value loss.
-            entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
-            clip_value_loss: Clip the value function's update as the policy's.
-            value_heads: Values per observation, one for each reward signal of the environment.
-            state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
-            squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
-            log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
-
         Raises:
             ValueError: A space that this agent cannot handle, or a setting that cannot work.
         """
-        super().__init__(observation_space, action_space)
+        super().__init__(
+            observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
+        )
         name = type(self).__name__
         check_sizes(name, hidden_sizes=hidden_sizes, value_heads=value_heads)
-        check_positive(name, actor_lr=actor_lr, critic_lr=critic_lr)
         if encoder not in MIN_PIXELS:
             raise ValueError(f"{name}: --agent.encoder must be one of {', '.join(MIN_PIXELS)}, got {encoder}")
-        self.coefs = ppo_coefs(name, clip_coef, value_coef, entropy_coef, clip_value_loss)
-        self.actor_lr, self.critic_lr = actor_lr, critic_lr
         self.value_heads = value_heads
 
         self.pixels = Pixels(name, observation_space, channels_first)
@@ -103,7 +92,7 @@ class ConvPPOAgent(ActorCritic):
         action_mask: Tensor | None = None,
     ) -> ActOutput:
         """See `ActorCritic.act`."""
-        params, values = self._evaluate(obs)
+        params, values = self.evaluate(obs)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -113,19 +102,18 @@ class ConvPPOAgent(ActorCritic):
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self._evaluate(minibatch.obs)
-        return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
+        params, values = self.evaluate(minibatch.obs)
+        return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for the value function's last layer and one for everything else."""
-        actor = chain(self.encoder.parameters(), self.hidden.parameters(), self.policy_head.parameters())
-        return optimizer_for(actor, self.value_head.parameters(), self.actor_lr, self.critic_lr)
+        return self.adam(actor=[self.encoder, self.hidden, self.policy_head], critic=[self.value_head])
 
     def _features(self, obs: Tensor) -> Tensor:
         features: Tensor = self.hidden(self.encoder(self.pixels(obs)).flatten(1))
         return features
 
-    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's parameters and the values for `obs`."""
         features = self._features(obs)
         return self.policy_head(features), self.value_head(features)

@@ -1,32 +1,34 @@
 """PPOLightningAgent: actor and critic MLPs trained with PPO."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import (
-    ValueHead,
-    actor_size,
-    check_positive,
-    check_sizes,
-    hidden_layers,
-    optimizer_for,
-    ppo_coefs,
-    ppo_step,
-    vector_size,
-)
+from agents.parts.base import PPOAgent, ValueHead, actor_size, check_sizes, hidden_layers, vector_size
 from agents.parts.heads import GaussianOptions, policy_head
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.schedules import Schedule
-from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
+from fabric_rl.types import ActOutput, Minibatch, Stats
 
 
-class PPOLightningAgent(ActorCritic):
-    """Actor and critic MLPs over vector observations, for any discrete or Box action space."""
+class PPOLightningAgent(PPOAgent):
+    """Actor and critic MLPs over vector observations, for any discrete or Box action space.
+
+    For the settings that all PPO agents have see `PPOAgent`.
+
+    Args:
+        observation_space: Of one sub-environment; a Box with one axis. If it says `actor_features`, as that of
+            `envs.PrivilegedObs` does, the actor reads only so many columns, the critic all.
+        actor_hidden_sizes: Hidden layers of the policy.
+        critic_hidden_sizes: Hidden layers of the value function.
+        shared_trunk: Policy and value function share their hidden layers: actor_hidden_sizes, learning with actor_lr;
+            critic_hidden_sizes is not read, and only the value function's last layer has critic_lr.
+        activation: Class of the activations, for example torch.nn.ReLU.
+        layer_norm: Layer normalisation before each activation.
+    """
 
     def __init__(
         self,
@@ -52,33 +54,12 @@ class PPOLightningAgent(ActorCritic):
     ) -> None:
         """Builds the networks.
 
-        Args:
-            observation_space: Of one sub-environment; a Box with one axis. If it says `actor_features`, as that of
-                `envs.PrivilegedObs` does, the actor reads only so many columns, the critic all.
-            action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
-            actor_hidden_sizes: Hidden layers of the policy.
-            critic_hidden_sizes: Hidden layers of the value function.
-            shared_trunk: Policy and value function share their hidden layers: actor_hidden_sizes, learning with
-                actor_lr; critic_hidden_sizes is not read, and only the value function's last layer has critic_lr.
-            activation: Class of the activations, for example torch.nn.ReLU.
-            layer_norm: Layer normalisation before each activation.
-            ortho_init: Orthogonal initialisation (gain sqrt 2, last layers 0.01 for the policy and 1 for the value).
-            actor_lr: Learning rate of the policy.
-            critic_lr: Learning rate of the value function.
-            clip_coef: PPO's clip range, a number or a schedule over the training.
-            value_coef: Weight of the value loss.
-            entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
-            clip_value_loss: Clip the value function's update as the policy's.
-            value_heads: Values per observation, one for each reward signal of the environment.
-            normalize_obs: Standardise observations with their running mean and deviation.
-            state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
-            squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
-            log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
-
         Raises:
             ValueError: A space that this agent cannot handle, or a setting that cannot work.
         """
-        super().__init__(observation_space, action_space)
+        super().__init__(
+            observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
+        )
         name = type(self).__name__
         inputs = vector_size(name, observation_space, privileged=not shared_trunk)
         self.actor_inputs = actor_size(observation_space)
@@ -88,9 +69,6 @@ class PPOLightningAgent(ActorCritic):
             critic_hidden_sizes=critic_hidden_sizes,
             value_heads=value_heads,
         )
-        check_positive(name, actor_lr=actor_lr, critic_lr=critic_lr)
-        self.coefs = ppo_coefs(name, clip_coef, value_coef, entropy_coef, clip_value_loss)
-        self.actor_lr, self.critic_lr = actor_lr, critic_lr
         self.value_heads = value_heads
 
         shape = (activation, layer_norm, ortho_init)
@@ -123,17 +101,15 @@ class PPOLightningAgent(ActorCritic):
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self._evaluate(minibatch.obs)
-        return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
+        params, values = self.evaluate(minibatch.obs)
+        return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for the actor and one for the critic."""
-        critic = chain(() if self.critic is None else self.critic.parameters(), self.value_head.parameters())
-        return optimizer_for(
-            chain(self.actor.parameters(), self.policy_head.parameters()), critic, self.actor_lr, self.critic_lr
-        )
+        critic = [self.value_head] if self.critic is None else [self.critic, self.value_head]
+        return self.adam(actor=[self.actor, self.policy_head], critic=critic)
 
-    def _evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's parameters and the values for `obs`."""
         inputs = self.normalizer(obs.float())
         features = self.actor(inputs[..., : self.actor_inputs])

@@ -1,37 +1,44 @@
 """RecurrentPPOAgent: an LSTM or GRU behind an MLP, trained with PPO on sequences."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Literal, cast
 
 import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import (
-    ValueHead,
-    check_positive,
-    check_sizes,
-    hidden_layers,
-    optimizer_for,
-    ppo_coefs,
-    ppo_step,
-    vector_size,
-)
+from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers, vector_size
 from agents.parts.heads import GaussianOptions, policy_head
 from agents.parts.memory import RecurrentMemory
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.schedules import Schedule
-from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
+from fabric_rl.types import ActOutput, Minibatch, Stats
 
 
-class RecurrentPPOAgent(ActorCritic):
+class RecurrentPPOAgent(PPOAgent):
     """Hidden layers and a memory that policy and value function share, and hidden layers of each after it.
 
     It is trained on sequences of `sequence_length` steps that start with the memory that the rollout had there. That
     memory comes from weights which have changed since, if only by a few minibatches; `burn_in` refreshes it with the
     present ones over the steps before (Kapturowski et al. 2019, section 3). Gradients flow within a sequence only, and
     never from one episode into another.
+
+    For the settings that all PPO agents have see `PPOAgent`.
+
+    Args:
+        observation_space: Of one sub-environment; a Box with one axis.
+        hidden_sizes: Hidden layers before the memory.
+        cell: Kind of memory: lstm or gru. On the CPU an lstm trains faster.
+        memory_size: Numbers remembered from step to step. As in ML-Agents an LSTM has half of them for its hidden and
+            half for its cell state, so it must be even; a GRU has one state of that size.
+        sequence_length: Steps per training sequence, the reach of the gradients; must divide num_steps.
+        burn_in: Steps before each sequence that only refresh its memory with the present weights.
+        actor_hidden_sizes: Hidden layers of the policy after the memory.
+        critic_hidden_sizes: Hidden layers of the value function after the memory.
+        activation: Class of the activations, for example torch.nn.ReLU.
+        layer_norm: Layer normalisation before each activation.
+        ortho_init: Orthogonal initialisation (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
+            value) and zero biases, but 1 for the forget gate of an lstm.
     """
 
     def __init__(
@@ -62,37 +69,12 @@ class RecurrentPPOAgent(ActorCritic):
     ) -> None:
         """Builds the networks.
 
-        Args:
-            observation_space: Of one sub-environment; a Box with one axis.
-            action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
-            hidden_sizes: Hidden layers before the memory.
-            cell: Kind of memory: lstm or gru. On the CPU an lstm trains faster.
-            memory_size: Numbers remembered from step to step. As in ML-Agents an LSTM has half of them for its hidden
-                and half for its cell state, so it must be even; a GRU has one state of that size.
-            sequence_length: Steps per training sequence, the reach of the gradients; must divide num_steps.
-            burn_in: Steps before each sequence that only refresh its memory with the present weights.
-            actor_hidden_sizes: Hidden layers of the policy after the memory.
-            critic_hidden_sizes: Hidden layers of the value function after the memory.
-            activation: Class of the activations, for example torch.nn.ReLU.
-            layer_norm: Layer normalisation before each activation.
-            ortho_init: Orthogonal initialisation (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
-                value) and zero biases, but 1 for the forget gate of an lstm.
-            actor_lr: Learning rate of the policy and of what is shared.
-            critic_lr: Learning rate of what only the value function has.
-            clip_coef: PPO's clip range, a number or a schedule over the training.
-            value_coef: Weight of the value loss.
-            entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
-            clip_value_loss: Clip the value function's update as the policy's.
-            value_heads: Values per observation, one for each reward signal of the environment.
-            normalize_obs: Standardise observations with their running mean and deviation.
-            state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
-            squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
-            log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
-
         Raises:
             ValueError: A space that this agent cannot handle, or a setting that cannot work.
         """
-        super().__init__(observation_space, action_space)
+        super().__init__(
+            observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
+        )
         name = type(self).__name__
         inputs = vector_size(name, observation_space)
         check_sizes(
@@ -104,7 +86,6 @@ class RecurrentPPOAgent(ActorCritic):
             sequence_length=sequence_length,
             value_heads=value_heads,
         )
-        check_positive(name, actor_lr=actor_lr, critic_lr=critic_lr)
         if cell not in ("lstm", "gru"):
             raise ValueError(f"{name}: --agent.cell must be lstm or gru, got {cell}")
         if cell == "lstm" and memory_size % 2:
@@ -114,8 +95,6 @@ class RecurrentPPOAgent(ActorCritic):
             )
         if burn_in < 0:
             raise ValueError(f"{name}: --agent.burn_in must be 0 or more, got {burn_in}")
-        self.coefs = ppo_coefs(name, clip_coef, value_coef, entropy_coef, clip_value_loss)
-        self.actor_lr, self.critic_lr = actor_lr, critic_lr
         self.value_heads = value_heads
         self.memory_size, self.sequence_length, self.burn_in = memory_size, sequence_length, burn_in
 
@@ -167,16 +146,12 @@ class RecurrentPPOAgent(ActorCritic):
                 state = self.memory.after(encoded, state, cast(Tensor, minibatch.burn_in_start))
         features = self.memory.unroll(self._encode(minibatch.obs), state, starts)
         params, values = self.policy_head(self.actor(features)), self.value_head(self.critic(features))
-        return ppo_step(self.policy_head, params, values, minibatch, self.coefs, self.progress)
+        return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for the value function's own layers and one for everything else."""
-        actor = (self.encoder, self.memory, self.actor, self.policy_head)
-        actor_parameters, critic_parameters = (
-            chain.from_iterable(part.parameters() for part in parts)
-            for parts in (actor, (self.critic, self.value_head))
-        )
-        return optimizer_for(actor_parameters, critic_parameters, self.actor_lr, self.critic_lr)
+        actor = [self.encoder, self.memory, self.actor, self.policy_head]
+        return self.adam(actor=actor, critic=[self.critic, self.value_head])
 
     def _encode(self, obs: Tensor) -> Tensor:
         encoded: Tensor = self.encoder(self.normalizer(obs.float()))

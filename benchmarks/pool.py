@@ -25,7 +25,7 @@ from machine import describe_machine, peak_memory_mib
 from rlgym_guide import build_env
 
 from envs import GameState, Kickoff, MixedStates, ProcessPool, RandomState, RLGymPool, RocketSimPool, StateSetter
-from envs.pool.rocket_pool import available_threads
+from envs.cores import available_threads
 from envs.sim.arena import SimArena
 from envs.sim.arenas import ARENAS_PER_CHUNK
 

@@ -1,225 +1,113 @@
 """Environments: everything that steps a world. Imports no torch and no lightning."""
 
-from envs.actions import (
-    ActionParser,
-    ActionTable,
-    ClipAction,
-    ContinuousAction,
-    DelayAction,
-    HybridTable,
-    LookupTable,
-    MultiDiscreteAction,
-    RepeatAction,
-    StateAwareTable,
-    StickyButtons,
-)
-from envs.adapters.gymnasium_envs import GymnasiumEnvs, KeepColumns
-from envs.adapters.rlgym_pool import RLGymPool
-from envs.adapters.rlgym_rewards import RLGymReward
-from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot, TeamBots
-from envs.dones import (
-    AllOf,
-    AnyOf,
-    BallOnGroundCondition,
-    DoneCondition,
-    GoalCondition,
-    NoTouchCondition,
-    TimeoutCondition,
-)
-from envs.loggers.base import EpisodeRatios, StateLogger
-from envs.loggers.turtles import TurtleRecoveryLogger
-from envs.mechanics import (
-    AirDribbleLane,
-    DribbleLane,
-    FlipResetLane,
-    HalfFlipLane,
-    JumpShotLane,
-    KickoffLane,
-    Lane,
-    MechanicsLanes,
-    WallToAerialLane,
-)
-from envs.obs import (
-    AdvancedObs,
-    AdvancedObsPlus,
-    DefaultObs,
-    EntityObs,
-    ObsBuilder,
-    PrivilegedObs,
-    RelativeObs,
-    StackedObs,
-)
-from envs.parameters import Constant, Gaussian, MultirangeUniform, ParameterRandomizer, Sampler, Uniform
-from envs.phased import Phased, PhasedReward, PhasedStates
-from envs.pool.rocket_pool import RocketSimPool
-from envs.processes.process_pool import ProcessPool
-from envs.resets import (
-    ExplicitState,
-    Kickoff,
-    MirroredStates,
-    MixedStates,
-    RandomState,
-    ReplayedStates,
-    ShuffledCars,
-    StateSetter,
-    TrainingPack,
-    TurtledStart,
-    save_states,
-)
-from envs.rewards import (
-    AdvancedTouchReward,
-    AerialDistanceReward,
-    AnnealedReward,
-    BadOrientationReward,
-    BallTravelReward,
-    BasicAerialReward,
-    BasicShotReward,
-    BoostChangeReward,
-    BoostKeepReward,
-    ClippedReward,
-    CollectBoostReward,
-    CombinedReward,
-    DemoReward,
-    EMANormalizedReward,
-    EventReward,
-    FaceBallReward,
-    FlipResetReward,
-    GoalReward,
-    GoalViewReward,
-    InAirReward,
-    JumpShotReward,
-    LiuDistanceBallToGoalReward,
-    LiuDistancePlayerToBallReward,
-    NegativeVelocityTowardOwnGoalReward,
-    PerSecondReward,
-    PossessionReward,
-    PotentialReward,
-    RecoveryAndLandingReward,
-    RememberingReward,
-    Reward,
-    RewardSignals,
-    SaveBoostReward,
-    SaveReward,
-    SpeedTowardBallReward,
-    StrongHitReward,
-    TeamSpiritReward,
-    TouchReward,
-    VelocityBallToGoalReward,
-    WavedashReward,
-    WrappedReward,
-)
-from envs.state.game_state import GameState
-
-__all__ = [
-    "ActionParser",
-    "ActionTable",
-    "AdvancedObs",
-    "AdvancedObsPlus",
-    "AdvancedTouchReward",
-    "AerialDistanceReward",
-    "AirDribbleLane",
-    "AllOf",
-    "AnnealedReward",
-    "AnyOf",
-    "BadOrientationReward",
-    "BallChaser",
-    "BallOnGroundCondition",
-    "BallTravelReward",
-    "BasicAerialReward",
-    "BasicShotReward",
-    "BoostChangeReward",
-    "BoostKeepReward",
-    "Bot",
-    "ClipAction",
-    "ClippedReward",
-    "CollectBoostReward",
-    "CombinedReward",
-    "Constant",
-    "ContinuousAction",
-    "DefaultObs",
-    "DelayAction",
-    "DemoReward",
-    "DoneCondition",
-    "DribbleLane",
-    "EMANormalizedReward",
-    "EntityObs",
-    "EpisodeRatios",
-    "EventReward",
-    "ExplicitState",
-    "FaceBallReward",
-    "FlipResetLane",
-    "FlipResetReward",
-    "GameState",
-    "Gaussian",
-    "GoalCondition",
-    "GoalReward",
-    "GoalViewReward",
-    "GymnasiumEnvs",
-    "HalfFlipLane",
-    "HybridTable",
-    "IdleBot",
-    "InAirReward",
-    "JumpShotLane",
-    "JumpShotReward",
-    "KeepColumns",
-    "Kickoff",
-    "KickoffLane",
-    "KickoffThenShoot",
-    "Lane",
-    "LiuDistanceBallToGoalReward",
-    "LiuDistancePlayerToBallReward",
-    "LookupTable",
-    "MechanicsLanes",
-    "MirroredStates",
-    "MixedStates",
-    "MultiDiscreteAction",
-    "MultirangeUniform",
-    "NegativeVelocityTowardOwnGoalReward",
-    "NoTouchCondition",
-    "ObsBuilder",
-    "ParameterRandomizer",
-    "PerSecondReward",
-    "Phased",
-    "PhasedReward",
-    "PhasedStates",
-    "PossessionReward",
-    "PotentialReward",
-    "PrivilegedObs",
-    "ProcessPool",
-    "RLGymPool",
-    "RLGymReward",
-    "RandomBot",
-    "RandomState",
-    "RecoveryAndLandingReward",
-    "RelativeObs",
-    "RememberingReward",
-    "RepeatAction",
-    "ReplayedStates",
-    "Reward",
-    "RewardSignals",
-    "RocketSimPool",
-    "Sampler",
-    "SaveBoostReward",
-    "SaveReward",
-    "ShuffledCars",
-    "SpeedTowardBallReward",
-    "StackedObs",
-    "StateAwareTable",
-    "StateLogger",
-    "StateSetter",
-    "StickyButtons",
-    "StrongHitReward",
-    "TeamBots",
-    "TeamSpiritReward",
-    "TimeoutCondition",
-    "TouchReward",
-    "TrainingPack",
-    "TurtleRecoveryLogger",
-    "TurtledStart",
-    "Uniform",
-    "VelocityBallToGoalReward",
-    "WallToAerialLane",
-    "WavedashReward",
-    "WrappedReward",
-    "save_states",
-]
+from envs.actions import ActionParser as ActionParser
+from envs.actions import ActionTable as ActionTable
+from envs.actions import ClipAction as ClipAction
+from envs.actions import ContinuousAction as ContinuousAction
+from envs.actions import DelayAction as DelayAction
+from envs.actions import HybridTable as HybridTable
+from envs.actions import LookupTable as LookupTable
+from envs.actions import MultiDiscreteAction as MultiDiscreteAction
+from envs.actions import RepeatAction as RepeatAction
+from envs.actions import StateAwareTable as StateAwareTable
+from envs.actions import StickyButtons as StickyButtons
+from envs.adapters.gymnasium_envs import GymnasiumEnvs as GymnasiumEnvs
+from envs.adapters.gymnasium_envs import KeepColumns as KeepColumns
+from envs.adapters.rlgym_pool import RLGymPool as RLGymPool
+from envs.adapters.rlgym_rewards import RLGymReward as RLGymReward
+from envs.bots import BallChaser as BallChaser
+from envs.bots import Bot as Bot
+from envs.bots import IdleBot as IdleBot
+from envs.bots import KickoffThenShoot as KickoffThenShoot
+from envs.bots import RandomBot as RandomBot
+from envs.bots import TeamBots as TeamBots
+from envs.dones import AllOf as AllOf
+from envs.dones import AnyOf as AnyOf
+from envs.dones import BallOnGroundCondition as BallOnGroundCondition
+from envs.dones import DoneCondition as DoneCondition
+from envs.dones import GoalCondition as GoalCondition
+from envs.dones import NoTouchCondition as NoTouchCondition
+from envs.dones import TimeoutCondition as TimeoutCondition
+from envs.loggers.base import EpisodeRatios as EpisodeRatios
+from envs.loggers.base import StateLogger as StateLogger
+from envs.loggers.turtles import TurtleRecoveryLogger as TurtleRecoveryLogger
+from envs.mechanics import AirDribbleLane as AirDribbleLane
+from envs.mechanics import DribbleLane as DribbleLane
+from envs.mechanics import FlipResetLane as FlipResetLane
+from envs.mechanics import HalfFlipLane as HalfFlipLane
+from envs.mechanics import JumpShotLane as JumpShotLane
+from envs.mechanics import KickoffLane as KickoffLane
+from envs.mechanics import Lane as Lane
+from envs.mechanics import MechanicsLanes as MechanicsLanes
+from envs.mechanics import WallToAerialLane as WallToAerialLane
+from envs.obs import AdvancedObs as AdvancedObs
+from envs.obs import AdvancedObsPlus as AdvancedObsPlus
+from envs.obs import DefaultObs as DefaultObs
+from envs.obs import EntityObs as EntityObs
+from envs.obs import ObsBuilder as ObsBuilder
+from envs.obs import PrivilegedObs as PrivilegedObs
+from envs.obs import RelativeObs as RelativeObs
+from envs.obs import StackedObs as StackedObs
+from envs.parameters import Constant as Constant
+from envs.parameters import Gaussian as Gaussian
+from envs.parameters import MultirangeUniform as MultirangeUniform
+from envs.parameters import ParameterRandomizer as ParameterRandomizer
+from envs.parameters import Sampler as Sampler
+from envs.parameters import Uniform as Uniform
+from envs.phased import Phased as Phased
+from envs.phased import PhasedReward as PhasedReward
+from envs.phased import PhasedStates as PhasedStates
+from envs.pool.rocket_pool import RocketSimPool as RocketSimPool
+from envs.processes.process_pool import ProcessPool as ProcessPool
+from envs.resets import ExplicitState as ExplicitState
+from envs.resets import Kickoff as Kickoff
+from envs.resets import MirroredStates as MirroredStates
+from envs.resets import MixedStates as MixedStates
+from envs.resets import RandomState as RandomState
+from envs.resets import ReplayedStates as ReplayedStates
+from envs.resets import ShuffledCars as ShuffledCars
+from envs.resets import StateSetter as StateSetter
+from envs.resets import TrainingPack as TrainingPack
+from envs.resets import TurtledStart as TurtledStart
+from envs.resets import save_states as save_states
+from envs.rewards import AdvancedTouchReward as AdvancedTouchReward
+from envs.rewards import AerialDistanceReward as AerialDistanceReward
+from envs.rewards import AnnealedReward as AnnealedReward
+from envs.rewards import BadOrientationReward as BadOrientationReward
+from envs.rewards import BallTravelReward as BallTravelReward
+from envs.rewards import BasicAerialReward as BasicAerialReward
+from envs.rewards import BasicShotReward as BasicShotReward
+from envs.rewards import BoostChangeReward as BoostChangeReward
+from envs.rewards import BoostKeepReward as BoostKeepReward
+from envs.rewards import ClippedReward as ClippedReward
+from envs.rewards import CollectBoostReward as CollectBoostReward
+from envs.rewards import CombinedReward as CombinedReward
+from envs.rewards import DemoReward as DemoReward
+from envs.rewards import EMANormalizedReward as EMANormalizedReward
+from envs.rewards import EventReward as EventReward
+from envs.rewards import FaceBallReward as FaceBallReward
+from envs.rewards import FlipResetReward as FlipResetReward
+from envs.rewards import GoalReward as GoalReward
+from envs.rewards import GoalViewReward as GoalViewReward
+from envs.rewards import InAirReward as InAirReward
+from envs.rewards import JumpShotReward as JumpShotReward
+from envs.rewards import LiuDistanceBallToGoalReward as LiuDistanceBallToGoalReward
+from envs.rewards import LiuDistancePlayerToBallReward as LiuDistancePlayerToBallReward
+from envs.rewards import NegativeVelocityTowardOwnGoalReward as NegativeVelocityTowardOwnGoalReward
+from envs.rewards import PerSecondReward as PerSecondReward
+from envs.rewards import PossessionReward as PossessionReward
+from envs.rewards import PotentialReward as PotentialReward
+from envs.rewards import RecoveryAndLandingReward as RecoveryAndLandingReward
+from envs.rewards import RememberingReward as RememberingReward
+from envs.rewards import Reward as Reward
+from envs.rewards import RewardSignals as RewardSignals
+from envs.rewards import SaveBoostReward as SaveBoostReward
+from envs.rewards import SaveReward as SaveReward
+from envs.rewards import SpeedTowardBallReward as SpeedTowardBallReward
+from envs.rewards import StrongHitReward as StrongHitReward
+from envs.rewards import TeamSpiritReward as TeamSpiritReward
+from envs.rewards import TouchReward as TouchReward
+from envs.rewards import VelocityBallToGoalReward as VelocityBallToGoalReward
+from envs.rewards import WavedashReward as WavedashReward
+from envs.rewards import WrappedReward as WrappedReward
+from envs.state.game_state import GameState as GameState

@@ -1,7 +1,9 @@
 """Checks of what a user hands over, so that every mistake is one line that names the argument."""
 
 import importlib
+import inspect
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,29 @@ def described(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}; write {value.__name__}()"
     return str(getattr(value, "__name__", type(value).__name__))
+
+
+def check_part(owner: str, argument: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
+    """`value`, if it is a component of that kind.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{owner}: {argument} must be an envs {kind.__name__}, got {described(value)}")
+    return value
+
+
+def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
+    """`values` as a tuple, if all of them are components of that kind.
+
+    Raises:
+        TypeError: One is something else.
+    """
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{owner}: {argument} must be envs {kind.__name__} objects, got {described(value)}")
+    return tuple(values)
 
 
 def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any], one: str, many: str) -> None:
@@ -34,8 +59,7 @@ def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any
     if not parts:
         raise ValueError(f"{owner}: {argument} must name at least one {many}")
     for name, part in parts.items():
-        if not isinstance(part, kind):
-            raise TypeError(f"{owner}: {one.format(name)} must be an envs {kind.__name__}, got {described(part)}")
+        check_part(owner, one.format(name), part, kind)
 
 
 def is_number(value: object) -> bool:
@@ -46,6 +70,17 @@ def is_number(value: object) -> bool:
 def is_whole(value: object) -> bool:
     """Whether this is an int (numpy's too), and no bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def positive(owner: str, argument: str, value: Any) -> float:  # noqa: ANN401 - checked here
+    """`value` as a float.
+
+    Raises:
+        ValueError: No number above 0.
+    """
+    if not is_number(value) or not value > 0:
+        raise ValueError(f"{owner}: {argument} must be positive, got {value!r}")
+    return float(value)
 
 
 def whole_number(owner: str, argument: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - checked here
@@ -153,16 +188,16 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
         )
 
 
-def find_class(class_path: str, kind: type[Any], why: str = "") -> Any:  # noqa: ANN401 - a class of that kind
-    """The class that a class path names; `envs.` may be left out.
+def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
+    """An object of the class that a class path names, made without arguments, or around another one.
 
     Args:
-        class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`.
+        class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`; `envs.` may be left out.
         kind: What it must be a subclass of.
-        why: What is added to the message when it is none.
+        inner: Class path of what a class that has a parameter `inner` is made around.
 
     Raises:
-        ValueError: There is no such class, or it is of another kind.
+        ValueError: There is no such class, it is of another kind, or it cannot be made so.
     """
     module, _, name = (class_path if "." in class_path or not class_path else f"envs.{class_path}").rpartition(".")
     try:
@@ -170,8 +205,13 @@ def find_class(class_path: str, kind: type[Any], why: str = "") -> Any:  # noqa:
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"no class {class_path!r} ({error})") from error
     if not (isinstance(found, type) and issubclass(found, kind)):
-        raise ValueError(f"{class_path} is no {kind.__name__}{why}")
-    return found
+        raise ValueError(f"{class_path} is no {kind.__name__}")
+    wants_inner = inner and "inner" in inspect.signature(found).parameters
+    arguments = [from_class_path(inner, kind)] if wants_inner else []
+    try:
+        return found(*arguments)
+    except TypeError as error:
+        raise ValueError(f"{class_path} cannot be made without arguments ({error})") from error
 
 
 def _kind_of(actions: object) -> str:

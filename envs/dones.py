@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rlgym.rocket_league.common_values import GRAVITY
+from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
-from envs.checks import described
-from envs.sim.arena import BALL_RESTING_HEIGHT, TICKS_PER_SECOND
-from envs.state.game_state import Bool, GameState
+from envs.checks import check_parts, positive
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class DoneCondition(ABC):
@@ -59,7 +59,7 @@ class NoTouchCondition(DoneCondition):
         Raises:
             ValueError: Not positive.
         """
-        self.timeout_seconds = _positive("NoTouchCondition", timeout_seconds)
+        self.timeout_seconds = positive("NoTouchCondition", "timeout_seconds", timeout_seconds)
 
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
@@ -81,7 +81,7 @@ class TimeoutCondition(DoneCondition):
         Raises:
             ValueError: Not positive.
         """
-        self.timeout_seconds = _positive("TimeoutCondition", timeout_seconds)
+        self.timeout_seconds = positive("TimeoutCondition", "timeout_seconds", timeout_seconds)
 
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
@@ -139,15 +139,28 @@ class BallOnGroundCondition(DoneCondition):
 
 
 class _Combined(DoneCondition):
+    """What several conditions say together."""
+
     def __init__(
-        self, conditions: DoneCondition | Sequence[DoneCondition], more: Sequence[DoneCondition], truncates: bool | None
+        self,
+        conditions: DoneCondition | Sequence[DoneCondition],
+        *more: DoneCondition,
+        truncates: bool | None = None,
     ) -> None:
+        """Creates the condition, of `(a, b)` or of `([a, b])`.
+
+        Args:
+            conditions: One or several.
+            *more: Further ones.
+            truncates: Whether the whole truncates; has to be said if some of them do and others do not.
+
+        Raises:
+            ValueError: None at all, or of both kinds without `truncates`.
+            TypeError: Not a done condition.
+        """
         first = tuple(conditions) if isinstance(conditions, Sequence) else (conditions,)
-        self.conditions: tuple[DoneCondition, ...] = (*first, *more)
         name = type(self).__name__
-        for condition in self.conditions:
-            if not isinstance(condition, DoneCondition):
-                raise TypeError(f"{name}: conditions must be envs DoneCondition objects, got {described(condition)}")
+        self.conditions: tuple[DoneCondition, ...] = check_parts(name, "conditions", (*first, *more), DoneCondition)
         if not self.conditions:
             raise ValueError(f"{name}: needs at least one condition")
         if truncates is None:
@@ -180,25 +193,6 @@ class AnyOf(_Combined):
     A pool takes several conditions by itself; this is for putting them into `AllOf`, or to give them all one kind.
     """
 
-    def __init__(
-        self,
-        conditions: DoneCondition | Sequence[DoneCondition],
-        *more: DoneCondition,
-        truncates: bool | None = None,
-    ) -> None:
-        """Creates the condition: `AnyOf(a, b)` or `AnyOf([a, b])`.
-
-        Args:
-            conditions: One or several.
-            *more: Further ones.
-            truncates: Whether the whole truncates; has to be said if some of them do and others do not.
-
-        Raises:
-            ValueError: None at all, or of both kinds without `truncates`.
-            TypeError: Not a done condition.
-        """
-        super().__init__(conditions, more, truncates)
-
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
         ended: Bool = np.any([ended_by(condition, state) for condition in self.conditions], axis=0)
@@ -207,25 +201,6 @@ class AnyOf(_Combined):
 
 class AllOf(_Combined):
     """All of several conditions hold after the same step. Terminates or truncates as they do."""
-
-    def __init__(
-        self,
-        conditions: DoneCondition | Sequence[DoneCondition],
-        *more: DoneCondition,
-        truncates: bool | None = None,
-    ) -> None:
-        """Creates the condition: `AllOf(a, b)` or `AllOf([a, b])`.
-
-        Args:
-            conditions: One or several.
-            *more: Further ones.
-            truncates: Whether the whole truncates; has to be said if some of them do and others do not.
-
-        Raises:
-            ValueError: None at all, or of both kinds without `truncates`.
-            TypeError: Not a done condition.
-        """
-        super().__init__(conditions, more, truncates)
 
     def check(self, state: GameState) -> Bool:
         """See `DoneCondition.check`."""
@@ -248,13 +223,6 @@ def ended_by(condition: DoneCondition, state: GameState) -> Bool:
     )
 
 
-def default_dones() -> Sequence[DoneCondition]:
-    """Requirement 000: a goal terminates, 30 s without a touch or 300 s in all truncate."""
+def default_dones() -> tuple[DoneCondition, ...]:
+    """A goal terminates, 30 s without a touch or 300 s in all truncate."""
     return (GoalCondition(), NoTouchCondition(30.0), TimeoutCondition(300.0))
-
-
-def _positive(name: str, timeout_seconds: float) -> float:
-    is_number = isinstance(timeout_seconds, int | float | np.number) and not isinstance(timeout_seconds, bool)
-    if not is_number or not timeout_seconds > 0:
-        raise ValueError(f"{name}: timeout_seconds must be positive, got {timeout_seconds!r}")
-    return timeout_seconds

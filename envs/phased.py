@@ -12,7 +12,8 @@ from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.signals import RewardSignals
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class Phased(ABC):
@@ -24,13 +25,25 @@ class Phased(ABC):
 
     phases: tuple[str, ...] = ()
 
+    def check_phases(self, names: Sequence[str]) -> None:
+        """Checks that it knows the phases of a training.
+
+        Raises:
+            ValueError: It lacks one of `names`, or has one more.
+        """
+        if self.phases and set(self.phases) != set(names):
+            raise ValueError(
+                f"{type(self).__name__}: it has the phases {', '.join(self.phases)}, but training has "
+                f"{', '.join(names)}; give both the same names"
+            )
+
     @abstractmethod
-    def begin_phase(self, name: str, mechanics_weight: float | None, state: GameState) -> None:
+    def begin_phase(self, name: str, number: int, state: GameState) -> None:
         """Goes on in the phase `name`.
 
         Args:
             name: The phase.
-            mechanics_weight: Share of the episodes that begin in mechanics lanes; None leaves it to the lanes.
+            number: Its place among the phases of the training, from 1.
             state: The present state, in the middle of the episodes.
 
         Raises:
@@ -72,7 +85,7 @@ class PhasedReward(Reward, Phased):
         self.phase = self.phases[0]
         self._begun = {self.phase}
 
-    def begin_phase(self, name: str, mechanics_weight: float | None, state: GameState) -> None:
+    def begin_phase(self, name: str, number: int, state: GameState) -> None:
         """See `Phased.begin_phase`; in the present phase nothing happens."""
         self._check_known(name)
         if name == self.phase:
@@ -137,7 +150,7 @@ class PhasedStates(StateSetter, Phased):
         self.setters, self.phases = dict(setters), tuple(setters)
         self.phase = self.phases[0]
 
-    def begin_phase(self, name: str, mechanics_weight: float | None, state: GameState) -> None:
+    def begin_phase(self, name: str, number: int, state: GameState) -> None:
         """See `Phased.begin_phase`."""
         self._check_known(name)
         self.phase = name
@@ -178,17 +191,3 @@ def phased_in(part: object) -> Iterator[Phased]:
         for each in inner:
             if isinstance(each, StateSetter | Reward):
                 yield from phased_in(each)
-
-
-def check_phases(parts: Sequence[Phased], names: Sequence[str]) -> None:
-    """Checks that every component knows the phases of a training.
-
-    Raises:
-        ValueError: A component lacks one of `names`, or has one more.
-    """
-    for part in parts:
-        if part.phases and set(part.phases) != set(names):
-            raise ValueError(
-                f"{type(part).__name__}: it has the phases {', '.join(part.phases)}, but training has "
-                f"{', '.join(names)}; give both the same names"
-            )

@@ -1,18 +1,19 @@
-"""Callback: the hooks into the training loop, and TrainState: what they see."""
+"""Callback: the hooks into the training loop; TrainState: what they see; Hooks: all callbacks of a run as one."""
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
+from fabric_rl.args import TrainArgs
+from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.sharding import gathered
 from fabric_rl.types import ActorCritic, Minibatch
-
-if TYPE_CHECKING:
-    from fabric_rl.args import TrainArgs
 
 
 @dataclass
@@ -21,16 +22,20 @@ class TrainState:
 
     Attributes:
         fabric: The Fabric of this rank.
-        agent: The bare module.
+        agent: The bare module: play with it, read its weights.
         env: This rank's environment.
         args: The settings of the run; `batch_size` is always given, defaults are worked out.
+        model: What Fabric made of the agent: only its `training_step` exchanges gradients between ranks.
+        optimizer: What Fabric made of the agent's optimizer.
+        steps_per_iteration: Agent-steps of all ranks.
+        iterations: Of the whole run.
         iteration: Iterations finished.
         steps: Agent-steps collected so far, over all ranks.
         metrics: Metrics of the last iteration, the same on every rank; what a callback adds on rank 0 before the log
             is written is logged too.
         sums: The same as (sum, count) over all ranks, without speeds; for figures over several iterations.
         stop: Set it on any rank to end training after this iteration; then it is set on every rank.
-        signalled: A stop signal has come.
+        stopped_by: What has ended training before its last iteration, for people; the same on every rank.
         phase: What the run works on, a name for milestones.
         learning_rate: Set it to have another initial learning rate than the optimizer's, for all its parameters; the
             schedule goes on from it. None keeps the optimizer's.
@@ -42,19 +47,23 @@ class TrainState:
         run_id: Name of the run; None where nothing is kept.
         learns: This rank trains; False on a player (`--num_players`).
         batch: What this rank has collected and learns from, `[T * N]` steps, from `on_learn_start` to
-            `on_iteration_end`; not to be changed.
+            `on_iteration_end`; `on_learn_start` may return another one, nothing else may change it.
     """
 
     fabric: Fabric
     agent: ActorCritic
     env: VectorEnv
-    args: "TrainArgs"
+    args: TrainArgs
+    model: Any = None
+    optimizer: Any = None
+    steps_per_iteration: int = 0
+    iterations: int = 0
     iteration: int = 0
     steps: int = 0
     metrics: dict[str, float] = field(default_factory=dict)
     sums: dict[str, tuple[float, float]] = field(default_factory=dict)
     stop: bool = False
-    signalled: bool = False
+    stopped_by: str | None = None
     phase: str = "main"
     learning_rate: float | None = None
     save: bool = False
@@ -62,6 +71,27 @@ class TrainState:
     run_id: str | None = None
     learns: bool = True
     batch: Minibatch | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended: all its iterations are done, or something has stopped it."""
+        return self.iteration >= self.iterations or self.stopped_by is not None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another iteration is to follow the running one."""
+        return self.iteration + 1 < self.iterations
+
+    @property
+    def progress(self) -> float:
+        """The part of the run's steps that is done, 0 to 1."""
+        left = max(0, self.iterations - self.iteration) * self.steps_per_iteration
+        return self.steps / max(1, self.steps + left)
+
+    def advance(self) -> None:
+        """An iteration is done."""
+        self.iteration += 1
+        self.steps += self.steps_per_iteration
 
 
 class Callback:
@@ -73,8 +103,12 @@ class Callback:
     def on_iteration_start(self, state: TrainState) -> None:
         """The iteration before is logged and saved; the next rollout is about to be collected."""
 
-    def on_learn_start(self, state: TrainState) -> None:
-        """The rollout is collected; learning from it is about to begin. Not called with `--inference`."""
+    def on_learn_start(self, state: TrainState) -> Minibatch | None:
+        """The rollout is collected; learning from it, as `state.batch`, is about to begin.
+
+        Not called with `--inference`. What it returns is learned from instead (on every rank as many steps); None
+        leaves the batch as it is.
+        """
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Collected, learned and reduced; `state.metrics` is about to be logged."""
@@ -103,7 +137,114 @@ class Callback:
         """Takes what `state_dict` gave, when a run goes on."""
 
 
-def drained(callback: Callback) -> dict[str, tuple[float, float]]:
+class Hooks:
+    """All callbacks of a run, called in order; around training it is a context manager.
+
+    Entering it is `on_train_start`, an exception that leaves it `on_exception`. All weights of a sharded agent are
+    there in `on_train_start`, `on_iteration_end` and `on_train_end`, so that a callback may play on one rank alone.
+    """
+
+    def __init__(self, state: TrainState, callbacks: Sequence[Callback]) -> None:
+        """Takes what the callbacks will see."""
+        self.state, self.callbacks = state, tuple(callbacks)
+        self._failing = ExitStack()
+
+    def __enter__(self) -> "Hooks":
+        """Calls `on_train_start`; a ValueError of one rank is raised on all of them."""
+        with ExitStack() as stack:
+            stack.enter_context(self._failures_told())
+            with gathered(self.state.agent):
+                for callback in self.callbacks:
+                    with raised_on_all_ranks(self.state.fabric):  # one may look at the environment of players only
+                        callback.on_train_start(self.state)
+            self._failing = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Calls `on_exception` if training has failed."""
+        self._failing.__exit__(kind, error, trace)
+
+    def on_iteration_start(self) -> None:
+        """Before a rollout is collected."""
+        for callback in self.callbacks:
+            callback.on_iteration_start(self.state)
+
+    def on_learn_start(self, batch: Minibatch) -> Minibatch:
+        """Before learning; returns what to learn from."""
+        self.state.batch = batch
+        for callback in self.callbacks:
+            other = callback.on_learn_start(self.state)
+            if other is not None:
+                self.state.batch = batch = _checked(other, callback)
+        return batch
+
+    def on_iteration_end(self) -> None:
+        """After learning; the batch is gone then."""
+        with gathered(self.state.agent):
+            for callback in self.callbacks:
+                callback.on_iteration_end(self.state)
+        self.state.batch = None
+
+    def on_train_end(self) -> None:
+        """At the end of a run that did not fail."""
+        with gathered(self.state.agent):
+            for callback in self.callbacks:
+                callback.on_train_end(self.state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Metrics of all callbacks since the last call, as (sum, count) of this rank."""
+        return {name: pair for callback in self.callbacks for name, pair in _drained(callback).items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the callbacks remember, in order, and their names."""
+        return {
+            "callbacks": [callback.state_dict() for callback in self.callbacks],
+            "callback_names": [type(callback).__qualname__ for callback in self.callbacks],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Gives each callback what one of its name remembered: there may be others now, or in another order."""
+        kept = list(zip(state["callback_names"], state["callbacks"], strict=True))
+        for callback in self.callbacks:
+            same = next((pair for pair in kept if pair[0] == type(callback).__qualname__), None)
+            if same is not None:
+                callback.load_state_dict(same[1])
+                kept.remove(same)
+
+    @contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        """Calls `on_exception` of all callbacks when the block fails; the error is raised on whatever they do."""
+        try:
+            yield
+        except BaseException as error:
+            for callback in self.callbacks:
+                try:
+                    callback.on_exception(self.state, error)
+                except Exception as another:  # must not hide what went wrong first
+                    message = f"{type(callback).__name__}.on_exception() failed ({type(another).__name__}: {another})"
+                    warnings.warn(message, RuntimeWarning, stacklevel=2)
+            raise
+
+
+class HooksOfInference(Hooks):
+    """The same for a run that learns nothing."""
+
+    def on_learn_start(self, batch: Minibatch) -> Minibatch:
+        """Calls nobody."""
+        self.state.batch = batch
+        return batch
+
+
+def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
+    if not isinstance(batch, Minibatch):
+        name, got = type(callback).__name__, type(batch).__name__
+        raise TypeError(f"--callbacks {name}.on_learn_start(): must return a fabric_rl.Minibatch or None, got {got}")
+    return batch
+
+
+def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
     """What `callback.drain_metrics` gives.
 
     Raises:
@@ -117,18 +258,3 @@ def drained(callback: Callback) -> dict[str, tuple[float, float]]:
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(hasattr(x, "__float__") for x in pair)):
             raise TypeError(f"{where}: {name} must be two numbers (sum, count), got {pair!r}")
     return metrics
-
-
-@contextmanager
-def failures_told(state: TrainState, callbacks: Sequence[Callback]) -> Iterator[None]:
-    """Calls `on_exception` of all callbacks when the block fails; the error is raised on whatever they do."""
-    try:
-        yield
-    except BaseException as error:
-        for callback in callbacks:
-            try:
-                callback.on_exception(state, error)
-            except Exception as another:  # must not hide what went wrong first
-                message = f"{type(callback).__name__}.on_exception() failed ({type(another).__name__}: {another})"
-                warnings.warn(message, RuntimeWarning, stacklevel=2)
-        raise

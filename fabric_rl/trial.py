@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -12,16 +12,22 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric, LightningModule
 from lightning.fabric.strategies.ddp import DDPStrategy
 from lightning.pytorch.utilities.seed import isolate_rng
-from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.rollouts.finite import find_non_finite, within
+from fabric_rl.rollouts.steps import (
+    BOOLS,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    Array,
+    checked_array,
+    checked_step,
+    checked_tuple,
+    kind_of,
+)
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, reads_masks
-
-Array = NDArray[Any]
-NUMBERS, INTEGERS, FLOATS, BOOLS = "numbers", "integers", "floats", "bools"
-_KINDS = {NUMBERS: "fiub", INTEGERS: "iu", FLOATS: "f", BOOLS: "b"}  # numpy's dtype.kind
-_STEP = ("observations", "rewards", "terminated", "truncated", "infos")
 
 
 def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
@@ -45,7 +51,7 @@ def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, mi
             environment was closed.
     """
     try:
-        with isolate_rng(), told_to_all(fabric):
+        with isolate_rng(), raised_on_all_ranks(fabric):
             minibatch = _trial(fabric, envs, agent, seed, minibatch_size)
     except ValueError:
         envs.close()
@@ -75,74 +81,47 @@ def _is_inherited(agent: ActorCritic, method: str) -> bool:
     return getattr(getattr(agent, method), "__func__", None) is getattr(ActorCritic, method)
 
 
-@contextmanager
-def told_to_all(fabric: Fabric) -> Iterator[None]:
-    """Raises a ValueError that the block raises on any rank on all of them, with its message; every rank enters it.
-
-    Without it the others would only learn that a rank is gone.
-    """
-    if fabric.world_size == 1:
-        yield
-        return
-    problem: ValueError | None = None
-    try:
-        yield
-    except ValueError as error:
-        problem = error
-    told = "" if problem is None else str(problem) or type(problem).__name__
-    for rank in range(fabric.world_size):
-        message = fabric.broadcast(told, src=rank)
-        if message:
-            raise ValueError(message) from problem
-
-
-def same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
-    """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
-    seen = torch.zeros(fabric.world_size, len(numbers), dtype=torch.int64, device=fabric.device)
-    seen[fabric.global_rank] = torch.tensor(list(numbers.values()))
-    if fabric.world_size > 1:
-        seen = cast(Tensor, fabric.all_reduce(seen, reduce_op="sum"))
-    for name, column in zip(numbers, seen.T.tolist(), strict=True):
-        if len(set(column)) > 1:
-            raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
-
-
 def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
     name, size = f"--env {type(envs).__name__}", envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
 
     with _calling(f"{name}.reset()"):
         first = envs.reset(seed=seed)
-    obs, infos = _tuple(f"{name}.reset()", first, ("observations", "infos"))
-    obs = _array(f"{name}.reset(): the observations", obs, obs_shape)
+    obs, infos = checked_tuple(f"{name}.reset()", first, ("observations", "infos"))
+    what = f"{name}.reset(): the observations"
+    obs = _finite(what, checked_array(what, obs, obs_shape))
     obs_tensor = torch.from_numpy(obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)).to(fabric.device)
     mask = None
     if "action_mask" in infos:
-        allowed = _array(f"{name}.reset(): infos['action_mask']", infos["action_mask"], _mask_shape(envs), BOOLS)
+        what = f"{name}.reset(): infos['action_mask']"
+        allowed = checked_array(what, infos["action_mask"], mask_shape(envs.single_action_space, size), BOOLS)
         mask = torch.from_numpy(allowed).to(fabric.device)
     acted, minibatch = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
 
     with _calling(f"{name}.step()"):
         step = envs.step(within(envs.single_action_space, acted))
-    next_obs, rewards, terminated, truncated, infos = _tuple(f"{name}.step()", step, _STEP)
-    _array(f"{name}.step(): the observations", next_obs, obs_shape)
-    _array(f"{name}.step(): the rewards", rewards, (size,))
-    ended = _array(f"{name}.step(): terminated", terminated, (size,), BOOLS)
-    cut = _array(f"{name}.step(): truncated", truncated, (size,), BOOLS)
-    if (ended | cut).any():
-        if "final_obs" not in infos:
+    checked = checked_step(f"{name}.step()", step, size, obs_shape[1:])
+    _finite(f"{name}.step(): the observations", checked.obs)
+    _finite(f"{name}.step(): the rewards", checked.reward)
+    if (checked.terminated | checked.truncated).any():
+        what = f"{name}.step(): infos['final_obs']"
+        if "final_obs" not in checked.infos:
             raise ValueError(f"{name}.step(): episodes ended, but infos lacks 'final_obs', their last observations")
-        _array(f"{name}.step(): infos['final_obs']", infos["final_obs"], obs_shape)
+        _finite(what, checked_array(what, checked.infos["final_obs"], obs_shape))
     return minibatch
 
 
-def _mask_shape(envs: VectorEnv) -> tuple[int, int]:
-    space = envs.single_action_space
+def mask_shape(space: gymnasium.Space[Any], num_envs: int) -> tuple[int, int]:
+    """The shape of action masks for so many sub-environments.
+
+    Raises:
+        ValueError: The actions are not discrete.
+    """
     if isinstance(space, gymnasium.spaces.Discrete):
-        return envs.num_envs, int(space.n)
+        return num_envs, int(space.n)
     if isinstance(space, gymnasium.spaces.MultiDiscrete):
-        return envs.num_envs, int(space.nvec.sum())
-    raise ValueError(f"{type(envs).__name__}: infos['action_mask'] needs discrete actions, but they are {space}")
+        return num_envs, int(space.nvec.sum())
+    raise ValueError(f"infos['action_mask'] needs discrete actions, but they are {space}")
 
 
 def _try_agent(
@@ -165,7 +144,7 @@ def _try_agent(
     with _calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
         chosen = trial.act(obs, **memory, **masks)
     if not isinstance(chosen, ActOutput):
-        got = _kind(chosen)
+        got = kind_of(chosen)
         raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got {got}")
     with _calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
         value = trial.value(obs, **memory)
@@ -188,23 +167,34 @@ def _try_agent(
 
     rows = torch.arange(minibatch_size, device=obs.device) % size
     advantage = torch.linspace(-1, 1, minibatch_size, device=obs.device)
-    if agent.memory_size:  # [L, S]
+    if agent.learns_sequences:  # [L, S]
         rows, advantage = (x.view(agent.sequence_length, -1) for x in (rows, advantage))
     log_prob, old_value = chosen.log_prob.float()[rows], value.float()[rows]
     returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
     minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, returns)
     if mask is not None and masks:
         minibatch = minibatch._replace(action_mask=mask[rows])
+    ends = torch.zeros_like(rows, dtype=torch.bool)
+    extra = {
+        "reward": returns,
+        "next_value": old_value,
+        "terminated": ends,
+        "done": ends,
+        "time": rows,
+        "sub_env": rows,
+    }
+    minibatch = minibatch._replace(**{field: extra[field] for field in agent.minibatch_fields})
+    if agent.learns_sequences:
+        minibatch = minibatch._replace(episode_start=ends)
     if agent.memory_size:
-        state = torch.zeros(rows.shape[1], agent.memory_size, device=obs.device)
-        minibatch = minibatch._replace(state=state, episode_start=torch.zeros_like(rows, dtype=torch.bool))
+        minibatch = minibatch._replace(state=torch.zeros(rows.shape[1], agent.memory_size, device=obs.device))
         if agent.burn_in:
             before = rows[:1].expand(agent.burn_in, -1)
             starts = torch.zeros_like(before, dtype=torch.bool)
             minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
     with _calling(f"{name}.training_step()"), fabric.autocast():
         result = trial.training_step(minibatch)
-    loss, stats = _tuple(f"{name}.training_step()", result, ("loss", "statistics"))
+    loss, stats = checked_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
     _tensor(f"{name}.training_step(): the loss", loss, ())
     if not loss.requires_grad:
         raise ValueError(
@@ -250,32 +240,15 @@ def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor)
         )
 
 
-def _kind(value: Any) -> str:  # noqa: ANN401 - whatever was returned
-    if value is None:
-        return "None (is a return missing?)"
-    return f"a tuple of {len(value)}" if isinstance(value, tuple) else type(value).__name__
-
-
-def _tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...]:  # noqa: ANN401 - checked here
-    if not isinstance(value, tuple) or len(value) != len(names):
-        raise ValueError(f"{what} must return a tuple ({', '.join(names)}), got {_kind(value)}")
-    return value
-
-
 def _tensor(what: str, value: Any, shape: tuple[int, ...], kind: str = FLOATS) -> Array:  # noqa: ANN401 - checked here
     if not isinstance(value, Tensor):
-        raise ValueError(f"{what} must be a tensor, got {_kind(value)}")
+        raise ValueError(f"{what} must be a tensor, got {kind_of(value)}")
     value = value.detach().cpu()
-    return _array(what, (value.float() if value.is_floating_point() else value).numpy(), shape, kind)
+    array = (value.float() if value.is_floating_point() else value).numpy()
+    return _finite(what, checked_array(what, array, shape, kind))
 
 
-def _array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401 - checked here
-    """Checks shape, dtype and that everything is finite."""
-    array = np.asarray(value)
-    if array.shape != shape or array.dtype.kind not in _KINDS[kind]:
-        raise ValueError(
-            f"{what} must be {kind} of shape {list(shape)}, got {array.dtype} of shape {list(array.shape)}"
-        )
+def _finite(what: str, array: Array) -> Array:
     if array.ndim == 0 and not np.isfinite(array):
         raise ValueError(f"{what} must be finite, got {array}")
     found = find_non_finite(array)

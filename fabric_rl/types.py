@@ -33,8 +33,9 @@ class ActOutput(NamedTuple):
 class Minibatch(NamedTuple):
     """`B` steps of experience, all tensors on the agent's device.
 
-    An agent with memory (`memory_size > 0`) gets `S` sequences of `L = sequence_length` steps instead, time-major:
-    `[L, S, ...]` wherever `[B, ...]` is written.
+    An agent with memory, or with a `sequence_length` L above 1, gets `S` sequences of L steps instead, in the order of
+    time: `[L, S, ...]` wherever `[B, ...]` is written. The last fields come to agents that name them in
+    `minibatch_fields`, and are None for others.
     """
 
     obs: Tensor
@@ -59,10 +60,26 @@ class Minibatch(NamedTuple):
     """`[P, S, ...]` the P = `burn_in` steps before each sequence, or None if P is 0."""
     burn_in_start: Tensor | None = None
     """`[P, S]` bool, their `episode_start`."""
+    reward: Tensor | None = None
+    """`[B]` (or `[B, K]`) what was learned from: scaled with `--standardize_returns`."""
+    next_value: Tensor | None = None
+    """`[B]` (or `[B, K]`) value of the same episode's true next state."""
+    terminated: Tensor | None = None
+    """`[B]` bool, the episode ended for good with the step."""
+    done: Tensor | None = None
+    """`[B]` bool, it ended, for good or by truncation."""
+    time: Tensor | None = None
+    """`[B]` int64, the step's place in its rollout, 0..T-1."""
+    sub_env: Tensor | None = None
+    """`[B]` int64, the sub-environment of this rank that it comes from, 0..N-1."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Minibatch":
         """Applies `function` to every tensor."""
         return Minibatch(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
+
+
+MINIBATCH_FIELDS = ("reward", "next_value", "terminated", "done", "time", "sub_env")
+"""What an agent may ask for beside the other fields of `Minibatch`."""
 
 
 class ActorCritic(LightningModule):
@@ -76,8 +93,10 @@ class ActorCritic(LightningModule):
         value_heads: K, reward signals with a value and a discount of their own.
         memory_size: M, numbers an agent remembers from step to step; 0 for an agent without memory. The trainer starts
             every episode with zeros `[N, M]` and passes `state` to `act` and `value`.
-        sequence_length: L, steps per training sequence of an agent with memory; divides `TrainArgs.num_steps`.
+        sequence_length: L, steps per training sequence, for agents with memory and for others that want steps in the
+            order of time; divides `TrainArgs.num_steps`.
         burn_in: P, steps before each sequence that only refresh its memory.
+        minibatch_fields: Which of `MINIBATCH_FIELDS` its minibatches are to have.
         progress: 0-dim float32, share of the training that is done, 0..1; for schedules. The trainer fills it in place.
     """
 
@@ -85,6 +104,7 @@ class ActorCritic(LightningModule):
     memory_size: int = 0
     sequence_length: int = 1
     burn_in: int = 0
+    minibatch_fields: Sequence[str] = ()
     progress: Tensor
 
     def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
@@ -92,6 +112,11 @@ class ActorCritic(LightningModule):
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
         self.progress = torch.zeros(())  # no buffer: DDP would broadcast it before every step
+
+    @property
+    def learns_sequences(self) -> bool:
+        """Whether its minibatches are sequences `[L, S, ...]`."""
+        return self.memory_size > 0 or self.sequence_length > 1
 
     def act(
         self,
@@ -146,6 +171,15 @@ class HasMetrics(Protocol):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Name -> (sum, count) since the last call. The names are the same on every call and on every rank."""
+
+
+@runtime_checkable
+class HasHeadlines(Protocol):
+    """An environment that says which of its metrics people look at first."""
+
+    @property
+    def headlines(self) -> Mapping[str, str]:
+        """Metric -> short label. The console's lines show them; the summary has them at the start and at the end."""
 
 
 @runtime_checkable
@@ -207,11 +241,8 @@ class HasPhases(Protocol):
     def check_phases(self, names: Sequence[str]) -> None:
         """Raises ValueError unless it knows just the phases `names`."""
 
-    def set_phase(self, name: str, mechanics_weight: float | None) -> None:
-        """Goes on in the phase `name`; in the present phase nothing but the share of mechanics lanes changes.
-
-        `mechanics_weight` is the share of episodes that begin in mechanics lanes, None leaves it to the environment.
-        """
+    def set_phase(self, name: str, number: int) -> None:
+        """Goes on in the phase `name`, the `number`th of them, from 1; in the present phase nothing changes."""
 
 
 ParameterValue = float | Sequence[float]

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 100  # far beyond what any process here takes; only one that hangs meets it
 PROGRAMS = {
     "train_fabric.py": ("train_fabric", "cli"),
-    "fabric-rl": ("fabric_rl.cli.launcher", "fabric_rl"),
+    "fabric-rl": ("fabric_rl.commands.main", "main"),
     "lightning": ("fabric_rl.cli.launcher", "lightning"),
 }
 """Command lines; every other program is a function, `package.module:name`, that gets the words."""

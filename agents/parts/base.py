@@ -1,8 +1,7 @@
-"""What agents share besides their policy heads: networks, value heads, settings, PPO's step and its optimizer."""
+"""What agents share besides their policy heads: PPO's settings, loss and optimizer, networks, value heads."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from agents.parts.heads import PolicyHead, linear
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
-from fabric_rl.types import Minibatch, Stats
+from fabric_rl.types import ActorCritic, Minibatch, Stats
 
 
 def hidden_layers(
@@ -41,21 +40,6 @@ def hidden_layers(
             layers.append(nn.LayerNorm(size_out))
         layers.append(activation())
     return nn.Sequential(*layers)
-
-
-def mlp(
-    inputs: int,
-    hidden_sizes: Sequence[int],
-    outputs: int,
-    activation: type[nn.Module],
-    layer_norm: bool,
-    ortho_init: bool,
-    output_gain: float,
-) -> nn.Sequential:
-    """`hidden_layers` and a linear layer to `outputs` numbers with orthogonal gain `output_gain`."""
-    layers = hidden_layers(inputs, hidden_sizes, activation, layer_norm, ortho_init)
-    last = linear([inputs, *hidden_sizes][-1], outputs, output_gain if ortho_init else None)
-    return nn.Sequential(*layers, last)
 
 
 class ValueHead(nn.Module):
@@ -115,88 +99,92 @@ def check_sizes(agent: str, **sizes: int | Sequence[int]) -> None:
             raise ValueError(f"{agent}: --agent.{name} must be positive sizes, got {list(value)}")
 
 
-def check_positive(agent: str, **numbers: float) -> None:
-    """Raises ValueError naming the flag `--agent.NAME` for numbers that are not positive and finite."""
-    for name, number in numbers.items():
-        if not 0 < number < math.inf:
-            raise ValueError(f"{agent}: --agent.{name} must be positive, got {number}")
+class PPOAgent(ActorCritic):
+    """PPO's side of an agent: coefficients, loss and optimizer. The networks are a subclass's own.
 
-
-@dataclass(frozen=True)
-class PPOCoefs:
-    """Coefficients of PPO's loss; see `fabric_rl.learning.ppo.ppo_loss`."""
-
-    clip_coef: Schedule
-    """Clip range over the training."""
-    value_coef: float
-    """Weight of the value loss."""
-    entropy_coef: Schedule
-    """Weight of the entropy bonus over the training."""
-    clip_value_loss: bool
-    """Clip the value function's update as the policy's."""
-
-
-def ppo_coefs(
-    agent: str,
-    clip_coef: float | Schedule,
-    value_coef: float,
-    entropy_coef: float | Schedule,
-    clip_value_loss: bool,
-) -> PPOCoefs:
-    """Checks the settings of an agent called `agent`.
-
-    Raises:
-        ValueError: A clip range that is not positive, or a weight that is negative or not finite, at either end of its
-            schedule.
-    """
-    if not 0 <= value_coef < math.inf:
-        raise ValueError(f"{agent}: --agent.value_coef must be 0 or more, got {value_coef}")
-    return PPOCoefs(
-        as_schedule(clip_coef, f"{agent}: --agent.clip_coef", above=0),
-        value_coef,
-        as_schedule(entropy_coef, f"{agent}: --agent.entropy_coef", at_least=0),
-        clip_value_loss,
-    )
-
-
-def ppo_step(
-    head: PolicyHead, params: Tensor, values: Tensor, minibatch: Minibatch, coefs: PPOCoefs, progress: Tensor
-) -> tuple[Tensor, Stats]:
-    """PPO's loss on one minibatch and its statistics, for `ActorCritic.training_step`.
+    The constructors of all PPO agents have these settings, under these names:
 
     Args:
-        head: The policy's head.
-        params: `[B, P]` (or `[L, S, P]`) that the head gave for the minibatch's observations.
-        values: `[B]` or `[B, K]` for the same.
-        minibatch: What to learn from.
-        coefs: Coefficients of the loss.
-        progress: 0-dim, share of the training that is done: `ActorCritic.progress`.
+        observation_space: Of one sub-environment.
+        action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
+        ortho_init: Orthogonal initialisation (gain sqrt 2, last layers 0.01 for the policy and 1 for the value).
+        actor_lr: Learning rate of the policy and of what it shares with the value function.
+        critic_lr: Learning rate of what only the value function has.
+        clip_coef: PPO's clip range, a number or a schedule over the training.
+        value_coef: Weight of the value loss.
+        entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
+        clip_value_loss: Clip the value function's update as the policy's.
+        value_heads: Values per observation, one for each reward signal of the environment.
+        normalize_obs: Standardise observations with their running mean and deviation.
+        state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
+        squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
+        log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
     """
-    log_prob, entropy = head.evaluate(params, minibatch.action, minibatch.action_mask)
-    progress = progress.to(params.device)
-    loss, stats = ppo_loss(
-        log_prob=log_prob,
-        entropy=entropy,
-        value=values,
-        old_log_prob=minibatch.log_prob,
-        old_value=minibatch.value,
-        advantage=minibatch.advantage,
-        returns=minibatch.returns,
-        clip_coef=coefs.clip_coef(progress),
-        value_coef=coefs.value_coef,
-        entropy_coef=coefs.entropy_coef(progress),
-        clip_value_loss=coefs.clip_value_loss,
-    )
-    return loss, stats._asdict()
 
+    policy_head: PolicyHead
 
-def optimizer_for(
-    actor: Iterable[nn.Parameter], critic: Iterable[nn.Parameter], actor_lr: float, critic_lr: float
-) -> torch.optim.Optimizer:
-    """Adam (eps 1e-5) with one parameter group for the actor and one for the critic, fused on CPU and CUDA.
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        actor_lr: float,
+        critic_lr: float,
+        clip_coef: float | Schedule,
+        value_coef: float,
+        entropy_coef: float | Schedule,
+        clip_value_loss: bool,
+    ) -> None:
+        """Checks the settings.
 
-    What actor and critic share belongs into `actor`.
-    """
-    groups = [{"params": list(actor), "lr": actor_lr}, {"params": list(critic), "lr": critic_lr}]
-    fused = all(p.device.type in ("cpu", "cuda") for group in groups for p in group["params"])  # type: ignore[attr-defined]
-    return torch.optim.Adam(groups, eps=1e-5, fused=fused or None)
+        Raises:
+            ValueError: A learning rate or a clip range that is not positive, or a weight that is negative or not
+                finite, at either end of its schedule.
+        """
+        super().__init__(observation_space, action_space)
+        name = type(self).__name__
+        for flag, rate in (("actor_lr", actor_lr), ("critic_lr", critic_lr)):
+            if not 0 < rate < math.inf:
+                raise ValueError(f"{name}: --agent.{flag} must be positive, got {rate}")
+        if not 0 <= value_coef < math.inf:
+            raise ValueError(f"{name}: --agent.value_coef must be 0 or more, got {value_coef}")
+        self.actor_lr, self.critic_lr = actor_lr, critic_lr
+        self.clip_coef = as_schedule(clip_coef, f"{name}: --agent.clip_coef", above=0)
+        self.entropy_coef = as_schedule(entropy_coef, f"{name}: --agent.entropy_coef", at_least=0)
+        self.value_coef, self.clip_value_loss = value_coef, clip_value_loss
+
+    def ppo_step(self, params: Tensor, values: Tensor, minibatch: Minibatch) -> tuple[Tensor, Stats]:
+        """PPO's loss on one minibatch and its statistics; see `fabric_rl.learning.ppo.ppo_loss`.
+
+        Args:
+            params: `[B, P]` (or `[L, S, P]`) that the policy's head gave for the minibatch's observations.
+            values: `[B]` or `[B, K]` for the same.
+            minibatch: What to learn from.
+        """
+        log_prob, entropy = self.policy_head.evaluate(params, minibatch.action, minibatch.action_mask)
+        progress = self.progress.to(params.device)
+        loss, stats = ppo_loss(
+            log_prob=log_prob,
+            entropy=entropy,
+            value=values,
+            old_log_prob=minibatch.log_prob,
+            old_value=minibatch.value,
+            advantage=minibatch.advantage,
+            returns=minibatch.returns,
+            clip_coef=self.clip_coef(progress),
+            value_coef=self.value_coef,
+            entropy_coef=self.entropy_coef(progress),
+            clip_value_loss=self.clip_value_loss,
+        )
+        return loss, stats._asdict()
+
+    def adam(self, actor: Sequence[nn.Module], critic: Sequence[nn.Module]) -> torch.optim.Optimizer:
+        """Adam (eps 1e-5) with one parameter group for the actor and one for the critic, fused on CPU and CUDA.
+
+        What actor and critic share belongs into `actor`.
+        """
+        groups = [
+            {"params": [p for part in parts for p in part.parameters()], "lr": lr}
+            for parts, lr in ((actor, self.actor_lr), (critic, self.critic_lr))
+        ]
+        fused = all(p.device.type in ("cpu", "cuda") for p in self.parameters())
+        return torch.optim.Adam(groups, eps=1e-5, fused=fused or None)

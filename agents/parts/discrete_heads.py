@@ -1,4 +1,7 @@
-"""Policy heads of discrete action spaces: categorical, several categoricals, coins."""
+"""Policy heads of discrete action spaces: categorical, several categoricals, coins.
+
+Where a mask allows nothing of a categorical, all its choices are equally likely: there is nothing to learn from it.
+"""
 
 import math
 
@@ -8,24 +11,21 @@ from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 from torch.nn.functional import pad, softplus
 
-from agents.parts.policy_head import PolicyHead, linear
+from agents.parts.policy_head import PolicyHead
 
-_LOWEST = torch.finfo(torch.float32).min  # finite, unlike -inf: 0 * log 0 is 0 and no gradient is NaN
+_NO_CHOICE = torch.finfo(torch.float32).min  # finite, unlike -inf: 0 * log 0 is 0 and no gradient is NaN
+"""Logit of the places that make parts equally long. Also beside forbidden choices alone it has probability 0."""
+_FORBIDDEN = _NO_CHOICE / 2
+"""Logit of what a mask forbids."""
 
 
 class CategoricalHead(PolicyHead):
-    """Discrete actions; `P = n` logits. A row of a mask that allows nothing counts as one that allows everything."""
+    """Discrete actions; `P = n` logits."""
 
     def __init__(self, inputs: int, action_space: Discrete, gain: float | None = 0.01) -> None:
         """Builds the layer; for `gain` see `linear`."""
-        super().__init__()
-        self.layer = linear(inputs, int(action_space.n), gain)
+        super().__init__(inputs, int(action_space.n), gain)
         self.start = int(action_space.start)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Logits `[..., n]`."""
-        logits: Tensor = self.layer(features).float()
-        return logits
 
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
@@ -42,22 +42,16 @@ class CategoricalHead(PolicyHead):
 
 
 class MultiCategoricalHead(PolicyHead):
-    """MultiDiscrete actions as independent categoricals; `P = sum(nvec)` logits, masks `[..., sum(nvec)]`."""
+    """MultiDiscrete actions as independent categoricals; `P = sum(nvec)` logits, those of the first action first."""
 
     def __init__(self, inputs: int, action_space: MultiDiscrete, gain: float | None = 0.01) -> None:
         """Builds the layer; for `gain` see `linear`."""
-        super().__init__()
-        self.sizes: list[int] = action_space.nvec.flatten().tolist()
-        self.shape = action_space.shape
-        self.layer = linear(inputs, sum(self.sizes), gain)
+        sizes: list[int] = action_space.nvec.flatten().tolist()
+        super().__init__(inputs, sum(sizes), gain)
+        self.sizes, self.shape = sizes, action_space.shape
         self.start: Tensor | None
         start = torch.from_numpy(np.asarray(action_space.start, np.int64).flatten())
         self.register_buffer("start", start if start.any() else None, persistent=False)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Logits `[..., sum(nvec)]`, those of the first action first."""
-        logits: Tensor = self.layer(features).float()
-        return logits
 
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
@@ -82,25 +76,20 @@ class MultiCategoricalHead(PolicyHead):
             logits = logits.reshape(*logits.shape[:-1], len(self.sizes), most)
         else:
             parts = [
-                pad(part, (0, most - part.shape[-1]), value=_LOWEST) for part in torch.split(logits, self.sizes, dim=-1)
+                pad(part, (0, most - part.shape[-1]), value=_NO_CHOICE)
+                for part in torch.split(logits, self.sizes, dim=-1)
             ]
             logits = torch.stack(parts, dim=-2)
         return torch.log_softmax(logits, dim=-1)
 
 
 class BernoulliHead(PolicyHead):
-    """MultiBinary actions as independent coins; `P = n` logits. What a mask forbids stays 0."""
+    """MultiBinary actions as independent coins; `P = n` logits of a 1. What a mask forbids stays 0."""
 
     def __init__(self, inputs: int, action_space: MultiBinary, gain: float | None = 0.01) -> None:
         """Builds the layer; for `gain` see `linear`."""
-        super().__init__()
+        super().__init__(inputs, math.prod(action_space.shape), gain)
         self.shape = action_space.shape
-        self.layer = linear(inputs, math.prod(self.shape), gain)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Logits `[..., n]` of a 1."""
-        logits: Tensor = self.layer(features).float()
-        return logits
 
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
@@ -138,7 +127,7 @@ def draw(probs: Tensor) -> Tensor:
 
 
 def _masked(logits: Tensor, action_mask: Tensor | None) -> Tensor:
-    return logits if action_mask is None else logits.masked_fill(action_mask.logical_not(), _LOWEST)
+    return logits if action_mask is None else logits.masked_fill(action_mask.logical_not(), _FORBIDDEN)
 
 
 def _pick(log_probs: Tensor, index: Tensor) -> Tensor:

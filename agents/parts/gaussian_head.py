@@ -9,7 +9,7 @@ from gymnasium.spaces import Box
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from agents.parts.policy_head import PolicyHead, linear
+from agents.parts.policy_head import PolicyHead
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -50,20 +50,14 @@ class GaussianHead(PolicyHead):
         Raises:
             ValueError: To squash into a Box without finite bounds.
         """
-        super().__init__()
-        options = options or GaussianOptions()
-        self.shape, self.state_dependent_std, self.squash = (
-            action_space.shape,
-            options.state_dependent_std,
-            options.squash,
-        )
-        size = math.prod(self.shape)
-        self.layer = linear(inputs, 2 * size if self.state_dependent_std else size, gain)
-        self.log_std = None if self.state_dependent_std else nn.Parameter(torch.full((size,), options.log_std_init))
+        options, size = options or GaussianOptions(), math.prod(action_space.shape)
+        super().__init__(inputs, 2 * size if options.state_dependent_std else size, gain)
+        self.shape, self.squash = action_space.shape, options.squash
+        self.log_std = None if options.state_dependent_std else nn.Parameter(torch.full((size,), options.log_std_init))
         bounded = bool(np.isfinite(action_space.low).all() and np.isfinite(action_space.high).all())
         if self.squash and not bounded:
             raise ValueError(f"squash needs an action Box with finite bounds, got {action_space}")
-        self.scaled = self.state_dependent_std and bounded and not self.squash
+        self.scaled = options.state_dependent_std and bounded and not self.squash
         self.low: Tensor
         self.high: Tensor
         self.nodes: Tensor
@@ -80,7 +74,7 @@ class GaussianHead(PolicyHead):
 
     def forward(self, features: Tensor) -> Tensor:
         """Means and logarithms of the standard deviations `[..., 2 d]`."""
-        mean: Tensor = self.layer(features).float()
+        mean = super().forward(features)
         if self.log_std is not None:
             return torch.cat([mean, self.log_std.float().expand_as(mean)], dim=-1)
         mean, spread = mean.chunk(2, dim=-1)

@@ -23,9 +23,15 @@ def linear(inputs: int, outputs: int, gain: float | None) -> nn.Linear:
 class PolicyHead(nn.Module, ABC):
     """The policy of one action space over features `[..., inputs]`."""
 
-    @abstractmethod
+    def __init__(self, inputs: int, outputs: int, gain: float | None) -> None:
+        """Builds the layer; for `gain` see `linear`."""
+        super().__init__()
+        self.layer = linear(inputs, outputs, gain)
+
     def forward(self, features: Tensor) -> Tensor:
         """The distribution's parameters `[..., P]`, float32 under any precision."""
+        params: Tensor = self.layer(features).float()
+        return params
 
     @abstractmethod
     def sample(

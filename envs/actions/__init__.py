@@ -1,43 +1,23 @@
 """Action parsers: what the agent chooses -> RocketSim car controls."""
 
-from envs.actions.base import (
-    BOOST,
-    HANDBRAKE,
-    JUMP,
-    PITCH,
-    ROLL,
-    STEER,
-    THROTTLE,
-    YAW,
-    ActionParser,
-    Controls,
-    RowControls,
-)
-from envs.actions.combinators import ClipAction, DelayAction, RepeatAction, StickyButtons
-from envs.actions.continuous import ContinuousAction, MultiDiscreteAction
-from envs.actions.hybrid import HybridTable, StateAwareTable
-from envs.actions.lookup import ActionTable, LookupTable
-
-__all__ = [
-    "BOOST",
-    "HANDBRAKE",
-    "JUMP",
-    "PITCH",
-    "ROLL",
-    "STEER",
-    "THROTTLE",
-    "YAW",
-    "ActionParser",
-    "ActionTable",
-    "ClipAction",
-    "ContinuousAction",
-    "Controls",
-    "DelayAction",
-    "HybridTable",
-    "LookupTable",
-    "MultiDiscreteAction",
-    "RepeatAction",
-    "RowControls",
-    "StateAwareTable",
-    "StickyButtons",
-]
+from envs.actions.base import BOOST as BOOST
+from envs.actions.base import HANDBRAKE as HANDBRAKE
+from envs.actions.base import JUMP as JUMP
+from envs.actions.base import PITCH as PITCH
+from envs.actions.base import ROLL as ROLL
+from envs.actions.base import STEER as STEER
+from envs.actions.base import THROTTLE as THROTTLE
+from envs.actions.base import YAW as YAW
+from envs.actions.base import ActionParser as ActionParser
+from envs.actions.base import Controls as Controls
+from envs.actions.base import RowControls as RowControls
+from envs.actions.combinators import ClipAction as ClipAction
+from envs.actions.combinators import DelayAction as DelayAction
+from envs.actions.combinators import RepeatAction as RepeatAction
+from envs.actions.combinators import StickyButtons as StickyButtons
+from envs.actions.continuous import ContinuousAction as ContinuousAction
+from envs.actions.continuous import MultiDiscreteAction as MultiDiscreteAction
+from envs.actions.hybrid import HybridTable as HybridTable
+from envs.actions.hybrid import StateAwareTable as StateAwareTable
+from envs.actions.lookup import ActionTable as ActionTable
+from envs.actions.lookup import LookupTable as LookupTable

@@ -9,7 +9,8 @@ import numpy as np
 import RocketSim
 from numpy.typing import NDArray
 
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
 ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)
@@ -75,6 +76,14 @@ class ActionParser(ABC):
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:  # noqa: B027 - most parsers keep nothing
         """Takes what `state_dict` gave."""
+
+
+def unwrapped(parser: ActionParser) -> list[ActionParser]:
+    """The parser, the one that it is made around (its `inner`), and so on to the innermost."""
+    found = [parser]
+    while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
+        found.append(inner)
+    return found
 
 
 def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:

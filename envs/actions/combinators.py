@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
-from envs.checks import described
-from envs.state.game_state import Bool, GameState
+from envs.checks import check_part
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class _Combinator(ActionParser):
     """Passes everything on to `inner`, and keeps the memory of the arenas of one pool, zero when an episode begins."""
 
     def __init__(self, inner: ActionParser) -> None:
-        if not isinstance(inner, ActionParser):
-            raise TypeError(f"{type(self).__name__}: inner must be an envs ActionParser, got {described(inner)}")
-        self.inner = inner
+        self.inner: ActionParser = check_part(type(self).__name__, "inner", inner, ActionParser)
         self._memory: dict[str, NDArray[Any]] = {}
         """By name, `[A, ...]` each."""
         self._cars: tuple[int, int] | None = None

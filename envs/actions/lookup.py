@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls
 from envs.sim.arena import make_controls
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 
 class ActionTable(ActionParser):

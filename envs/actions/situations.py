@@ -14,7 +14,8 @@ from rlgym.rocket_league.common_values import (
 )
 
 from envs.actions.base import BOOST, JUMP, PITCH, ROLL, STEER
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 UNSURE, FLOOR, AIR, AIR_WITHOUT_FLIP = range(4)
 EMPTY = 4

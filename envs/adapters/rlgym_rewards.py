@@ -12,7 +12,8 @@ from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import OCTANE
 
 from envs.rewards import Reward
-from envs.state.game_state import ORANGE, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import ORANGE, Bool, Float
 
 COST_WARNING = (
     "RLGymReward builds RLGym's objects for every arena and step: about 75 us in 1v1, more than the physics takes; "

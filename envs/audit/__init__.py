@@ -1,1 +1,1 @@
-"""What a reward really pays for: scripted games, measured."""
+"""What a configuration does, measured: what its reward pays for, and where its episodes begin."""

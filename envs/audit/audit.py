@@ -12,7 +12,7 @@ from envs.audit.games import Games
 from envs.audit.parts import INVARIANT_UNITS, parts_of
 from envs.audit.result import Audit, Finding, PartReport
 from envs.checks import check_seed, is_number, whole_number
-from envs.matches.tape import PoolSettings
+from envs.matches.recipe import PoolRecipe
 from envs.rewards.base import Reward
 
 TOLERANCE, SKIP_TOLERANCE = 1e-3, 0.2
@@ -46,18 +46,18 @@ def audit_rewards(
     if not is_number(seconds) or not 1 <= seconds <= 3600:
         raise ValueError(f"{owner}: --seconds must be from 1 to 3600, got {seconds!r}")
     check_seed(owner, seed, "--seed")
-    settings = PoolSettings(factory, owner, phase)
-    settings.arguments["num_arenas"] = max(
-        whole_number(owner, "--num_arenas", num_arenas, least=2), len(settings.team_sizes)
+    recipe = PoolRecipe(factory, owner, phase)
+    recipe.arguments["num_arenas"] = max(
+        whole_number(owner, "--num_arenas", num_arenas, least=2), len(recipe.team_sizes)
     )
     if reward is not None:
-        settings.arguments["reward"] = reward
-    games = Games(settings, float(seconds), seed)
-    whole = settings.reward()
+        recipe.arguments["reward"] = reward
+    games = Games(recipe, float(seconds), seed)
+    whole = recipe.reward()
     made: list[tuple[str, str, float, Callable[[], Reward]]] = [
         (part.name, part.unit, part.weight, part.fresh) for part in parts_of(whole)
     ]
-    reports = [games.report(*part) for part in [*made, (TOTAL, "", 1.0, settings.reward)]]
+    reports = [games.report(*part) for part in [*made, (TOTAL, "", 1.0, recipe.reward)]]
     *parts, total = _with_shares(reports)
     return Audit(
         parts=parts,
@@ -65,7 +65,7 @@ def audit_rewards(
         findings=_findings(parts, total, games),
         notes=_notes(parts, total, games),
         goals_per_minute=games.goals_per_minute,
-        tick_skip=settings.tick_skip,
+        tick_skip=recipe.tick_skip,
         seconds=float(seconds),
         seed=seed,
         phase=phase or "",

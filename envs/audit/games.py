@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from envs.actions import ContinuousAction
+from envs.audit.replay import Paid, coarser, difference, reordered, replay, swapped
 from envs.audit.result import FARMING, PLAYING, PartReport
 from envs.audit.scenes import ActorBot, GoalOrTime, Held, OneActor, Push, Scramble, actors
-from envs.audit.tape import Paid, coarser, difference, reordered, replay, swapped
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
-from envs.matches.tape import PoolSettings, Tape, record, record_each
+from envs.matches.recipe import PoolRecipe
+from envs.matches.tape import Tape, record, record_each
 from envs.resets import Kickoff, MixedStates, RandomState
 from envs.rewards.base import Reward
 
@@ -28,35 +29,35 @@ class Games:
         goals_per_minute: Of the car that scores.
     """
 
-    def __init__(self, settings: PoolSettings, seconds: float, seed: int) -> None:
+    def __init__(self, recipe: PoolRecipe, seconds: float, seed: int) -> None:
         """Plays them all, `seconds` of game time each."""
         bots = {"random": RandomBot(seed), "scripted": TeamBots(KickoffThenShoot(), BallChaser())}
-        configured = record_each(settings, bots, seconds, seed)
+        configured = record_each(recipe, bots, seconds, seed)
         self.random, self.scripted = configured["random"], configured["scripted"]
         acting = {name: ActorBot(bot()) for name, bot in (FARMING | PLAYING).items()}
-        self.acting = record_each(settings, acting, seconds, seed, state_setter=OneActor())
-        self.pushes = self._pushes(settings, seed)
-        several = [size for size in settings.team_sizes if max(size) > 1] or [(2, 2)]
+        self.acting = record_each(recipe, acting, seconds, seed, state_setter=OneActor())
+        self.pushes = self._pushes(recipe, seed)
+        several = [size for size in recipe.team_sizes if max(size) > 1] or [(2, 2)]
         setter = MixedStates([Kickoff(), RandomState(), Scramble(), Push(own_goal=True)], [1, 1, 2, 1])
         rough: dict[str, Any] = {"team_size": several, "state_setter": setter}
         rough["num_arenas"] = max(4, len(several))
         done = [GoalCondition(), NoTouchCondition(3.0), TimeoutCondition(5.0)]
         self.rough = record(
-            settings, TeamBots(KickoffThenShoot(), RandomBot(seed)), max(5.0, seconds / 4), seed, done=done, **rough
+            recipe, TeamBots(KickoffThenShoot(), RandomBot(seed)), max(5.0, seconds / 4), seed, done=done, **rough
         )
         (self.mirrored, self.mirror_order), (self.shuffled, self.order) = swapped(self.rough), reordered(self.rough)
         fine, window = TICK_SKIPS[0], TICK_SKIPS[-1]
         rough |= {"tick_skip": fine, "action_delay_ticks": 0, "action": ContinuousAction(), "num_arenas": 8}
         held = Held(TeamBots(BallChaser(), RandomBot(seed)), window // fine)
-        tape = record(settings, held, max(5.0, seconds / 4), seed, done=GoalOrTime(5.0, window), **rough)
+        tape = record(recipe, held, max(5.0, seconds / 4), seed, done=GoalOrTime(5.0, window), **rough)
         self.skips = {skip: coarser(tape, skip // fine) for skip in TICK_SKIPS}
         self.goals_per_minute = self._goals(self.acting["score"])
 
     @staticmethod
-    def _pushes(settings: PoolSettings, seed: int) -> tuple[Tape, Tape]:
+    def _pushes(recipe: PoolRecipe, seed: int) -> tuple[Tape, Tape]:
         done = [GoalCondition(), TimeoutCondition(PUSH_SECONDS)]
         tapes = [
-            record(settings, IdleBot(), PUSH_SECONDS, seed, state_setter=Push(own_goal), done=done)
+            record(recipe, IdleBot(), PUSH_SECONDS, seed, state_setter=Push(own_goal), done=done)
             for own_goal in (True, False)
         ]
         return tapes[0], tapes[1]

@@ -11,7 +11,8 @@ from envs.rewards.combinators import AnnealedReward, PerSecondReward, TeamSpirit
 from envs.rewards.combined import CombinedReward
 from envs.rewards.potential import GoalViewReward, PotentialReward
 from envs.rewards.signals import RewardSignals
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 _LINEAR = (AnnealedReward, PerSecondReward, PotentialReward, TeamSpiritReward)
 """Of a sum they pay the sum of what they would pay of its terms."""
@@ -61,6 +62,12 @@ def parts_of(reward: Reward) -> list[Part]:
         Part(f"{prefix}{name}", term, weight, unit_of(term))
         for (prefix, term, weight), name in zip(terms, names, strict=True)
     ]
+
+
+def short_name(name: str) -> str:
+    """A part's name without the word that all share."""
+    head, _, number = name.rpartition("_")
+    return f"{head.removesuffix('Reward')}_{number}" if number.isdigit() else name.removesuffix("Reward")
 
 
 def unit_of(reward: Reward) -> str:

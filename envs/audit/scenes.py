@@ -12,7 +12,8 @@ from envs.bots.simple import IdleBot
 from envs.dones import DoneCondition
 from envs.resets import Kickoff, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT
-from envs.state.game_state import MIRROR, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import MIRROR, Bool, Float
 
 
 def actors(state: GameState) -> Bool:

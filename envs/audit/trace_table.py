@@ -3,11 +3,9 @@
 import html
 from collections.abc import Sequence
 
-from rich import box
-from rich.table import Table
-
-from envs.audit.report import short
-from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, Row
+from envs.audit.parts import short_name
+from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, TraceRow
+from envs.plain_text import in_columns
 
 STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
 
@@ -15,7 +13,7 @@ STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
 class StepTable:
     """Steps of `reward_trace`, a row each: the state, what the car was told, what every part paid.
 
-    The last value of a notebook cell is shown as an HTML table (green pays, red charges); `rich.print` shows it in a
+    The last value of a notebook cell is shown as an HTML table (green pays, red charges); `print` shows it in a
     terminal. Parts that pay nothing in these steps are left out.
 
     Attributes:
@@ -23,7 +21,7 @@ class StepTable:
         cells: The rows, as text.
     """
 
-    def __init__(self, rows: Sequence[Row], digits: int = 3) -> None:
+    def __init__(self, rows: Sequence[TraceRow], digits: int = 3) -> None:
         """Takes rows, for example `rows[40:60]` or those `if row["touch"]`.
 
         Raises:
@@ -34,7 +32,7 @@ class StepTable:
         self.rows = list(rows)
         parts = [name for name in rows[0] if name.startswith(PART) and any(row[name] for row in rows)]
         self._paid = [*parts, TOTAL, RETURN]
-        self.columns = [*STATE, "told", *(short(name.removeprefix(PART)) for name in self._paid)]
+        self.columns = [*STATE, "told", *(short_name(name.removeprefix(PART)) for name in self._paid)]
         self.cells = [
             [
                 *(f"{row[name]:.2f}" if name == "seconds" else f"{row[name]:.0f}" for name in STATE),
@@ -44,14 +42,9 @@ class StepTable:
             for row in self.rows
         ]
 
-    def __rich__(self) -> Table:
+    def __str__(self) -> str:
         """For a terminal."""
-        table = Table(box=box.SIMPLE_HEAD)
-        for name in self.columns:
-            table.add_column(name, justify="left" if name == "told" else "right")
-        for cells in self.cells:
-            table.add_row(*cells)
-        return table
+        return in_columns([self.columns, *self.cells], str.rjust)
 
     def _repr_html_(self) -> str:
         """For a notebook."""
@@ -70,7 +63,7 @@ class StepTable:
         )
 
 
-def told(row: Row) -> str:
+def told(row: TraceRow) -> str:
     """The controls that are not zero, such as `throttle 1 steer -0.5 jump`."""
     pieces = []
     for name, number in row.items():

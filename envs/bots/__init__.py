@@ -9,12 +9,16 @@ once:
         pool.step(bot.actions(pool.state, pool.action_parser))
 """
 
-from envs.bots.actions import nearest_actions
-from envs.bots.base import Bot, TeamBots
-from envs.bots.chaser import BallChaser
-from envs.bots.farming import CircleBot, HopBot, HoverBot
-from envs.bots.shooter import KickoffThenShoot
-from envs.bots.simple import IdleBot, RandomBot
+from envs.bots.actions import nearest_actions as nearest_actions
+from envs.bots.base import Bot as Bot
+from envs.bots.base import TeamBots as TeamBots
+from envs.bots.chaser import BallChaser as BallChaser
+from envs.bots.farming import CircleBot as CircleBot
+from envs.bots.farming import HopBot as HopBot
+from envs.bots.farming import HoverBot as HoverBot
+from envs.bots.shooter import KickoffThenShoot as KickoffThenShoot
+from envs.bots.simple import IdleBot as IdleBot
+from envs.bots.simple import RandomBot as RandomBot
 
 BOTS: dict[str, type[Bot]] = {
     "idle": IdleBot,
@@ -26,17 +30,3 @@ BOTS: dict[str, type[Bot]] = {
     "hop": HopBot,
 }
 """Names that the command line takes."""
-
-__all__ = [
-    "BOTS",
-    "BallChaser",
-    "Bot",
-    "CircleBot",
-    "HopBot",
-    "HoverBot",
-    "IdleBot",
-    "KickoffThenShoot",
-    "RandomBot",
-    "TeamBots",
-    "nearest_actions",
-]

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, ActionTable, ContinuousAction, MultiDiscreteAction
-from envs.actions.base import ANALOGUE, BUTTONS, JUMP
-from envs.state.game_state import Bool, Float, GameState
+from envs.actions.base import ANALOGUE, BUTTONS, JUMP, unwrapped
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 # How much a difference in each control counts: throttle, steer, pitch, yaw, roll, jump, boost, handbrake. Wheels do not
 # care for pitch, yaw and roll, a car in the air not for steer; the direction matters to a jump, which may be a flip.
@@ -39,9 +40,7 @@ def nearest_actions(parser: ActionParser, controls: Float, on_ground: Bool) -> N
     Raises:
         ValueError: A parser of another kind whose action space is not discrete.
     """
-    inner = parser
-    while isinstance(getattr(inner, "inner", None), ActionParser):
-        inner = inner.inner  # type: ignore[attr-defined]
+    inner = unwrapped(parser)[-1]
     if isinstance(inner, ContinuousAction):
         numbers = np.clip(controls, -1, 1).astype(np.float32)
         numbers[:, BUTTONS] = np.where(controls[:, BUTTONS] > 0.5, 1, -1)

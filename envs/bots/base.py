@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from envs.actions import ActionParser
 from envs.bots.actions import nearest_actions
 from envs.checks import described
-from envs.state.game_state import BLUE, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, Bool, Float
 
 
 class Bot(ABC):

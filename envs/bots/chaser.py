@@ -5,7 +5,8 @@ import numpy as np
 from envs.actions.base import JUMP
 from envs.bots.base import Bot
 from envs.bots.driving import arrival_seconds, ball_after, bearing, drive
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 LEAD_SECONDS = 1.0
 REACH, LOW, HIGH = 350.0, 170.0, 420.0

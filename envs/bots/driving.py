@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
 from envs.actions.base import BOOST, HANDBRAKE, JUMP, PITCH, ROLL, STEER, THROTTLE, YAW
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 _SPEEDS = np.array([0, 500, 1000, 1500, 1750, 2300], np.float32)
 _TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)

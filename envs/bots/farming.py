@@ -5,7 +5,8 @@ import numpy as np
 from envs.actions.base import BOOST, HANDBRAKE, JUMP, STEER, THROTTLE
 from envs.bots.base import Bot
 from envs.bots.driving import bearing, blank, dot, drive, recover
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 NEAR, FAR = 450.0, 900.0
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from envs.actions import ActionParser
 from envs.bots.base import Bot
 from envs.obs import ObsBuilder
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 Choose = Callable[[Float, Bool, Bool | None], NDArray[Any]]
 """A policy: observations `[N, ...]` float32, `[N]` bool where an episode begins, action mask `[N, n]` bool or None ->

@@ -14,7 +14,8 @@ from envs.bots.driving import (
     drive,
     landing_seconds,
 )
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 GOAL = np.array([0, 5300], np.float32)
 LINE_UP, LEAST_BEHIND, MOST_BEHIND, ASIDE = 0.6, 70.0, 1500.0, 600.0

@@ -11,7 +11,8 @@ from envs.actions.base import ANALOGUE, BUTTONS
 from envs.bots.base import Bot
 from envs.bots.driving import blank
 from envs.checks import check_seed
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 
 class IdleBot(Bot):

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class StateLogger(ABC):

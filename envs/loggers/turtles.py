@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from envs.checks import is_number, whole_number
 from envs.loggers.base import StateLogger
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 _READY, _LYING, _LEFT = 0, 1, 2
 """A car's part in the count: none yet, being timed, or given up (it has to stand on its wheels before it counts
@@ -29,7 +30,6 @@ class TurtleRecoveryLogger(StateLogger):
 
     Metrics: `turtle/started`, turtles per car since the last log; `turtle/recovery_rate`, recovered over recovered and
     failed, 0..1; `turtle/recovery_ticks`, mean physics ticks (1/120 s) of those that recovered, as exact as the steps.
-    Source: requirement 001's TurtleRecoveryLogger.
     """
 
     ROOF_DOWN, UPRIGHT = -0.7, 0.7

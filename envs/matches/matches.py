@@ -1,21 +1,20 @@
-"""Matches between two bots on real physics, and what their results say."""
+"""Matches between two bots on real physics."""
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot, TeamBots
+from envs.checks import positive
 from envs.dones import GoalCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import BLUE, Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, Bool
 
 ARENAS_AT_ONCE = 100
 SIDES = 2
@@ -52,21 +51,6 @@ class Matches:
         """Matches without a winner."""
         return len(self.goals) - self.wins - self.losses
 
-    def difference(self, confidence: float = 0.95) -> tuple[float, float, float]:
-        """The bot's goals minus its opponent's per match: mean, and the ends of Student's confidence interval.
-
-        NaN ends for a single match. Where all matches ended alike, the interval is that one number.
-        """
-        differences = (self.goals[:, 0] - self.goals[:, 1]).astype(np.float64)
-        mean = float(differences.mean())
-        if len(differences) < 2:
-            return mean, math.nan, math.nan
-        error = float(stats.sem(differences))
-        if error == 0:
-            return mean, mean, mean
-        low, high = stats.t.interval(confidence, len(differences) - 1, mean, error)
-        return mean, float(low), float(high)
-
 
 def play_matches(
     bot: Bot,
@@ -100,8 +84,7 @@ def play_matches(
         ValueError: No match, no time or no car.
     """
     for name, number in (("num_matches", num_matches), ("minutes", minutes), ("team_size", team_size)):
-        if not number > 0:
-            raise ValueError(f"play_matches: {name} must be positive, got {number}")
+        positive("play_matches", name, number)
     found: list[NDArray[np.int64]] = []
     blue = (num_matches + 1) // SIDES
     for first_seat, count in ((0, blue), (1, num_matches - blue)):
@@ -173,21 +156,3 @@ class _Score(StateLogger):
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """None: it is asked for `counts`."""
         return {}
-
-
-def summary(matches: Matches) -> dict[str, Any]:
-    """The results as numbers, for tables and files; goals are per match, touches per car and minute."""
-    mean, low, high = matches.difference()
-    touches = matches.touches.sum(axis=0) / (len(matches.goals) * matches.minutes * matches.cars)
-    return {
-        "matches": len(matches.goals),
-        "minutes": matches.minutes,
-        "cars": matches.cars,
-        "wins": matches.wins,
-        "draws": matches.draws,
-        "losses": matches.losses,
-        "goals": matches.goals.mean(axis=0).tolist(),
-        "touches_per_minute": touches.tolist(),
-        "difference": mean,
-        "difference_interval_95": [low, high],
-    }

@@ -1,25 +1,17 @@
 """Mechanics lanes: true set-ups to practise one mechanic each, with a measure of success of their own."""
 
-from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
-from envs.mechanics.base import Lane, Seen, SetUp
-from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane
-from envs.mechanics.kickoffs import KickoffLane
-from envs.mechanics.lanes import NO_LANE, LaneEpisodes, LaneTimeLimit, MechanicsLanes, default_lanes
-
-__all__ = [
-    "NO_LANE",
-    "AirDribbleLane",
-    "DribbleLane",
-    "FlipResetLane",
-    "HalfFlipLane",
-    "JumpShotLane",
-    "KickoffLane",
-    "Lane",
-    "LaneEpisodes",
-    "LaneTimeLimit",
-    "MechanicsLanes",
-    "Seen",
-    "SetUp",
-    "WallToAerialLane",
-    "default_lanes",
-]
+from envs.mechanics.aerial import AirDribbleLane as AirDribbleLane
+from envs.mechanics.aerial import FlipResetLane as FlipResetLane
+from envs.mechanics.aerial import WallToAerialLane as WallToAerialLane
+from envs.mechanics.base import Lane as Lane
+from envs.mechanics.base import Seen as Seen
+from envs.mechanics.base import SetUp as SetUp
+from envs.mechanics.ground import DribbleLane as DribbleLane
+from envs.mechanics.ground import HalfFlipLane as HalfFlipLane
+from envs.mechanics.ground import JumpShotLane as JumpShotLane
+from envs.mechanics.kickoffs import KickoffLane as KickoffLane
+from envs.mechanics.lanes import NO_LANE as NO_LANE
+from envs.mechanics.lanes import LaneEpisodes as LaneEpisodes
+from envs.mechanics.lanes import LaneTimeLimit as LaneTimeLimit
+from envs.mechanics.lanes import MechanicsLanes as MechanicsLanes
+from envs.mechanics.lanes import default_lanes as default_lanes

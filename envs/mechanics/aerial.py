@@ -5,7 +5,7 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
 from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
 from envs.resets.base import CAR_REST_HEIGHT, Double
-from envs.state.game_state import Bool
+from envs.state.layout import Bool
 
 JUMP_OFF_SPEED = 480.0
 """uu/s, about, at which a car leaves a surface when it holds jump."""
@@ -99,14 +99,9 @@ class AirDribbleLane(Lane):
             ValueError: A setting that cannot work.
         """
         super().__init__(time_limit_seconds)
-        if not 0 < hold_seconds < time_limit_seconds:
-            raise ValueError(
-                f"AirDribbleLane: hold_seconds must be between 0 and time_limit_seconds={time_limit_seconds:g}, got "
-                f"{hold_seconds!r}"
-            )
         if not min_height >= BALL_ON_GROUND:
             raise ValueError(f"AirDribbleLane: min_height must be at least {BALL_ON_GROUND:g}, got {min_height!r}")
-        self.hold_seconds, self.min_height = hold_seconds, min_height
+        self.hold_seconds, self.min_height = self.within_limit("hold_seconds", hold_seconds), min_height
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         """See `Lane.set_up`."""

@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.checks import is_number
+from envs.checks import positive
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
 from envs.resets.mixtures import MIRROR_X
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import MIRROR, ORANGE, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import MIRROR, ORANGE, Bool, Float
 
 Vector = tuple[float, float, float]
 
@@ -160,9 +161,18 @@ class Lane(ABC):
         Raises:
             ValueError: Not positive.
         """
-        if not is_number(time_limit_seconds) or not time_limit_seconds > 0:
-            raise ValueError(f"{type(self).__name__}: time_limit_seconds must be positive, got {time_limit_seconds!r}")
-        self.time_limit_seconds = float(time_limit_seconds)
+        self.time_limit_seconds = positive(type(self).__name__, "time_limit_seconds", time_limit_seconds)
+
+    def within_limit(self, argument: str, seconds: float) -> float:
+        """`seconds`, if an episode lasts longer.
+
+        Raises:
+            ValueError: Not positive, or not below the time limit.
+        """
+        if not 0 < seconds < self.time_limit_seconds:
+            limit = f"time_limit_seconds={self.time_limit_seconds:g}"
+            raise ValueError(f"{type(self).__name__}: {argument} must be between 0 and {limit}, got {seconds!r}")
+        return seconds
 
     @abstractmethod
     def set_up(self, rng: np.random.Generator) -> SetUp:

@@ -6,7 +6,7 @@ from rlgym.rocket_league.common_values import GRAVITY
 from envs.mechanics.base import Lane, Seen, SetUp, before, heading
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.rewards.ballistics import flies_into_goal
-from envs.state.game_state import Bool
+from envs.state.layout import Bool
 
 ROOF_BALL_HEIGHT = 147.0
 """uu, the centre of a ball that lies on the roof of a car on its wheels, and a little more."""
@@ -86,12 +86,7 @@ class DribbleLane(Lane):
             ValueError: Not positive, or the limit ends the episode before the ball can have stayed.
         """
         super().__init__(time_limit_seconds)
-        if not 0 < hold_seconds < time_limit_seconds:
-            raise ValueError(
-                f"DribbleLane: hold_seconds must be between 0 and time_limit_seconds={time_limit_seconds:g}, got "
-                f"{hold_seconds!r}"
-            )
-        self.hold_seconds = hold_seconds
+        self.hold_seconds = self.within_limit("hold_seconds", hold_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         """See `Lane.set_up`."""

@@ -5,7 +5,8 @@ import numpy as np
 from envs.mechanics.base import Lane, Seen, SetUp, heading, vector, write
 from envs.resets.base import Double, check_share
 from envs.resets.kickoff import KICKOFF_BOOST, Kickoff
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 
 class KickoffLane(Lane):
@@ -38,12 +39,7 @@ class KickoffLane(Lane):
         """
         super().__init__(time_limit_seconds)
         self.offset_share = check_share("KickoffLane", "offset_share", offset_share)
-        if not 0 < judged_seconds < time_limit_seconds:
-            raise ValueError(
-                f"KickoffLane: judged_seconds must be between 0 and time_limit_seconds={time_limit_seconds:g}, got "
-                f"{judged_seconds!r}"
-            )
-        self.judged_seconds = judged_seconds
+        self.judged_seconds = self.within_limit("judged_seconds", judged_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         """See `Lane.set_up`."""

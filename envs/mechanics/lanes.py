@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.checks import described, finite_numbers
+from envs.checks import check_part, described
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
@@ -14,11 +15,13 @@ from envs.mechanics.base import Lane, Seen
 from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane
 from envs.mechanics.kickoffs import KickoffLane
 from envs.phased import Phased
-from envs.resets.base import Double, StateSetter, check_setter, check_share, only
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import Bool, GameState
+from envs.resets.base import Double, StateSetter, check_share, only, shares_of
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 NO_LANE = -1
+FIRST_PHASE = 4
+"""Number of the phase of training from which on the lanes are on by themselves."""
 
 
 class LaneEpisodes(StateLogger):
@@ -136,7 +139,7 @@ class MechanicsLanes(StateSetter, Phased):
     lane (by the lanes' weights) for one of the arena's cars, each as likely. The lane's time limit ends it, besides the
     pool's own conditions. The reward is the pool's.
 
-    With phases (`fabric_rl.Phases`) the lanes are off before phase 4, unless a phase sets a `mechanics_weight`. Put
+    With phases (`fabric_rl.Phases`) the lanes are off before the fourth, unless `phase_weights` says otherwise. Put
     other combinators inside: mirrored or shuffled cars would not be those that a lane watches.
 
     Attributes:
@@ -151,6 +154,7 @@ class MechanicsLanes(StateSetter, Phased):
         lanes: Sequence[Lane] | None = None,
         weights: Sequence[float] | None = None,
         mechanics_weight: float = 0.25,
+        phase_weights: dict[str, float] | None = None,
     ) -> None:
         """Creates the setter.
 
@@ -159,12 +163,13 @@ class MechanicsLanes(StateSetter, Phased):
             lanes: Default: one of every kind.
             weights: One number >= 0 for each lane; they need not sum to one. Default: all the same.
             mechanics_weight: Share of the episodes that begin in a lane, 0..1.
+            phase_weights: Phase -> this share in it. Default: 0 before the fourth phase, `mechanics_weight` from there.
 
         Raises:
             ValueError: The weights do not fit the lanes, two lanes have one name, or the share is none.
             TypeError: Not a state setter, or not a lane.
         """
-        self.inner = check_setter("MechanicsLanes", inner)
+        self.inner: StateSetter = check_part("MechanicsLanes", "inner", inner, StateSetter)
         self.lanes = default_lanes() if lanes is None else tuple(lanes)
         for lane in self.lanes:
             if not isinstance(lane, Lane):
@@ -172,14 +177,13 @@ class MechanicsLanes(StateSetter, Phased):
         names = [lane.name for lane in self.lanes]
         if len(set(names)) < len(names):
             raise ValueError(f"MechanicsLanes: every lane needs a name of its own, got {', '.join(names)}")
-        numbers = [1.0] * len(names) if weights is None else finite_numbers("MechanicsLanes", "weights", weights)
-        if not len(names) == len(numbers) > 0 or min(numbers) < 0 or sum(numbers) <= 0:
-            raise ValueError(
-                f"MechanicsLanes: needs one weight >= 0 for each lane and a positive sum, got {len(names)} lanes and "
-                f"weights {numbers}"
-            )
-        self.shares = np.array(numbers) / sum(numbers)
+        weights = [1.0] * len(names) if weights is None else weights
+        self.shares = shares_of("MechanicsLanes", "lane", len(names), weights)
         self.mechanics_weight = self._own_weight = check_share("MechanicsLanes", "mechanics_weight", mechanics_weight)
+        self.phase_weights = {
+            name: check_share("MechanicsLanes", f"phase_weights of {name}", share)
+            for name, share in (phase_weights or {}).items()
+        }
         self.episodes = LaneEpisodes(self.lanes)
         self._drawn = ""
 
@@ -208,10 +212,17 @@ class MechanicsLanes(StateSetter, Phased):
         """The lanes' episodes, and what the inner setter brings."""
         return [self.episodes, *self.inner.loggers()]
 
-    def begin_phase(self, name: str, mechanics_weight: float | None, state: GameState) -> None:
+    def check_phases(self, names: Sequence[str]) -> None:
+        """See `Phased.check_phases`: any, but all that `phase_weights` names."""
+        if unknown := self.phase_weights.keys() - set(names):
+            raise ValueError(
+                f"MechanicsLanes: phase_weights has {', '.join(sorted(unknown))}, but training has {', '.join(names)}"
+            )
+
+    def begin_phase(self, name: str, number: int, state: GameState) -> None:
         """See `Phased.begin_phase`."""
-        share = self._own_weight if mechanics_weight is None else mechanics_weight
-        self.mechanics_weight = check_share("MechanicsLanes", "mechanics_weight", share)
+        usual = self._own_weight if number >= FIRST_PHASE else 0.0
+        self.mechanics_weight = self.phase_weights.get(name, usual)
 
     def state_dict(self) -> dict[str, Any]:
         """The present share, and what the inner setter remembers."""

@@ -17,12 +17,9 @@ from envs.obs.blocks import (
     seen_cars,
 )
 from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
-from envs.state.game_state import CAR_ANG_VEL as STATE_ANG_VEL
-from envs.state.game_state import CAR_FORWARD as STATE_FORWARD
-from envs.state.game_state import CAR_POS as STATE_POS
-from envs.state.game_state import CAR_UP as STATE_UP
-from envs.state.game_state import CAR_VEL as STATE_VEL
-from envs.state.game_state import Float, GameState
+from envs.state import layout
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 
 class AdvancedObs(ObsBuilder):
@@ -136,15 +133,15 @@ class AdvancedObs(ObsBuilder):
         """`[A, C, slots, 31]`: every car as each car sees it, itself first."""
         seen = seen_cars(state, self.zero_padding)
         ball, rows = state.own, seen.rows
-        pos, vel = rows[..., STATE_POS], rows[..., STATE_VEL]
+        pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         blocks = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
         blocks[..., self.CAR_TO_BALL] = (ball.ball_pos[:, :, None] - pos) * self.pos_coef
         blocks[..., self.CAR_BALL_VEL] = (ball.ball_vel[:, :, None] - vel) * self.lin_vel_coef
         blocks[..., self.CAR_POS] = pos * self.pos_coef
-        blocks[..., self.CAR_FORWARD] = rows[..., STATE_FORWARD]
-        blocks[..., self.CAR_UP] = rows[..., STATE_UP]
+        blocks[..., self.CAR_FORWARD] = rows[..., layout.CAR_FORWARD]
+        blocks[..., self.CAR_UP] = rows[..., layout.CAR_UP]
         blocks[..., self.CAR_VEL] = vel * self.lin_vel_coef
-        blocks[..., self.CAR_ANG_VEL] = rows[..., STATE_ANG_VEL] * self.ang_vel_coef
+        blocks[..., self.CAR_ANG_VEL] = rows[..., layout.CAR_ANG_VEL] * self.ang_vel_coef
         status = (state.boost * self.boost_coef, state.on_ground, state.has_flip, state.is_demoed)
         blocks[..., self.CAR_BOOST : self.CAR_WIDTH] = seen.pick(np.stack(status, axis=-1, dtype=np.float32))
         blocks[..., self.OTHER_OFFSET] = (pos - pos[:, :, :1]) * self.pos_coef

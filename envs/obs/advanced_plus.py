@@ -35,7 +35,8 @@ from envs.obs.blocks import (
     to_frame,
 )
 from envs.obs.meanings import AXES, LOCAL_AXES, UNIT_VECTOR, Meaning, slices
-from envs.state.game_state import CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float
 
 
 class AdvancedObsPlus(ObsBuilder):

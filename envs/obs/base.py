@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.obs.meanings import Meaning
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 _UNWRITTEN = 0x7FC0DEAD
 """Bits of a float32 NaN that no computation gives."""

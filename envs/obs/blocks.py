@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
+from envs.checks import is_number
 from envs.obs.meanings import FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning
-from envs.state.game_state import CAR_BASIS, CAR_COLUMNS, NUM_PADS, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, NUM_PADS, Bool, Float
 
 PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
@@ -26,7 +28,6 @@ STATUS_BOOST, STATUS_TIMER, STATUS_ON_GROUND, STATUS_HAS_FLIP, STATUS_BOOSTING, 
 JUMP_WIDTH = 9
 # One pad in `nearest_pads`.
 PAD_WIDTH = 6
-CONTROL_NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 PAD_OFFSET, PAD_BIG, PAD_AVAILABLE, PAD_TIMER = slice(0, 3), 3, 4, 5
 
 
@@ -252,7 +253,7 @@ def coefficient(owner: str, argument: str, value: float) -> np.float32:
     Raises:
         ValueError: Not a finite number.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise ValueError(f"{owner}: {argument} must be a finite number, got {value!r}")
     return np.float32(value)
 

@@ -6,10 +6,11 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import described
+from envs.checks import check_part
 from envs.obs.base import ObsBuilder, build_checked, build_named
 from envs.obs.meanings import Meaning, with_prefix
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class StackedObs(ObsBuilder):
@@ -31,7 +32,7 @@ class StackedObs(ObsBuilder):
             TypeError: `inner` is no builder.
             ValueError: No frames.
         """
-        self.inner = _builder("StackedObs", "inner", inner)
+        self.inner: ObsBuilder = check_part("StackedObs", "inner", inner, ObsBuilder)
         if isinstance(num_frames, bool) or not isinstance(num_frames, int) or num_frames < 1:
             raise ValueError(f"StackedObs: num_frames must be a number of frames, at least 1, got {num_frames!r}")
         self.num_frames = num_frames
@@ -148,8 +149,8 @@ class PrivilegedObs(ObsBuilder):
         Raises:
             TypeError: One of them is no builder.
         """
-        self.actor = _builder("PrivilegedObs", "actor", actor)
-        self.critic = _builder("PrivilegedObs", "critic", critic)
+        self.actor: ObsBuilder = check_part("PrivilegedObs", "actor", actor, ObsBuilder)
+        self.critic: ObsBuilder = check_part("PrivilegedObs", "critic", critic, ObsBuilder)
         self._actor_features: dict[tuple[int, int], int] = {}
 
     def actor_features(self, num_blue: int, num_orange: int) -> int:
@@ -211,12 +212,6 @@ class PrivilegedObs(ObsBuilder):
                 f"{list(space.shape)}"
             )
         return space
-
-
-def _builder(owner: str, argument: str, value: ObsBuilder) -> ObsBuilder:
-    if not isinstance(value, ObsBuilder):
-        raise TypeError(f"{owner}: {argument} must be an envs ObsBuilder, got {described(value)}")
-    return value
 
 
 def _prefixed(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -12,12 +12,9 @@ from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_M
 from envs.obs.base import ObsBuilder
 from envs.obs.blocks import car_order, clear_absent_observers, jump_meanings
 from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
-from envs.state.game_state import ANG_VEL, BOOST, POS, VEL, Bool, Float, GameState
-from envs.state.game_state import CAR_ANG_VEL as STATE_ANG_VEL
-from envs.state.game_state import CAR_FORWARD as STATE_FORWARD
-from envs.state.game_state import CAR_POS as STATE_POS
-from envs.state.game_state import CAR_UP as STATE_UP
-from envs.state.game_state import CAR_VEL as STATE_VEL
+from envs.state import layout
+from envs.state.game_state import GameState
+from envs.state.layout import ANG_VEL, BOOST, POS, VEL, Bool, Float
 
 
 class DefaultObs(ObsBuilder):
@@ -40,7 +37,7 @@ class DefaultObs(ObsBuilder):
 
     # Columns of GameState's rows in the order of the observation: one take instead of a copy per quantity.
     _BALL_COLUMNS = np.r_[POS, VEL, ANG_VEL]
-    _CAR_COLUMNS = np.r_[STATE_POS, STATE_FORWARD, STATE_UP, STATE_VEL, STATE_ANG_VEL, BOOST]
+    _CAR_COLUMNS = np.r_[layout.CAR_POS, layout.CAR_FORWARD, layout.CAR_UP, layout.CAR_VEL, layout.CAR_ANG_VEL, BOOST]
 
     def __init__(
         self,

@@ -23,12 +23,9 @@ from envs.obs.blocks import (
     status_meanings,
 )
 from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
-from envs.state.game_state import CAR_ANG_VEL as STATE_ANG_VEL
-from envs.state.game_state import CAR_FORWARD as STATE_FORWARD
-from envs.state.game_state import CAR_POS as STATE_POS
-from envs.state.game_state import CAR_UP as STATE_UP
-from envs.state.game_state import CAR_VEL as STATE_VEL
-from envs.state.game_state import NUM_PADS, Bool, Float, GameState
+from envs.state import layout
+from envs.state.game_state import GameState
+from envs.state.layout import NUM_PADS, Bool, Float
 
 BIG_PAD_BOOST, SMALL_PAD_BOOST = 100, 12
 
@@ -160,7 +157,7 @@ class EntityObs(ObsBuilder):
         """`[A, C, slots, F]`: itself, allies, enemies."""
         seen = seen_cars(state, self.max_cars_per_team)
         rows = seen.rows
-        pos, vel = rows[..., STATE_POS], rows[..., STATE_VEL]
+        pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.NUM_FEATURES), np.float32)
         slots = np.r_[self.SELF, self.OTHER_CARS : self.objects["enemies"].stop]
         cars[..., : self.POS.start] = self._template[slots, : self.POS.start]
@@ -168,9 +165,9 @@ class EntityObs(ObsBuilder):
         cars[..., self.OFFSET] = (pos - pos[:, :, :1]) * self.pos_coef
         cars[..., self.VEL] = vel * self.lin_vel_coef
         cars[..., self.REL_VEL] = (vel - vel[:, :, :1]) * self.lin_vel_coef
-        cars[..., self.ANG_VEL] = rows[..., STATE_ANG_VEL] * self.ang_vel_coef
-        cars[..., self.FORWARD] = rows[..., STATE_FORWARD]
-        cars[..., self.UP] = rows[..., STATE_UP]
+        cars[..., self.ANG_VEL] = rows[..., layout.CAR_ANG_VEL] * self.ang_vel_coef
+        cars[..., self.FORWARD] = rows[..., layout.CAR_FORWARD]
+        cars[..., self.UP] = rows[..., layout.CAR_UP]
         cars[..., self.STATUS] = seen.pick(car_status(state, self.boost_coef, self.timer_coef))
         seen.hide_padding(cars)
         return cars

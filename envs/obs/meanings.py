@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.state.game_state import Float
+from envs.state.layout import Float
 
 AXES = "x, y, z"
 LOCAL_AXES = "along the car's forward, right, up"

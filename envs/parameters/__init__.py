@@ -1,20 +1,12 @@
 """Parameters of the physics that change from episode to episode: what there is, how it is drawn, how it gets there."""
 
-from envs.parameters.arenas import TunableArenas
-from envs.parameters.catalogue import PARAMETERS, Parameter
-from envs.parameters.live import LiveParameters
-from envs.parameters.randomizer import ParameterRandomizer
-from envs.parameters.samplers import Constant, Gaussian, MultirangeUniform, Sampler, Uniform
-
-__all__ = [
-    "PARAMETERS",
-    "Constant",
-    "Gaussian",
-    "LiveParameters",
-    "MultirangeUniform",
-    "Parameter",
-    "ParameterRandomizer",
-    "Sampler",
-    "TunableArenas",
-    "Uniform",
-]
+from envs.parameters.arenas import TunableArenas as TunableArenas
+from envs.parameters.catalogue import PARAMETERS as PARAMETERS
+from envs.parameters.catalogue import Parameter as Parameter
+from envs.parameters.live import LiveParameters as LiveParameters
+from envs.parameters.randomizer import ParameterRandomizer as ParameterRandomizer
+from envs.parameters.samplers import Constant as Constant
+from envs.parameters.samplers import Gaussian as Gaussian
+from envs.parameters.samplers import MultirangeUniform as MultirangeUniform
+from envs.parameters.samplers import Sampler as Sampler
+from envs.parameters.samplers import Uniform as Uniform

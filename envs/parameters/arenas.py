@@ -2,11 +2,11 @@
 
 import RocketSim
 
-from envs.pool.phase_timers import TimedArenas
 from envs.sim.arena import LARGEST_COMMON_BALL, SimArena
+from envs.sim.arenas import Arenas
 
 
-class TunableArenas(TimedArenas):
+class TunableArenas(Arenas):
     """Arenas that are tuned one by one, between their episodes."""
 
     def tune(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
@@ -21,5 +21,4 @@ class TunableArenas(TimedArenas):
         """Sets it for the episode that has just begun, whose first state stays what it is."""
         numbers = self.sims[index].snapshot()
         self.tune(index, mutators, action_delay_ticks)
-        self.sims[index].restore(numbers)
-        self.restored(index)
+        self.restore(index, numbers)

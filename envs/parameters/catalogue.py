@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 import RocketSim
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.sim.arena import TICKS_PER_SECOND, default_mutators
+from envs.sim.arena import default_mutators
 
 DELAY = "action_delay_ticks"
 

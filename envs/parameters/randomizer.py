@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from envs.checks import described, whole_number
+from envs.checks import check_part, whole_number
 from envs.parameters.catalogue import check_known
 from envs.parameters.samplers import Sampler
 
@@ -27,10 +27,7 @@ class ParameterRandomizer:
         """
         check_known("ParameterRandomizer", samplers)
         for name, sampler in samplers.items():
-            if not isinstance(sampler, Sampler):
-                raise TypeError(
-                    f"ParameterRandomizer: the sampler of {name} must be an envs Sampler, got {described(sampler)}"
-                )
+            check_part("ParameterRandomizer", f"the sampler of {name}", sampler, Sampler)
         if resampling_interval is not None:
             whole_number("ParameterRandomizer", "resampling_interval", resampling_interval)
         self.samplers, self.resampling_interval = dict(samplers), resampling_interval

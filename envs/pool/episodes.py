@@ -1,12 +1,13 @@
 """Episodes: how those of a pool begin."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
 from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
 from envs.resets import StateSetter, check_start
-from envs.state.game_state import Bool
+from envs.state.layout import Bool
 
 
 class Episodes:
@@ -36,6 +37,16 @@ class Episodes:
 
     def _seed_rngs(self, seed: int) -> None:
         self.rngs = [np.random.default_rng(seed + i) for i in range(self._arenas.state.num_arenas)]
+
+    @property
+    def rng_states(self) -> list[dict[str, Any]]:
+        """The states of `rngs`, for an exact resume."""
+        return [dict(rng.bit_generator.state) for rng in self.rngs]
+
+    @rng_states.setter
+    def rng_states(self, states: list[dict[str, Any]]) -> None:
+        for rng, state in zip(self.rngs, states, strict=True):
+            rng.bit_generator.state = state
 
     def begin(self, mask: Bool) -> int:
         """Begins an episode in the arenas of `mask [A]`, after building broken ones anew, with a warning each.

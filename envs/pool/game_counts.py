@@ -2,10 +2,12 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.sim.arena import TICKS_PER_SECOND
-from envs.state.game_state import Bool
+from envs.state.layout import Bool
 
+HEADLINES = {"game/touches_per_minute": "touches/min", "game/goals_per_minute": "goals/min"}
+"""Metrics that people look at first, with a short label each."""
 _COUNTED = ("touches", "goals", "physics_errors", "episodes", "steps")
 
 

@@ -1,6 +1,5 @@
 """RocketSimPool: many RocketSim arenas as one Gymnasium vector environment."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,29 +12,33 @@ from numpy.typing import NDArray
 from envs.actions import ActionParser, LookupTable
 from envs.actions.base import mask_by, parsed_by
 from envs.checks import as_actions, check_seed, require_finite
-from envs.dones import DoneCondition, default_dones, ended_by
+from envs.cores import available_threads
+from envs.dones import DoneCondition, ended_by
 from envs.loggers.base import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
 from envs.parameters import ParameterRandomizer, TunableArenas
-from envs.phased import Phased, check_phases, phased_in
+from envs.phased import Phased, phased_in
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
-from envs.pool.game_counts import GameCounts
-from envs.pool.phase_timers import PhaseTimers
+from envs.pool.game_counts import HEADLINES, GameCounts
+from envs.pool.inspector import PoolInspector
 from envs.pool.settings import (
     action_table,
     check_sizes,
     component,
+    done_conditions,
     observation_columns,
     observation_space,
     team_sizes,
 )
 from envs.pool.snapshot import check_snapshot, components_state, load_components
+from envs.pool.step_timers import StepTimers
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 from envs.sim.arena import init_rocketsim
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -54,6 +57,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     Attributes:
         state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
     """
+
+    headlines = HEADLINES
 
     def __init__(
         self,
@@ -109,10 +114,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.action_parser.look_ahead(tick_skip, action_delay_ticks)
         self.reward = component("reward", default_reward() if reward is None else reward, Reward)
         self.state_setter = component("state_setter", Kickoff() if state_setter is None else state_setter, StateSetter)
-        many = isinstance(done, Sequence) and not isinstance(done, str)
-        conditions: Any = default_dones() if done is None else (done if many else (done,))
-        given = tuple(component("done", condition, DoneCondition) for condition in conditions)
-        self.done_conditions = (*given, *self.state_setter.conditions())
+        self.done_conditions = (*done_conditions(done), *self.state_setter.conditions())
         watching = tuple(component("loggers", logger, StateLogger) for logger in loggers)
         self.loggers = (*watching, *self.state_setter.loggers())
 
@@ -137,7 +139,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._episodes = Episodes(self._arenas, self.state_setter, parameters, seed)
         self._parameters = self._episodes.parameters
         self._look_ahead()
-        self._counts, self._timers = GameCounts(), PhaseTimers()
+        self._counts, self._timers = GameCounts(), StepTimers()
         self._started = False
 
     # ------------------------------------------------------------------ the Gymnasium interface
@@ -186,13 +188,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._arenas.step(controls.cars, self._episodes.rngs)
         self._parameters.steps += 1
         timers.stop("physics", at=self._arenas.gather_began)
-        state.controls.reshape(controls.rows.shape)[:] = controls.rows
-        if not state.all_present:
-            state.controls[~state.present] = 0
+        state.note_step(controls.rows, self.tick_skip)
         touched = state.touched
-        state.episode_ticks += self.tick_skip
-        state.ticks_since_touch += self.tick_skip
-        state.ticks_since_touch[touched.any(axis=1)] = 0
         timers.stop("gather")
 
         broken = self._arenas.broken
@@ -244,11 +241,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
 
     @property
-    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
-        """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
-        from envs.pool.inspector import PoolInspector
-
-        return PoolInspector(self)
+    def inspector(self) -> PoolInspector:
+        """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
+        return PoolInspector(self.action_parser, self.state)
 
     @property
     def layout(self) -> dict[str, str]:
@@ -261,11 +256,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return {"observation columns": columns, "action table": action_table(self.action_parser)}
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """Where the time of `step` went since the last call: phase -> (seconds, steps).
-
-        The phases are `physics`, `gather` (reading the arenas), `obs`, `rewards`, `dones_and_resets` and `actions`
-        (controls and masks).
-        """
+        """Where the time of `step` went since the last call: part -> (seconds, steps); see `StepTimers`."""
         return self._timers.drain()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
@@ -320,12 +311,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         Raises:
             ValueError: One lacks some of `names`, or has others.
         """
-        check_phases(self._phased(), names)
+        for part in self._phased():
+            part.check_phases(names)
 
-    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+    def set_phase(self, name: str, number: int) -> None:
         """Tells the phased components, from the next step on, which phase it is; see `envs.phased.Phased`."""
         for part in self._phased():
-            part.begin_phase(name, mechanics_weight, self.state)
+            part.begin_phase(name, number, self.state)
 
     def _phased(self) -> list[Phased]:
         return [phased for part in (self.reward, self.state_setter) for phased in phased_in(part)]
@@ -347,7 +339,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         snapshot = {
             "state": self.state.state_dict(),
             "arenas": [sim.snapshot() for sim in self._arenas.sims],
-            "rngs": [rng.bit_generator.state for rng in self._episodes.rngs],
+            "rngs": self._episodes.rng_states,
             **components_state(self._components()),
             "counts": self._counts.state_dict(),
             "started": self._started,
@@ -367,12 +359,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.state.load_state_dict(snapshot["state"])
         self._parameters.load_state_dict(snapshot.get("parameters"))
         self._look_ahead()
-        for sim, numbers in zip(self._arenas.sims, snapshot["arenas"], strict=True):
-            sim.restore(numbers)
-        for index in range(self.num_arenas):
-            self._arenas.restored(index)
-        for rng, state in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
-            rng.bit_generator.state = state
+        for index, numbers in enumerate(snapshot["arenas"]):
+            self._arenas.restore(index, numbers)
+        self._episodes.rng_states = snapshot["rngs"]
         load_components(components, snapshot)
         self._counts.load_state_dict(snapshot["counts"])
         self._started = snapshot["started"]
@@ -407,9 +396,3 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         paid = paid_by(self.reward, state)
         require_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
         return paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
-
-
-def available_threads() -> int:
-    """Cores this process may use, shared between the ranks on this machine (`LOCAL_WORLD_SIZE`)."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))

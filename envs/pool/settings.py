@@ -8,7 +8,9 @@ import gymnasium
 import numpy as np
 
 from envs.actions import ActionParser, ActionTable
-from envs.checks import described, is_whole, whole_number
+from envs.actions.base import unwrapped
+from envs.checks import check_part, is_whole, whole_number
+from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 
 MAX_CARS_PER_TEAM = 4
@@ -20,9 +22,19 @@ def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - 
     Raises:
         TypeError: It is something else.
     """
-    if not isinstance(value, kind):
-        raise TypeError(f"RocketSimPool: {name} (--env.{name}) must be an envs {kind.__name__}, got {described(value)}")
-    return value
+    return check_part("RocketSimPool", f"{name} (--env.{name})", value, kind)
+
+
+def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - checked here
+    """One condition or several as several; None for the default ones.
+
+    Raises:
+        TypeError: One is something else.
+    """
+    if done is None:
+        return default_dones()
+    several = isinstance(done, Sequence) and not isinstance(done, str)
+    return tuple(component("done", condition, DoneCondition) for condition in (done if several else (done,)))
 
 
 def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
@@ -105,11 +117,9 @@ def column_range(start: int, stop: int) -> str:
 
 def action_table(parser: ActionParser) -> str:
     """The parser's class, and of a table its rows: `RepeatAction(LookupTable): 90 rows, sha256 0123456789ab`."""
-    name, innermost = type(parser).__name__, parser
-    while isinstance(getattr(innermost, "inner", None), ActionParser):
-        innermost = innermost.inner  # type: ignore[attr-defined]
-        name += f"({type(innermost).__name__}"
-    name += ")" * name.count("(")
+    parsers = unwrapped(parser)
+    name = "(".join(type(each).__name__ for each in parsers) + ")" * (len(parsers) - 1)
+    innermost = parsers[-1]
     if not isinstance(innermost, ActionTable):
         return f"{name}: {parser.action_space}"
     rows = np.ascontiguousarray(innermost.table, "<f4")

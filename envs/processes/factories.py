@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from gymnasium.vector import VectorEnv
 
 from envs.checks import is_whole, whole_number
+from envs.partials import taken_apart
 
 _SIZES = ("num_arenas", "num_envs")
 """What says how large an environment is: the first of these parameters that the factory has is divided."""
@@ -27,17 +28,9 @@ def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
         TypeError: It takes no seed, or nothing that says how large it is.
         ValueError: Its size is less than 1.
     """
-    function: Any = factory
-    args: tuple[Any, ...] = ()
-    settings: dict[str, Any] = {}
-    while isinstance(function, functools.partial):
-        args, settings = (*function.args, *args), function.keywords | settings
-        function = function.func
-    classes = [i for i, arg in enumerate(args) if inspect.isclass(arg)]
-    if classes and not inspect.isclass(function):  # jsonargparse hands out functions of a class and its settings
-        function, args = args[classes[0]], args[classes[0] + 1 :]
+    call = taken_apart(factory)
+    function, given = call.function, call.named()
     parameters = inspect.signature(function).parameters
-    given = dict(inspect.signature(function).bind_partial(*args, **settings).arguments)
     name = getattr(function, "__name__", str(function))
     size = next((size for size in _SIZES if size in parameters), None)
     total: Any = given.get(size, parameters[size].default) if size else None

@@ -1,7 +1,7 @@
 """ProcessPool: any vector environment, in shards over worker processes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from gymnasium import Space
@@ -9,14 +9,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.checks import as_actions, check_actions, check_seed, is_number, whole_number
-from envs.pool.rocket_pool import available_threads
+from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
+from envs.cores import available_threads
 from envs.processes.factories import VectorEnvFactory, divisible, pickled
 from envs.processes.infos import merged
+from envs.processes.inspector import ProcessInspector
 from envs.processes.protocol import HAS_FINAL, HAS_MASK, Failure, WorkerLostError
 from envs.processes.supervision import SupervisedWorkers
 
 Array = NDArray[Any]
+Count = TypeVar("Count", int, float)
 
 
 class ProcessPool(VectorEnv[Array, Array, Array]):
@@ -67,8 +69,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if num_workers is not None:
             whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
         whole_number("ProcessPool", "groups (--env.groups)", groups)
-        if not is_number(timeout_seconds) or not timeout_seconds > 0:
-            raise ValueError(f"ProcessPool: timeout_seconds must be positive, got {timeout_seconds!r}")
+        positive("ProcessPool", "timeout_seconds", timeout_seconds)
         seed = check_seed("ProcessPool", seed)
         total, divide = divisible(factory)
         default = -(-available_threads() // groups) * groups
@@ -131,11 +132,14 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return self._specs[0].reward_signals
 
     @property
-    def inspector(self) -> Any:  # noqa: ANN401 - it knows pools, pools do not know it
-        """A new `envs.pool.inspector.PoolInspector` of this pool, for the callback `fabric_rl.callbacks.Debug`."""
-        from envs.pool.inspector import PoolInspector
+    def headlines(self) -> dict[str, str]:
+        """Metrics that people look at first, see the environment's own."""
+        return dict(self._specs[0].headlines)
 
-        return PoolInspector(self)
+    @property
+    def inspector(self) -> ProcessInspector:
+        """What the callback `fabric_rl.callbacks.Debug` asks for."""
+        return ProcessInspector(self.layout)
 
     @property
     def layout(self) -> dict[str, str]:
@@ -206,11 +210,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """The sums over the workers of what their environments have counted; nothing for one that counts nothing."""
-        metrics: dict[str, tuple[float, float]] = {}
-        for part in self._workers.ask_all("drain_metrics"):
-            for name, (total, count) in part.items():
-                before = metrics.get(name, (0.0, 0.0))
-                metrics[name] = (before[0] + total, before[1] + count)
+        metrics = _added(self._workers.ask_all("drain_metrics"))
         if self.restart:
             metrics["game/worker_restarts"] = (float(self._workers.new_restarts), 1.0)
             self._workers.new_restarts = 0
@@ -218,21 +218,16 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """The sums over the workers of where their time went, which passes in all of them at once."""
-        timers: dict[str, tuple[float, int]] = {}
-        for part in self._workers.ask_all("drain_timers"):
-            for name, (seconds, count) in part.items():
-                before = timers.get(name, (0.0, 0))
-                timers[name] = (before[0] + seconds, before[1] + count)
-        return timers
+        return _added(self._workers.ask_all("drain_timers"))
 
     def check_phases(self, names: Sequence[str]) -> None:
         """See the environment's own; nothing for one that has no phases."""
         self._workers.ask_all("check_phases", list(names))
 
-    def set_phase(self, name: str, mechanics_weight: float | None = None) -> None:
+    def set_phase(self, name: str, number: int) -> None:
         """See the environment's own; nothing for one that has no phases."""
-        self._workers.phase = (name, mechanics_weight)
-        self._workers.ask_all("set_phase", name, mechanics_weight)
+        self._workers.phase = (name, number)
+        self._workers.ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """See the environment's own.
@@ -342,3 +337,13 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if all(flag & HAS_MASK for flag in flags.values()):
             infos["action_mask"] = self._joined("action_mask", replies)
         return infos
+
+
+def _added(parts: Iterable[dict[str, tuple[float, Count]]]) -> dict[str, tuple[float, Count]]:
+    """Name -> (sum, count) of all parts together."""
+    found: dict[str, tuple[float, Count]] = {}
+    for part in parts:
+        for name, (total, count) in part.items():
+            before = found.get(name)
+            found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
+    return found

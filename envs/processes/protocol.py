@@ -46,6 +46,8 @@ class ShardSpec:
     """Names of the columns of `infos["reward_signals"]`."""
     pool_layout: dict[str, str]
     """`RocketSimPool.layout`, or empty."""
+    headlines: dict[str, str]
+    """`RocketSimPool.headlines`, or empty."""
 
     @property
     def layout(self) -> Layout:

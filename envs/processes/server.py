@@ -75,7 +75,8 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
     signals = tuple(getattr(env, "reward_signals", ()))
     resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
     seeds, layout = getattr(env, "num_seeds", env.num_envs), dict(getattr(env, "layout", {}))
-    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout)
+    headlines = dict(getattr(env, "headlines", {}))
+    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines)
 
 
 class _Server:
@@ -145,9 +146,9 @@ class _Server:
         if hasattr(self.env, "check_phases"):
             self.env.check_phases(names)
 
-    def _set_phase(self, name: str, mechanics_weight: float | None) -> None:
+    def _set_phase(self, name: str, number: int) -> None:
         if hasattr(self.env, "set_phase"):
-            self.env.set_phase(name, mechanics_weight)
+            self.env.set_phase(name, number)
 
     def _check_parameters(self, values: dict[str, Any]) -> None:
         if not hasattr(self.env, "check_parameters"):

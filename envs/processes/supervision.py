@@ -52,7 +52,7 @@ class SupervisedWorkers:
             Exception: What the factory raised, see `ShardWorker.connect`.
         """
         self.timeout_seconds, self.restart, self.seed = timeout_seconds, restart, seed
-        self.phase: tuple[str, float | None] | None = None
+        self.phase: tuple[str, int] | None = None
         self.parameters: dict[str, Any] | None = None
         self.new_restarts = 0
         self._factories, self._starts = factories, starts

@@ -1,27 +1,16 @@
 """State setters: how an episode begins."""
 
-from envs.resets.base import StateSetter, check_start
-from envs.resets.explicit import ExplicitState
-from envs.resets.kickoff import Kickoff
-from envs.resets.mixtures import MirroredStates, MixedStates, ShuffledCars, exchange_teams, mirror_left_right
-from envs.resets.random_state import RandomState
-from envs.resets.replay import ReplayedStates, save_states
-from envs.resets.training_packs import TrainingPack
-from envs.resets.turtled import TurtledStart
-
-__all__ = [
-    "ExplicitState",
-    "Kickoff",
-    "MirroredStates",
-    "MixedStates",
-    "RandomState",
-    "ReplayedStates",
-    "ShuffledCars",
-    "StateSetter",
-    "TrainingPack",
-    "TurtledStart",
-    "check_start",
-    "exchange_teams",
-    "mirror_left_right",
-    "save_states",
-]
+from envs.resets.base import StateSetter as StateSetter
+from envs.resets.base import check_start as check_start
+from envs.resets.explicit import ExplicitState as ExplicitState
+from envs.resets.kickoff import Kickoff as Kickoff
+from envs.resets.mixtures import MirroredStates as MirroredStates
+from envs.resets.mixtures import MixedStates as MixedStates
+from envs.resets.mixtures import ShuffledCars as ShuffledCars
+from envs.resets.mixtures import exchange_teams as exchange_teams
+from envs.resets.mixtures import mirror_left_right as mirror_left_right
+from envs.resets.random_state import RandomState as RandomState
+from envs.resets.replay import ReplayedStates as ReplayedStates
+from envs.resets.replay import save_states as save_states
+from envs.resets.training_packs import TrainingPack as TrainingPack
+from envs.resets.turtled import TurtledStart as TurtledStart

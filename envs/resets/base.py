@@ -21,10 +21,11 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
-from envs.checks import described, is_number
+from envs.checks import finite_numbers, is_number
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 Double = NDArray[np.float64]
 
@@ -133,15 +134,19 @@ def check_share(name: str, argument: str, value: float) -> float:
     return value
 
 
-def check_setter(name: str, inner: object) -> StateSetter:
-    """`inner` if it is a state setter.
+def shares_of(name: str, what: str, count: int, weights: Sequence[float]) -> Double:
+    """`[count]` float64, the weights over their sum; `name` and `what` is weighted go into the message.
 
     Raises:
-        TypeError: It is something else.
+        ValueError: Another number of weights, a negative one, or all zero.
     """
-    if not isinstance(inner, StateSetter):
-        raise TypeError(f"{name}: inner must be an envs StateSetter object, got {described(inner)}")
-    return inner
+    numbers = finite_numbers(name, "the weights", weights)
+    if not count == len(numbers) > 0 or min(numbers) < 0 or sum(numbers) <= 0:
+        raise ValueError(
+            f"{name}: needs one weight >= 0 for each {what} and a positive sum, got {count} {what}s and weights "
+            f"{list(weights)}"
+        )
+    return np.array(numbers) / sum(numbers)
 
 
 def only(mask: Bool, arena: int) -> Bool:
@@ -158,13 +163,16 @@ def random_directions(rng: np.random.Generator, count: int) -> Double:
     return unit
 
 
-def random_places(heights: Double, max_x: float, max_y: float, clearance: float, rng: np.random.Generator) -> Double:
-    """Places for the cars and the ball, drawn again until all keep their distance.
+def random_places(
+    heights: Double, max_x: float, max_y: float, max_sum: float, clearance: float, rng: np.random.Generator
+) -> Double:
+    """Places for the cars and the ball, drawn again until all are in the field and keep their distance.
 
     Args:
         heights: `[K]` z of each place, uu.
         max_x: Largest |x|, uu.
         max_y: Largest |y|, uu.
+        max_sum: Largest |x| + |y|, uu: walls at 45 degrees cut the corners of the field.
         clearance: Least distance between any two, uu.
         rng: Where the places come from.
 
@@ -176,7 +184,7 @@ def random_places(heights: Double, max_x: float, max_y: float, clearance: float,
         xy = rng.uniform(-1, 1, (count, 2)) * (max_x, max_y)
         spots: Double = np.concatenate((xy, heights[:, None]), axis=1)
         apart = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + np.eye(count) * 1e9
-        if apart.min() > clearance:
+        if apart.min() > clearance and np.abs(xy).sum(axis=1).max() <= max_sum:
             return spots
 
 

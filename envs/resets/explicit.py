@@ -14,7 +14,8 @@ from rlgym.rocket_league.common_values import (
 
 from envs.checks import is_number
 from envs.resets.base import BALL_MAX_ANG_VEL, CAR_REST_HEIGHT, StateSetter, inside_field
-from envs.state.game_state import NUM_PADS, Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import NUM_PADS, Bool
 
 Vectors = Sequence[Sequence[float]]
 

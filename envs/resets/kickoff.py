@@ -4,7 +4,8 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT
 
 from envs.resets.base import StateSetter
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 KICKOFF_BOOST = 33.3
 

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
-from envs.checks import described, finite_numbers
+from envs.checks import check_part, check_parts
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
-from envs.resets.base import StateSetter, check_setter, check_share, only
-from envs.state.game_state import BLUE, MIRROR, ORANGE, Bool, GameState
+from envs.resets.base import StateSetter, check_share, only, shares_of
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
 
 MIRROR_X = np.array([-1, 1, 1], np.float32)
 """Factor on a vector that mirrors it at the plane x = 0."""
@@ -38,17 +39,8 @@ class MixedStates(StateSetter):
             ValueError: The weights do not fit.
             TypeError: Not a state setter.
         """
-        numbers = finite_numbers("MixedStates", "the weights", weights)
-        if not len(setters) == len(numbers) > 0 or min(numbers) < 0 or sum(numbers) <= 0:
-            raise ValueError(
-                f"MixedStates: needs one weight >= 0 for each setter and a positive sum, got {len(setters)} setters "
-                f"and weights {list(weights)}"
-            )
-        for setter in setters:
-            if not isinstance(setter, StateSetter):
-                raise TypeError(f"MixedStates: setters must be envs StateSetter objects, got {described(setter)}")
-        self.setters = tuple(setters)
-        self.shares = np.asarray(weights, np.float64) / sum(weights)
+        self.shares = shares_of("MixedStates", "setter", len(setters), weights)
+        self.setters: tuple[StateSetter, ...] = check_parts("MixedStates", "setters", setters, StateSetter)
         self._drawn: StateSetter | None = None
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
@@ -83,7 +75,7 @@ class _Changed(StateSetter):
     """Lets another setter write the state, then changes it."""
 
     def __init__(self, inner: StateSetter) -> None:
-        self.inner = check_setter(type(self).__name__, inner)
+        self.inner: StateSetter = check_part(type(self).__name__, "inner", inner, StateSetter)
         if inner.loggers():
             raise ValueError(
                 f"{type(self).__name__}: {type(inner).__name__} watches cars that it has placed itself; put this into "

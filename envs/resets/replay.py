@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from envs.checks import described
 from envs.resets.base import StateSetter
-from envs.state.game_state import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE, Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE, Bool
 
 BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
 CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")

@@ -12,7 +12,8 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, StateSetter, inside_field
-from envs.state.game_state import BLUE, MIRROR, ORANGE, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, MIRROR, ORANGE, Bool, Float
 
 PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.gz")
 """The data file inside the package rlgym_tools."""

@@ -5,7 +5,8 @@ from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_ANG_V
 
 from envs.checks import is_number
 from envs.resets.base import CAR_REST_HEIGHT, StateSetter, check_share, random_places
-from envs.state.game_state import Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
 
 ROOF_REST_HEIGHT = 39.65
 """uu, an Octane's centre when it lies on its roof."""
@@ -18,7 +19,9 @@ class TurtledStart(StateSetter):
     """
 
     MAX_X, MAX_Y = 3500.0, 4500.0
-    """uu; inside the walls and clear of the ramps and corners."""
+    """uu; inside the walls and clear of the ramps."""
+    MAX_SUM = 7500.0
+    """uu, largest |x| + |y|: 400 from the walls that cut the corners, and clear of their ramps."""
     CLEARANCE = 400.0
     """uu between any two centres at the start."""
 
@@ -48,7 +51,7 @@ class TurtledStart(StateSetter):
         world, cars = state.world, state.num_cars
         turtled = rng.random(cars) < self.turtled_share
         heights = np.append(np.where(turtled, ROOF_REST_HEIGHT, CAR_REST_HEIGHT), BALL_RESTING_HEIGHT)
-        spots = random_places(heights, self.MAX_X, self.MAX_Y, self.CLEARANCE, rng)
+        spots = random_places(heights, self.MAX_X, self.MAX_Y, self.MAX_SUM, self.CLEARANCE, rng)
         world.car_pos[arena], world.ball_pos[arena] = spots[:-1], spots[-1]
         yaw = rng.uniform(-np.pi, np.pi, cars).astype(np.float32)
         roll = np.where(turtled, np.pi, 0).astype(np.float32)

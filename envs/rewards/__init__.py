@@ -5,86 +5,45 @@ a car and judges every car from its own side of the field, where the opponents' 
 lengths in uu, speeds in uu/s. `python -m envs.rewards` prints a table of them all (docs/rewards.md).
 """
 
-from envs.rewards.ball import (
-    BallTravelReward,
-    LiuDistanceBallToGoalReward,
-    NegativeVelocityTowardOwnGoalReward,
-    PossessionReward,
-)
-from envs.rewards.base import RememberingReward, Reward, paid_by
-from envs.rewards.basic import (
-    FaceBallReward,
-    GoalReward,
-    InAirReward,
-    SpeedTowardBallReward,
-    TouchReward,
-    VelocityBallToGoalReward,
-)
-from envs.rewards.boost import BoostChangeReward, BoostKeepReward, CollectBoostReward, SaveBoostReward
-from envs.rewards.car import BadOrientationReward, LiuDistancePlayerToBallReward, RecoveryAndLandingReward
-from envs.rewards.combinators import (
-    AnnealedReward,
-    ClippedReward,
-    EMANormalizedReward,
-    PerSecondReward,
-    TeamSpiritReward,
-    WrappedReward,
-)
-from envs.rewards.combined import CombinedReward, default_reward
-from envs.rewards.events import DemoReward, EventReward
-from envs.rewards.mechanics import AerialDistanceReward, FlipResetReward, WavedashReward
-from envs.rewards.potential import GoalViewReward, PotentialReward
-from envs.rewards.signals import RewardSignals
-from envs.rewards.touches import (
-    AdvancedTouchReward,
-    BasicAerialReward,
-    BasicShotReward,
-    JumpShotReward,
-    SaveReward,
-    StrongHitReward,
-)
-
-__all__ = [
-    "AdvancedTouchReward",
-    "AerialDistanceReward",
-    "AnnealedReward",
-    "BadOrientationReward",
-    "BallTravelReward",
-    "BasicAerialReward",
-    "BasicShotReward",
-    "BoostChangeReward",
-    "BoostKeepReward",
-    "ClippedReward",
-    "CollectBoostReward",
-    "CombinedReward",
-    "DemoReward",
-    "EMANormalizedReward",
-    "EventReward",
-    "FaceBallReward",
-    "FlipResetReward",
-    "GoalReward",
-    "GoalViewReward",
-    "InAirReward",
-    "JumpShotReward",
-    "LiuDistanceBallToGoalReward",
-    "LiuDistancePlayerToBallReward",
-    "NegativeVelocityTowardOwnGoalReward",
-    "PerSecondReward",
-    "PossessionReward",
-    "PotentialReward",
-    "RecoveryAndLandingReward",
-    "RememberingReward",
-    "Reward",
-    "RewardSignals",
-    "SaveBoostReward",
-    "SaveReward",
-    "SpeedTowardBallReward",
-    "StrongHitReward",
-    "TeamSpiritReward",
-    "TouchReward",
-    "VelocityBallToGoalReward",
-    "WavedashReward",
-    "WrappedReward",
-    "default_reward",
-    "paid_by",
-]
+from envs.rewards.ball import BallTravelReward as BallTravelReward
+from envs.rewards.ball import LiuDistanceBallToGoalReward as LiuDistanceBallToGoalReward
+from envs.rewards.ball import NegativeVelocityTowardOwnGoalReward as NegativeVelocityTowardOwnGoalReward
+from envs.rewards.ball import PossessionReward as PossessionReward
+from envs.rewards.base import RememberingReward as RememberingReward
+from envs.rewards.base import Reward as Reward
+from envs.rewards.base import paid_by as paid_by
+from envs.rewards.basic import FaceBallReward as FaceBallReward
+from envs.rewards.basic import GoalReward as GoalReward
+from envs.rewards.basic import InAirReward as InAirReward
+from envs.rewards.basic import SpeedTowardBallReward as SpeedTowardBallReward
+from envs.rewards.basic import TouchReward as TouchReward
+from envs.rewards.basic import VelocityBallToGoalReward as VelocityBallToGoalReward
+from envs.rewards.boost import BoostChangeReward as BoostChangeReward
+from envs.rewards.boost import BoostKeepReward as BoostKeepReward
+from envs.rewards.boost import CollectBoostReward as CollectBoostReward
+from envs.rewards.boost import SaveBoostReward as SaveBoostReward
+from envs.rewards.car import BadOrientationReward as BadOrientationReward
+from envs.rewards.car import LiuDistancePlayerToBallReward as LiuDistancePlayerToBallReward
+from envs.rewards.car import RecoveryAndLandingReward as RecoveryAndLandingReward
+from envs.rewards.combinators import AnnealedReward as AnnealedReward
+from envs.rewards.combinators import ClippedReward as ClippedReward
+from envs.rewards.combinators import EMANormalizedReward as EMANormalizedReward
+from envs.rewards.combinators import PerSecondReward as PerSecondReward
+from envs.rewards.combinators import TeamSpiritReward as TeamSpiritReward
+from envs.rewards.combinators import WrappedReward as WrappedReward
+from envs.rewards.combined import CombinedReward as CombinedReward
+from envs.rewards.combined import default_reward as default_reward
+from envs.rewards.events import DemoReward as DemoReward
+from envs.rewards.events import EventReward as EventReward
+from envs.rewards.mechanics import AerialDistanceReward as AerialDistanceReward
+from envs.rewards.mechanics import FlipResetReward as FlipResetReward
+from envs.rewards.mechanics import WavedashReward as WavedashReward
+from envs.rewards.potential import GoalViewReward as GoalViewReward
+from envs.rewards.potential import PotentialReward as PotentialReward
+from envs.rewards.signals import RewardSignals as RewardSignals
+from envs.rewards.touches import AdvancedTouchReward as AdvancedTouchReward
+from envs.rewards.touches import BasicAerialReward as BasicAerialReward
+from envs.rewards.touches import BasicShotReward as BasicShotReward
+from envs.rewards.touches import JumpShotReward as JumpShotReward
+from envs.rewards.touches import SaveReward as SaveReward
+from envs.rewards.touches import StrongHitReward as StrongHitReward

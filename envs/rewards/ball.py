@@ -26,7 +26,8 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
-from envs.state.game_state import POS, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import POS, Bool, Float
 
 _NET_MIDDLE = np.array([0, BACK_NET_Y, GOAL_HEIGHT / 2], np.float32)
 _NET_DEPTH = np.float32(BACK_NET_Y - BACK_WALL_Y + BALL_RADIUS)
@@ -36,8 +37,8 @@ FIELD_LENGTH = 2 * BACK_WALL_Y
 class NegativeVelocityTowardOwnGoalReward(Reward):
     """Charge for the ball's speed toward the own net: `-max(0, v_ball . d_own / 6000)`.
 
-    Range -1..0; per step, so it depends on the tick skip. Source: requirement 001. It is a charge already: give it a
-    positive weight. Public pipelines multiply it by a negative one and so pay for own goals; `CombinedReward` refuses.
+    Range -1..0; per step, so it depends on the tick skip. It is a charge already: give it a positive weight. Public
+    pipelines multiply it by a negative one and so pay for own goals; `CombinedReward` refuses.
     """
 
     value_range = (-1, 0)
@@ -53,8 +54,8 @@ class LiuDistanceBallToGoalReward(Reward):
     """Ball near the opponents' goal: `min(1, exp(-(|ball - net| - 971.25) / 12000))`, net middle at (0, 6000, 321).
 
     971.25 is the net's depth and a ball's radius. Range 0..1; per step, so it depends on the tick skip: as it also pays
-    for a ball that rests, prefer `PotentialReward` around it. Source: requirement 001, RLGym's first version, after Liu
-    et al. 2021, "From Motor Control to Team Play in Simulated Humanoid Football".
+    for a ball that rests, prefer `PotentialReward` around it. Source: RLGym's first version, after Liu et al. 2021,
+    "From Motor Control to Team Play in Simulated Humanoid Football".
     """
 
     value_range = (0, 1)

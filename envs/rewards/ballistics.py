@@ -10,7 +10,7 @@ from rlgym.rocket_league.common_values import (
     GRAVITY,
 )
 
-from envs.state.game_state import Bool, Float
+from envs.state.layout import Bool, Float
 
 DRAG = 0.03
 """Share of its speed that the ball loses in a second."""

@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import described, finite_numbers
+from envs.checks import finite_numbers
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
@@ -139,17 +140,6 @@ def paid_by(reward: Reward, state: GameState, name: str | None = None) -> Float:
         got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
     name = name or type(reward).__name__
     raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
-
-
-def check_reward(owner: str, value: object, argument: str = "reward") -> Reward:
-    """`value`, if it is a reward.
-
-    Raises:
-        TypeError: It is none.
-    """
-    if not isinstance(value, Reward):
-        raise TypeError(f"{owner}: {argument} must be an envs Reward, got {described(value)}")
-    return value
 
 
 def number_in(

@@ -6,7 +6,8 @@ from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED
 from envs.rewards.base import ZERO, Reward, of_team, only_present, zeros
 from envs.rewards.geometry import dot
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 
 class SpeedTowardBallReward(Reward):
@@ -36,7 +37,7 @@ class SpeedTowardBallReward(Reward):
 class InAirReward(Reward):
     """1 with fewer than three wheels in contact, else 0.
 
-    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide (requirement 000).
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide.
     """
 
     value_range = (0, 1)
@@ -49,8 +50,8 @@ class InAirReward(Reward):
 class VelocityBallToGoalReward(Reward):
     """Ball's speed toward the opponents' net: `max(0, v_ball . d_goal / 6000)`, `d_goal` to the back of the net.
 
-    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide (requirement 000), whose code
-    pays orange for driving the ball into its own net; here both teams are paid for speed toward the *opponents'*.
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide, whose code pays orange for
+    driving the ball into its own net; here both teams are paid for speed toward the *opponents'*.
     """
 
     value_range = (0, 1)
@@ -96,7 +97,7 @@ class TouchReward(Reward):
 class FaceBallReward(Reward):
     """Point the nose at the ball: `forward . d_ball`.
 
-    Range -1..1; per step, so it depends on the tick skip. Source: requirement 001, as in RLGym's first version.
+    Range -1..1; per step, so it depends on the tick skip. Source: RLGym's first version.
     """
 
     value_range = (-1, 1)

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, number_in, only_present, weights_of
 from envs.rewards.combinators import PerSecondReward
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 _PER_UNIT = np.float32(0.01)
 
@@ -14,8 +15,7 @@ _PER_UNIT = np.float32(0.01)
 class SaveBoostReward(Reward):
     """Have boost: `sqrt(boost / 100)`.
 
-    Range 0..1, 0 while demolished; per step, so it depends on the tick skip. Source: requirement 001, RLGym's first
-    version.
+    Range 0..1, 0 while demolished; per step, so it depends on the tick skip. Source: RLGym's first version.
     """
 
     value_range = (0, 1)
@@ -67,7 +67,7 @@ class CollectBoostReward(_BoostDifference):
     """Take boost: `max(0, boost' - boost) / 100`.
 
     Range 0..1; per change. Boost that burns in the step of a pickup is taken off, so at high tick skips a little less
-    is paid. Source: requirement 001; the boost that a respawning car gets is not paid for.
+    is paid. The boost that a respawning car gets is not paid for.
     """
 
     unit = "per change"

@@ -6,7 +6,8 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
 from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, except_for, number_in, only_present
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 ROOF_HEIGHT = 60
 """uu: a car upside down below this lies on its roof (it rests at about 40)."""
@@ -16,8 +17,7 @@ class LiuDistancePlayerToBallReward(Reward):
     """Be near the ball: `min(1, exp(-(|ball - car| - 91.25) / 4600))`.
 
     Range 0..1, 0 while demolished; per step, so it depends on the tick skip. It also pays for hovering near the ball
-    without playing it; `PotentialReward` around it does not. Source: requirement 001, RLGym's first version, after Liu
-    et al. 2021.
+    without playing it; `PotentialReward` around it does not. Source: RLGym's first version, after Liu et al. 2021.
     """
 
     value_range = (0, 1)
@@ -34,8 +34,7 @@ class BadOrientationReward(Reward):
     """Charge for a roof that points down near the floor: `-max(0, -up_z)` below `max_height`, off the wheels.
 
     Nothing is charged while a flip turns the car over, on walls and ceiling with the wheels in contact, high in the
-    air, or while demolished. Range -1..0; per step, so it depends on the tick skip. Source: requirement 001's bad
-    orientation; give it a positive weight.
+    air, or while demolished. Range -1..0; per step, so it depends on the tick skip. Give it a positive weight.
     """
 
     value_range = (-1, 0)
@@ -63,7 +62,7 @@ class RecoveryAndLandingReward(RememberingReward):
 
     `q(s') - q(s)`, range -2..2; per change: jumping costs what landing pays back, turning upright in the air pays and
     landing on the roof costs, whatever the tick skip. Demolition and respawn are no landing. The usual form (upright
-    per step plus a bonus for each landing, requirement 001) pays a car that hops on the spot; this one adds up to zero.
+    per step plus a bonus for each landing) pays a car that hops on the spot; this one adds up to zero.
     """
 
     unit = "per change"

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import finite_numbers, whole_number
-from envs.rewards.base import Reward, check_reward, number_in, of_team, only_present, paid_by
+from envs.checks import check_part, finite_numbers, whole_number
+from envs.rewards.base import Reward, number_in, of_team, only_present, paid_by
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class WrappedReward(Reward):
@@ -29,7 +30,7 @@ class WrappedReward(Reward):
         Raises:
             TypeError: It is no reward.
         """
-        self.reward = check_reward(type(self).__name__, reward)
+        self.reward: Reward = check_part(type(self).__name__, "reward", reward, Reward)
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Resets the inner reward."""

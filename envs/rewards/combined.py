@@ -1,15 +1,16 @@
-"""CombinedReward: the weighted sum, and the sum that requirement 000 asks for."""
+"""CombinedReward: the weighted sum, and the sum of RLGym's training guide."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from envs.checks import described, finite_numbers
+from envs.checks import check_parts, finite_numbers
 from envs.rewards.base import Reward, labels_of, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.shared import sharing
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class CombinedReward(Reward):
@@ -42,10 +43,8 @@ class CombinedReward(Reward):
             raise ValueError(
                 f"CombinedReward: {len(rewards)} rewards but {len(weights)} weights; give one weight for each reward"
             )
-        for reward in rewards:
-            if not isinstance(reward, Reward):
-                raise TypeError(f"CombinedReward: rewards must be envs Reward objects, got {described(reward)}")
-        self.rewards, self.weights = tuple(rewards), tuple(finite_numbers("CombinedReward", "weights", weights))
+        self.rewards: tuple[Reward, ...] = check_parts("CombinedReward", "rewards", rewards, Reward)
+        self.weights = tuple(finite_numbers("CombinedReward", "weights", weights))
         for reward, weight in zip(self.rewards, self.weights, strict=True):
             if weight < 0 and reward.only_charges():
                 raise ValueError(
@@ -113,7 +112,7 @@ class CombinedReward(Reward):
 
 
 def default_reward() -> CombinedReward:
-    """Requirement 000: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10."""
+    """RLGym's training guide: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10."""
     return CombinedReward(
         [InAirReward(), SpeedTowardBallReward(), VelocityBallToGoalReward(), GoalReward()], [0.002, 0.01, 0.1, 10.0]
     )

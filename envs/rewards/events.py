@@ -18,7 +18,8 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
-from envs.state.game_state import DEMOS, SAVES, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import DEMOS, SAVES, Bool, Float
 
 _DEMOS = DEMOS - SAVES
 """Column of `Shared.counters`."""
@@ -49,8 +50,8 @@ class EventReward(RememberingReward):
 
     Range: sums of the weights; per event, whatever the tick skip. Shots and saves are the game's own (a shot counts
     when the ball is on its way into the goal, a moment after the touch); a touch counts when a contact begins; a goal
-    is that of the car whose team scored and which was the last of it to touch. Source: requirements 000 and 001,
-    RLGym's first version. Only the opponents' goals are `concede`, whatever the order of the cars.
+    is that of the car whose team scored and which was the last of it to touch. Source: RLGym's first version. Only the
+    opponents' goals are `concede`, whatever the order of the cars.
     """
 
     unit = "per event"

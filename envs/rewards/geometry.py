@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.state.game_state import Float
+from envs.state.layout import Float
 
 
 def seconds_between(ticks: NDArray[np.int64], before: NDArray[np.int64]) -> Float:

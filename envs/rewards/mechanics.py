@@ -9,7 +9,8 @@ from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_H
 from envs.rewards.base import ZERO, RememberingReward, number_in, only_present, weights_of, zeros
 from envs.rewards.geometry import dot, length
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Float
 
 _WITHIN_45_DEGREES = np.float32(math.sqrt(0.5))
 

@@ -10,7 +10,8 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, 
 from envs.rewards.base import ZERO, RememberingReward, Reward, number_in, of_team, only_present, paid_by
 from envs.rewards.combinators import WrappedReward
 from envs.rewards.shared import shared_of
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 _TWO_SIDES = np.array([1, -1], np.float32)
 

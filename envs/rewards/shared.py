@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y
 
 from envs.rewards.geometry import dot, length, seconds_between
-from envs.state.game_state import BOOST_PICKUPS, POS, SAVES, VEL, Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import BOOST_PICKUPS, POS, SAVES, VEL, Bool, Float
 
 OPPONENTS_NET = np.array([0, BACK_NET_Y, 0], np.float32)
 """Back of the net that a car attacks, on the floor, seen from its own side."""

@@ -6,7 +6,8 @@ import numpy as np
 
 from envs.checks import check_named
 from envs.rewards.base import Reward, paid_by
-from envs.state.game_state import Bool, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
 
 
 class RewardSignals(Reward):

@@ -20,7 +20,8 @@ from envs.rewards.base import (
 )
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
-from envs.state.game_state import POS, VEL, Float, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import POS, VEL, Float
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
 """Names in checkpoints, and the quantities of `Shared`."""
@@ -58,8 +59,8 @@ class StrongHitReward(_TouchReward):
 
     Of the change from the last velocity and that from free fall the smaller one counts, so neither gravity nor the
     ground's push against it is paid for. Range 0..11; per touching step: a contact over two steps pays for two parts,
-    so it depends a little on the tick skip. Source: requirement 001, whose code pays for gravity on every step after
-    the touch, because the last toucher persists; here only the touching step pays.
+    so it depends a little on the tick skip. The usual form pays for gravity on every step after the touch, because the
+    last toucher persists; here only the touching step pays.
     """
 
     unit = "per touching step"
@@ -106,8 +107,8 @@ class AdvancedTouchReward(_TouchReward):
 class BasicShotReward(_TouchReward):
     """Speed toward the opponents' net that a touch adds: `max(0, dv_ball . d_goal) / 6000` on a step with a touch.
 
-    Range 0..2; per change: it adds up over the steps of a contact, whatever the tick skip. Source: requirement 001. A
-    touch of a ball that flies to the goal anyway earns only what it adds.
+    Range 0..2; per change: it adds up over the steps of a contact, whatever the tick skip. A touch of a ball that flies
+    to the goal anyway earns only what it adds.
     """
 
     unit = "per change"
@@ -122,7 +123,7 @@ class JumpShotReward(_TouchReward):
     """Jump and hit the ball toward the opponents' goal: `z_ball / 2044` when the contact begins.
 
     The car must have jumped and not landed yet, and the touch must add speed toward the opponents' net, so clearing
-    into one's own goal earns nothing. Range 0..1; per event. Source: requirement 001.
+    into one's own goal earns nothing. Range 0..1; per event.
     """
 
     unit = "per event"
@@ -139,8 +140,7 @@ class JumpShotReward(_TouchReward):
 class BasicAerialReward(_TouchReward):
     """Touch the ball high in the air: 0 at `min_height` to 1 at the ceiling, when the contact begins.
 
-    The car must have its wheels off every surface and be above `min_height` itself. Range 0..1; per event. Source:
-    requirement 001.
+    The car must have its wheels off every surface and be above `min_height` itself. Range 0..1; per event.
     """
 
     unit = "per event"
@@ -170,8 +170,7 @@ class SaveReward(_TouchReward):
     """1 for a touch of a ball that was flying into the own goal and no longer is.
 
     "Flying into" is the path under gravity, drag and bounces on the floor within `horizon_seconds`. Range 0..1; per
-    event. Source: requirement 001; unlike the game's save (`EventReward(save=1)`) it needs no shot by an opponent
-    before, and is paid at once.
+    event. Unlike the game's save (`EventReward(save=1)`) it needs no shot by an opponent before, and is paid at once.
     """
 
     unit = "per event"

@@ -22,18 +22,9 @@ from rlgym.rocket_league.common_values import (
     TICKS_PER_SECOND,
 )
 
-from envs.sim.structs import BALL_SNAPSHOT, CAR_SNAPSHOT, CONTROLS, PAD_SNAPSHOT, car_state, fill, flat, vec
+from envs.sim.structs import BALL_SNAPSHOT, CAR_SNAPSHOT, PAD_SNAPSHOT, car_state, fill, flat, vec
 from envs.state.game_state import GameState
-
-__all__ = [
-    "BALL_RESTING_HEIGHT",
-    "LARGEST_COMMON_BALL",
-    "TICKS_PER_SECOND",
-    "SimArena",
-    "default_mutators",
-    "init_rocketsim",
-    "make_controls",
-]
+from envs.state.layout import CONTROL_NAMES
 
 SET_SIZE = 65
 """Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
@@ -238,7 +229,7 @@ class SimArena:
         for car in self.cars:
             state = car.get_state()
             numbers += flat(state, CAR_SNAPSHOT)
-            numbers += flat(car.get_controls(), CONTROLS)
+            numbers += flat(car.get_controls(), CONTROL_NAMES)
             hit = state.ball_hit_info.tick_count_when_extra_impulse_applied
             numbers += (index_of_id.get(state.car_contact_id, -1), hit == arena.tick_count - 1)
         for pad in self.pads:
@@ -273,7 +264,7 @@ class SimArena:
         for car in self.cars:
             state, controls = RocketSim.CarState(), RocketSim.CarControls()
             fill(state, CAR_SNAPSHOT, values)
-            fill(controls, CONTROLS, values)
+            fill(controls, CONTROL_NAMES, values)
             state.car_contact_id = ids[int(next(values))]
             if next(values):  # kicked the ball in the last tick: no second kick in this one
                 hit = state.ball_hit_info

@@ -1,5 +1,6 @@
 """The live arenas of a pool and the threads that step them."""
 
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -7,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.sim.arena import TICKS_PER_SECOND, SimArena
+from envs.sim.arena import SimArena
 from envs.sim.reader import StateReader
-from envs.state.game_state import NUM_PADS, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import NUM_PADS
 
 ARENAS_PER_CHUNK = 8
 ARENAS_PER_READ = 16
@@ -25,6 +28,7 @@ class Arenas:
         num_threads: Threads that step them, the caller's included.
         delays: For each arena, ticks at the start of a step that still run the previous action.
         broken: `[A]` bool, arenas whose physics produced NaN in this step; their rows are one step old.
+        gather_began: `time.perf_counter()` when reading the arenas began in the last step.
     """
 
     def __init__(self, state: GameState, tick_skip: int, action_delay_ticks: int, num_threads: int) -> None:
@@ -34,6 +38,7 @@ class Arenas:
         self.delays = [action_delay_ticks] * state.num_arenas
         self.num_threads = min(num_threads, state.num_arenas)
         self.broken = np.zeros(state.num_arenas, np.bool_)
+        self.gather_began = 0.0
         self._chunk = max(1, min(ARENAS_PER_CHUNK, state.num_arenas // (2 * self.num_threads)))
         self._workers = ThreadPoolExecutor(self.num_threads - 1, "rocketsim") if self.num_threads > 1 else None
         with ThreadPoolExecutor(self.num_threads) as builders:
@@ -60,8 +65,12 @@ class Arenas:
         self.sims[index].set_state(self.state, index)
         self.read_back(index)
 
-    def restored(self, index: int) -> None:
-        """Reads arena `index` so that the game's record of touches begins anew; the row stays as it was restored."""
+    def restore(self, index: int, numbers: NDArray[np.float64]) -> None:
+        """Puts arena `index` into what `SimArena.snapshot` gave; its row of the state has to fit already.
+
+        Then reads it, so that the game's record of touches begins anew.
+        """
+        self.sims[index].restore(numbers)
         self.sims[index].arena.get_gym_state()
         self.broken[index] = False
 
@@ -98,6 +107,7 @@ class Arenas:
             self._work(starts, controls, rngs, respawning)
             for other in others:
                 other.result()
+        self.gather_began = time.perf_counter()
         for start in range(0, state.num_arenas, ARENAS_PER_READ):
             self._read(start, min(start + ARENAS_PER_READ, state.num_arenas))
         self._reader.fix_demolished()

@@ -10,9 +10,9 @@ import RocketSim
 from numpy.typing import NDArray
 
 from envs.state.game_state import GameState
+from envs.state.layout import CONTROL_NAMES
 
 # The attributes that a snapshot has of a car's controls, the ball, a car and a pad.
-CONTROLS = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 
 _BASIS = ("rot_mat.forward", "rot_mat.right", "rot_mat.up")
 BALL_SNAPSHOT = ("pos", "vel", "ang_vel", *_BASIS)
@@ -23,7 +23,7 @@ CAR_SNAPSHOT = (
     *("jump_time", "flip_time", "air_time", "air_time_since_jump"),
     *("boost", "time_spent_boosting", "supersonic_time", "handbrake_val", "auto_flip_timer"),
     *("auto_flip_torque_scale", "car_contact_cooldown_timer", "demo_respawn_timer", "wheels_with_contact"),
-    *(f"last_controls.{name}" for name in CONTROLS),
+    *(f"last_controls.{name}" for name in CONTROL_NAMES),
 )
 PAD_SNAPSHOT = ("is_active", "cooldown")
 

@@ -1,8 +1,8 @@
 """GameState: everything the components read, as struct of arrays over all arenas.
 
 Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths are in uu (1 uu is about 1 cm), speeds in
-uu/s, angular velocities in rad/s, times in seconds. All floats are float32. The names of columns, from
-`envs.state.layout`, can be imported from here.
+uu/s, angular velocities in rad/s, times in seconds. All floats are float32. Columns have
+their names in `envs.state.layout`.
 """
 
 from typing import Any
@@ -18,76 +18,20 @@ from rlgym.rocket_league.common_values import (
 
 from envs.state.arrays import StateArrays
 from envs.state.layout import (
-    ANG_VEL,
     BLUE,
-    BOOST,
     BOOST_PICKUPS,
-    CAR_ANG_VEL,
-    CAR_BASIS,
-    CAR_COLUMNS,
-    CAR_DETAILS,
     CAR_FLAGS,
-    CAR_FORWARD,
-    CAR_POS,
-    CAR_RIGHT,
-    CAR_STATE,
     CAR_TIMERS,
-    CAR_UP,
-    CAR_VEL,
     DEMOS,
-    FORWARD,
     GOALS,
-    IS_DEMOED,
-    MIRROR,
-    NUM_PADS,
     ON_GROUND,
     ORANGE,
-    POS,
-    RIGHT,
     SAVES,
     SHOTS,
     TOUCHED,
-    UP,
-    VEL,
     Bool,
     Float,
 )
-
-__all__ = [
-    "ANG_VEL",
-    "BLUE",
-    "BOOST",
-    "BOOST_PICKUPS",
-    "CAR_ANG_VEL",
-    "CAR_BASIS",
-    "CAR_COLUMNS",
-    "CAR_DETAILS",
-    "CAR_FLAGS",
-    "CAR_FORWARD",
-    "CAR_POS",
-    "CAR_RIGHT",
-    "CAR_STATE",
-    "CAR_TIMERS",
-    "CAR_UP",
-    "CAR_VEL",
-    "DEMOS",
-    "FORWARD",
-    "IS_DEMOED",
-    "MIRROR",
-    "NUM_PADS",
-    "ON_GROUND",
-    "ORANGE",
-    "POS",
-    "RIGHT",
-    "SAVES",
-    "SHOTS",
-    "TOUCHED",
-    "UP",
-    "VEL",
-    "Bool",
-    "Float",
-    "GameState",
-]
 
 
 class GameState(StateArrays):
@@ -122,6 +66,15 @@ class GameState(StateArrays):
                 place, boost = _place(self.world.car_pos[0, car]), self.boost[0, car]
                 text += f", {'orange' if self.team[car] else 'blue'} car {car} at {place} with boost {boost:.0f}"
         return f"{text})"
+
+    def note_step(self, controls: Float, ticks: int) -> None:
+        """Notes that a step of so many ticks has passed, in which the cars were told `controls [A * C, 8]`."""
+        self.controls.reshape(controls.shape)[:] = controls
+        if not self.all_present:
+            self.controls[~self.present] = 0
+        self.episode_ticks += ticks
+        self.ticks_since_touch += ticks
+        self.ticks_since_touch[self.touched.any(axis=1)] = 0
 
     def _timer(self, name: str) -> Float:
         column: Float = self.car_timers[:, :, CAR_TIMERS.index(name)]

@@ -8,6 +8,8 @@ Bool = NDArray[np.bool_]
 
 NUM_PADS = 34
 BLUE, ORANGE = 0, 1
+CONTROL_NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
+"""Columns of what a car is told; attributes of `RocketSim.CarControls`."""
 
 # Columns of the ball's block in RocketSim's gym state; a car's block is the same from column CAR_PHYSICS on.
 BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11

@@ -2,6 +2,7 @@
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
+from fabric_rl.callbacks.composite import Callbacks
 from fabric_rl.callbacks.debug.debug import Debug
 from fabric_rl.callbacks.history import History
 from fabric_rl.callbacks.keyboard import KeyPress
@@ -12,6 +13,7 @@ from fabric_rl.callbacks.video import VideoLogger
 __all__ = [
     "AdaptiveBatchSize",
     "Callback",
+    "Callbacks",
     "Debug",
     "History",
     "KeyPress",

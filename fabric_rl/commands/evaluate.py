@@ -1,45 +1,23 @@
 """`fabric-rl evaluate`: matches between trained agents and bots."""
 
-import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from gymnasium import Space
+import numpy as np
 from rich.table import Table
+from scipy import stats
 
 from envs.bots import BOTS, Bot
-from envs.bots.policy import Choose, PolicyBot
-from envs.matches.matches import Matches, play_matches, summary
-from envs.matches.tape import PoolSettings
-from envs.tools import LineParser, console, in_one_line
-
-
-class Policy(Protocol):
-    """A trained agent.
-
-    Attributes:
-        env: Builds the environment that it was trained in.
-    """
-
-    env: Callable[..., Any]
-
-    def choose(self, observation_space: Space[Any], action_space: Space[Any], deterministic: bool) -> Choose:
-        """Builds the policy for the spaces of one car."""
-
-
-class LoadPolicy(Protocol):
-    """Finds a trained agent."""
-
-    def __call__(self, name: str, runs_dir: str) -> Policy:
-        """The agent of a run id, a path, or a name.
-
-        Raises:
-            ValueError: There is none; one line.
-        """
+from envs.bots.policy import PolicyBot
+from envs.matches.matches import Matches, play_matches
+from envs.matches.recipe import PoolRecipe
+from fabric_rl.commands.output import console
+from fabric_rl.runs.trained import load_trained
 
 
 class _Player(NamedTuple):
@@ -50,63 +28,64 @@ class _Player(NamedTuple):
     action_delay_ticks: int | None = None
 
 
-def main(argv: Sequence[str], load: LoadPolicy) -> int:
-    """Plays the matches and prints their results.
+def evaluate(
+    player: str,
+    opponent: str = "chaser",
+    /,
+    matches: int = 200,
+    minutes: float = 5.0,
+    team_size: int = 1,
+    seed: int = 0,
+    sample: bool = False,
+    tick_skip: int | None = None,
+    runs_dir: str = "runs",
+    out: Path | None = None,
+) -> int:
+    """Plays matches on real physics, from kickoffs, half of them with sides changed.
+
+    It prints their results, and the goal difference with its 95 % confidence interval.
 
     Args:
-        argv: Flags.
-        load: Finds trained agents.
+        player: A run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), a bot
+            (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
+        opponent: One of the same.
+        matches: How many are played.
+        minutes: Game time of each match.
+        team_size: Cars in a team.
+        seed: Of the kickoffs; the same one gives the same results.
+        sample: Agents draw actions instead of taking the likeliest.
+        tick_skip: Ticks per decision; default: as the player was trained.
+        runs_dir: Folder of the run ids.
+        out: .json file for the results.
 
     Returns:
-        The exit status: 0, or 2 for wrong usage.
+        The exit status, 0.
     """
-    players = "a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), "
-    players += f"a bot ({', '.join(BOTS)}), or a bot's class path"
-    parser = LineParser(
-        "fabric-rl evaluate",
-        description="Matches on real physics, from kickoffs, half of them with sides changed, and their goal "
-        "difference with its 95 % confidence interval. The same seed gives the same results.",
-    )
-    parser.add_argument("player", help=players)
-    parser.add_argument("opponent", nargs="?", default="chaser", help="the same (chaser)")
-    parser.add_argument("--matches", type=int, default=200, help="how many (200)")
-    parser.add_argument("--minutes", type=float, default=5.0, help="game time of each match (5)")
-    parser.add_argument("--team_size", "--team-size", type=int, default=1, help="cars in a team (1)")
-    parser.add_argument("--seed", type=int, default=0, help="of the kickoffs (0)")
-    parser.add_argument("--sample", action="store_true", help="agents draw actions instead of taking the likeliest")
-    parser.add_argument("--tick_skip", "--tick-skip", type=int, help="ticks per decision (as the player was trained)")
-    parser.add_argument("--runs_dir", "--runs-dir", default="runs", help="folder of the run ids (runs)")
-    parser.add_argument("--out", type=Path, help=".json file for the results")
-    return in_one_line(parser, lambda: _evaluate(parser.parse_args(argv), load))
-
-
-def _evaluate(args: argparse.Namespace, load: LoadPolicy) -> int:
-    if args.out is not None and (args.out.suffix != ".json" or not args.out.parent.is_dir()):
-        raise ValueError(f"--out {args.out}: must be a .json file in a folder that exists")
-    for flag in ("matches", "minutes", "team_size"):
-        if not getattr(args, flag) > 0:
-            raise ValueError(f"--{flag} must be positive, got {getattr(args, flag)}")
-    first, second = (_player(name, args, load) for name in (args.player, args.opponent))
-    tick_skip = args.tick_skip or first.tick_skip or second.tick_skip or 8
-    delays = [player.action_delay_ticks for player in (first, second) if player.action_delay_ticks is not None]
-    matches = play_matches(
+    if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
+        raise ValueError(f"--out {out}: must be a .json file in a folder that exists")
+    for flag, number in (("matches", matches), ("minutes", minutes), ("team_size", team_size)):
+        if not number > 0:
+            raise ValueError(f"--{flag} must be positive, got {number}")
+    first, second = (_player(name, team_size, sample, runs_dir) for name in (player, opponent))
+    tick_skip = tick_skip or first.tick_skip or second.tick_skip or 8
+    delays = [each.action_delay_ticks for each in (first, second) if each.action_delay_ticks is not None]
+    played = play_matches(
         first.build(tick_skip),
         second.build(tick_skip),
-        num_matches=args.matches,
-        minutes=args.minutes,
-        team_size=args.team_size,
-        seed=args.seed,
+        num_matches=matches,
+        minutes=minutes,
+        team_size=team_size,
+        seed=seed,
         tick_skip=tick_skip,
         action_delay_ticks=delays[0] if delays else 1,
     )
-    names = [_short(args.player), _short(args.opponent)]
-    console().print(table(names, matches))
-    mean, low, high = matches.difference()
+    console().print(table([_short(player), _short(opponent)], played))
+    mean, low, high = goal_difference(played)
     print(f"goal difference per match: {mean:+.2f} (95 % {low:+.2f} to {high:+.2f})")
-    if args.out is not None:
-        results = {"player": args.player, "opponent": args.opponent, "seed": args.seed, **summary(matches)}
-        args.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"written: {args.out}")
+    if out is not None:
+        results = {"player": player, "opponent": opponent, "seed": seed, **summary(played)}
+        out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        print(f"written: {out}")
     return 0
 
 
@@ -122,7 +101,41 @@ def table(names: Sequence[str], matches: Matches) -> Table:
     return made
 
 
-def _player(name: str, args: argparse.Namespace, load: LoadPolicy) -> _Player:
+def summary(matches: Matches) -> dict[str, Any]:
+    """The results as numbers, for tables and files; goals are per match, touches per car and minute."""
+    mean, low, high = goal_difference(matches)
+    touches = matches.touches.sum(axis=0) / (len(matches.goals) * matches.minutes * matches.cars)
+    return {
+        "matches": len(matches.goals),
+        "minutes": matches.minutes,
+        "cars": matches.cars,
+        "wins": matches.wins,
+        "draws": matches.draws,
+        "losses": matches.losses,
+        "goals": matches.goals.mean(axis=0).tolist(),
+        "touches_per_minute": touches.tolist(),
+        "difference": mean,
+        "difference_interval_95": [low, high],
+    }
+
+
+def goal_difference(matches: Matches, confidence: float = 0.95) -> tuple[float, float, float]:
+    """The player's goals minus its opponent's per match: mean, and the ends of Student's confidence interval.
+
+    NaN ends for a single match. Where all matches ended alike, the interval is that one number.
+    """
+    differences = (matches.goals[:, 0] - matches.goals[:, 1]).astype(np.float64)
+    mean = float(differences.mean())
+    if len(differences) < 2:
+        return mean, math.nan, math.nan
+    error = float(stats.sem(differences))
+    if error == 0:
+        return mean, mean, mean
+    low, high = stats.t.interval(confidence, len(differences) - 1, mean, error)
+    return mean, float(low), float(high)
+
+
+def _player(name: str, team_size: int, sample: bool, runs_dir: str) -> _Player:
     if name in BOTS:
         return _Player(lambda _: BOTS[name]())
     module, _, attribute = name.rpartition(".")
@@ -139,17 +152,17 @@ def _player(name: str, args: argparse.Namespace, load: LoadPolicy) -> _Player:
                 raise ValueError(f"{name}: is no envs.bots.Bot")
             return _Player(lambda _: made())
     try:
-        trained = load(name, args.runs_dir)
+        trained = load_trained(name, runs_dir)
     except ValueError as error:
         raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
-    settings = PoolSettings(trained.env, f"evaluate: {name}")
-    pool = settings.build(num_arenas=1, team_size=args.team_size)
+    recipe = PoolRecipe(trained.env, f"evaluate: {name}")
+    pool = recipe.build(num_arenas=1, team_size=team_size)
     try:
-        choose = trained.choose(pool.single_observation_space, pool.single_action_space, not args.sample)
+        choose = trained.choose(pool.single_observation_space, pool.single_action_space, not sample)
         obs, action, delay = pool.obs_builder, pool.action_parser, pool.action_delay_ticks
     finally:
         pool.close()
-    return _Player(lambda ticks: PolicyBot(choose, obs, action, ticks, delay), settings.tick_skip, delay)
+    return _Player(lambda ticks: PolicyBot(choose, obs, action, ticks, delay), recipe.tick_skip, delay)
 
 
 def _short(name: str) -> str:

@@ -9,11 +9,9 @@ from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasPhases
 
-FIRST_MECHANICS_PHASE = 4
-"""Number of the phase from which on mechanics lanes are on by themselves (requirement 001, section 3)."""
 PATIENCE = 20
 """Iterations of a phase after which a metric that it waits for, and that was never measured, is a warning."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -62,8 +60,6 @@ class Phase:
     learning_rate: float | None = None
     """The optimizer's in this phase (times `Phases`' `learning_rate_factor`), for all its parameters; `--lr_schedule`
     goes on from it. Default: unchanged."""
-    mechanics_weight: float | None = None
-    """Share of the episodes that begin in mechanics lanes. Default: none before phase 4, the lanes' own from there."""
     promotions: Sequence[Promotion] = ()
     """Skills that, once all are there, lead to the next phase. None: they do not."""
     after_steps: int | None = None
@@ -75,8 +71,6 @@ class Phase:
             raise ValueError(f"Phase: name must be letters, digits, _, . and -, got {self.name!r}")
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
             raise ValueError(f"Phase {self.name}: learning_rate must be positive, got {self.learning_rate}")
-        if self.mechanics_weight is not None and not 0 <= self.mechanics_weight <= 1:
-            raise ValueError(f"Phase {self.name}: mechanics_weight must be 0 to 1, got {self.mechanics_weight}")
         if self.after_steps is not None and self.after_steps < 1:
             raise ValueError(f"Phase {self.name}: after_steps must be 1 or more, got {self.after_steps}")
 
@@ -96,10 +90,10 @@ class Phase:
 class Phases(Callback):
     """Leads a run through phases: by measured skill, by steps, or by hand.
 
-    Every phase sets the learning rate, the rewards and first states of an environment that has some for it
-    (`fabric_rl.types.HasPhases`: pools with `envs.PhasedReward` or `envs.PhasedStates`), and the share of mechanics
-    lanes. Networks, optimizer, observations and actions go on. Milestones are filed under `Phase<number>-<name>`; the
-    metrics are `phase/number` (from 1) and `phase/steps` (agent-steps in the phase, this iteration included).
+    Every phase sets the learning rate, and whatever an environment has for it (`fabric_rl.types.HasPhases`): pools with
+    `envs.PhasedReward` or `envs.PhasedStates` have rewards and first states. Networks, optimizer, observations and
+    actions go on. Milestones are filed under `Phase<number>-<name>`; the metrics are `phase/number` (from 1) and
+    `phase/steps` (agent-steps in the phase, this iteration included).
 
     By hand: begin with `start_phase`, also with the weights of another run (`--initialize_from`). A run that is resumed
     goes on in the phase it was in, unless `start_phase` is another one than before.
@@ -208,11 +202,7 @@ class Phases(Callback):
         rate = phase.learning_rate
         state.learning_rate = None if rate is None else rate * self.learning_rate_factor
         if isinstance(state.env, HasPhases):
-            forced = phase.mechanics_weight is not None or self.number >= FIRST_MECHANICS_PHASE
-            state.env.set_phase(phase.name, phase.mechanics_weight if forced else 0.0)
+            state.env.set_phase(phase.name, self.number)
         if state.fabric.is_global_zero:
-            line = (
-                f"phase {self.number} of {len(self.phases)}, {phase.label or phase.name}, after {state.steps:,} steps"
-            )
-            logger.info(line)
-            say(line)
+            name, count = phase.label or phase.name, len(self.phases)
+            logger.info("phase %s of %s, %s, after %s steps", self.number, count, name, f"{state.steps:,}")

@@ -47,8 +47,7 @@ def learn(
         ValueError: The settings need the policy's change, but the agent does not report `approx_kl`; or minibatches
             of this size make no whole batch.
     """
-    length = 1 if batch.state is None else len(batch.returns)
-    size = len(batch.returns) if batch.state is None else len(batch.state)
+    length, size = (1, len(batch.returns)) if batch.episode_start is None else batch.episode_start.shape
     batch_size = args.batch_size or minibatch_size
     if batch_size % minibatch_size or minibatch_size % length:
         raise ValueError(f"minibatches of {minibatch_size} steps make no whole batch of {batch_size} steps")
@@ -65,7 +64,8 @@ def learn(
     for _ in range(args.update_epochs):
         order = torch.randperm(size, generator=generator)[: count * per_minibatch].view(count, per_minibatch)
         order = to_device(order.numpy(), batch.returns.device)
-        advantages = batch.advantage[order] if batch.state is None else batch.advantage[:, order].transpose(0, 1)
+        in_sequences = batch.episode_start is not None
+        advantages = batch.advantage[:, order].transpose(0, 1) if in_sequences else batch.advantage[order]
         if args.normalize_advantages:
             per_step = advantages.reshape(count // accumulate, -1)
             advantages = normalize_rows(fabric, per_step).view(advantages.shape)
@@ -139,11 +139,11 @@ def memory_named(device: torch.device, minibatch_size: int, batch_size: int) -> 
 
 
 def take(batch: Minibatch, indices: Tensor) -> Minibatch:
-    """Steps `indices` of a flat batch, or sequences `indices` of a batch for an agent with memory."""
-    if batch.state is None:
+    """Steps `indices` of a flat batch, or sequences `indices` of a batch of sequences."""
+    if batch.episode_start is None:
         return batch.map(lambda x: x[indices])
     picked = batch._replace(state=None).map(lambda x: x[:, indices])
-    return picked._replace(state=batch.state[indices])
+    return picked if batch.state is None else picked._replace(state=batch.state[indices])
 
 
 def join(batches: Sequence[Minibatch]) -> Minibatch:
@@ -152,7 +152,7 @@ def join(batches: Sequence[Minibatch]) -> Minibatch:
         return batches[0]
     columns: list[Tensor | None] = []
     for name, parts in zip(Minibatch._fields, zip(*batches, strict=True), strict=True):
-        dim = 1 if batches[0].state is not None and name != "state" else 0
+        dim = 1 if batches[0].episode_start is not None and name != "state" else 0
         columns.append(None if parts[0] is None else torch.cat(parts, dim))
     return Minibatch(*columns)  # type: ignore[arg-type]  # None only where it was
 

@@ -2,8 +2,9 @@
 
 import shutil
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,7 +19,14 @@ from fabric_rl.metrics.log import say
 class TrainConsole:
     """A live table and progress bar on a terminal, one line per iteration elsewhere. Silent on other ranks."""
 
-    def __init__(self, total_steps: int, enabled: bool = True, plain: bool | None = None, done: int = 0) -> None:
+    def __init__(
+        self,
+        total_steps: int,
+        enabled: bool = True,
+        plain: bool | None = None,
+        done: int = 0,
+        headlines: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Prepares the console.
 
         Args:
@@ -26,7 +34,9 @@ class TrainConsole:
             enabled: False prints nothing (other ranks).
             plain: Lines instead of the live view. Default: when standard output is no terminal.
             done: Agent-steps before a run went on.
+            headlines: Metric -> short label of what the environment counts among the most important figures.
         """
+        self._labels = {_RETURN: "return", **headlines, **_LABELS}
         self.enabled = enabled
         self.plain = not sys.stdout.isatty() if plain is None else plain
         self._total = total_steps
@@ -60,7 +70,15 @@ class TrainConsole:
             with suppress(OSError):  # the terminal was closed
                 self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
         else:
-            say(_line(steps, self._total, metrics, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+            say(
+                _line(
+                    self._labels,
+                    steps,
+                    self._total,
+                    metrics,
+                    shutil.get_terminal_size().columns if sys.stdout.isatty() else None,
+                )
+            )
 
 
 def _table(metrics: dict[str, float]) -> Table:
@@ -87,23 +105,21 @@ def _short(label: str) -> str:
     return label.replace("_per_second", "/s").replace("_per_minute", "/min")
 
 
-# The figures of the one-line view, with a short label each.
-_LINE = {
-    "reward/episode_return": "return",
-    "game/touches_per_minute": "touches/min",
-    "game/goals_per_minute": "goals/min",
+_RETURN = "reward/episode_return"
+_LABELS = {
     "ppo/entropy": "entropy",
     "ppo/approx_kl": "kl",
     "speed/overall_steps_per_second": "steps/s",
     "ppo/value_loss": "value loss",
     "ppo/explained_variance": "expl. var.",
 }
+"""Figures of the one-line view after the return and the environment's own, with a short label each."""
 
 
-def _line(steps: int, total: int, metrics: dict[str, float], columns: int | None) -> str:
+def _line(labels: Mapping[str, str], steps: int, total: int, metrics: Mapping[str, float], columns: int | None) -> str:
     """One iteration in a line; the least important figures are left out where it would be too long."""
     line = f"{steps:>9,}/{total:,}"
-    for name, label in _LINE.items():
+    for name, label in labels.items():
         figure = f"  {label} {_number(metrics[name])}" if name in metrics else ""
         if columns is None or len(line + figure) < columns:
             line += figure

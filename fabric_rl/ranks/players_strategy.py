@@ -18,7 +18,7 @@ OF_FABRIC_RUN = ("LT_STRATEGY", "LT_ACCELERATOR", "LT_DEVICES")
 """Variables of `fabric run` that would contradict `fabric_arguments`."""
 
 
-class DecoupledStrategy(DDPStrategy):
+class PlayersStrategy(DDPStrategy):
     """DDP over the trainers, the first ranks; the last `num_players` ranks have a bare module each, on the CPU.
 
     All ranks are connected by gloo, trainers on GPUs by NCCL besides, so collectives over all ranks go through the CPU.
@@ -36,7 +36,7 @@ class DecoupledStrategy(DDPStrategy):
         backend = "cpu:gloo,cuda:nccl" if devices[0].type == "cuda" else "cpu:gloo"
         super().__init__(parallel_devices=devices, process_group_backend=backend)
         self.num_players, self.patience = num_players, patience
-        self.team_group: Any = None
+        self.peer_group: Any = None
         self.weights_group: Any = None
 
     @property
@@ -70,11 +70,11 @@ class DecoupledStrategy(DDPStrategy):
         _init_dist_connection(environment, cast(str, self.process_group_backend), timeout=self._timeout)
         trainers, players = list(range(self.num_trainers)), list(range(self.num_trainers, self.world_size))
         groups = [dist.new_group(ranks, timeout=self.patience) for ranks in (trainers, players, [0, *players])]
-        self.team_group, self.weights_group = groups[self.plays], groups[2]
+        self.peer_group, self.weights_group = groups[self.plays], groups[2]
         self._ddp_kwargs = {"process_group": groups[0]}
 
 
-class Team(Fabric):
+class PeerFabric(Fabric):
     """The Fabric of a rank whose world is its own group: trainers, or players.
 
     What adds something up over the ranks of a Fabric (advantages, gradients' KL, statistics) does it over these.
@@ -140,7 +140,7 @@ def fabric_arguments(num_players: int, hardware: dict[str, Any], patience: timed
         )
     cuda = on_gpu and rank < trainers
     devices = [torch.device("cuda", number) if cuda else torch.device("cpu") for number in range(each)]
-    strategy = DecoupledStrategy(num_players, devices, patience)
+    strategy = PlayersStrategy(num_players, devices, patience)
     return hardware | {"accelerator": "auto", "devices": 1, "strategy": strategy}  # the strategy brings the devices
 
 

@@ -1,6 +1,5 @@
 """collect(): the policy plays, and a rollout is filled with what happens."""
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,8 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.metrics.timers import Timers
+from fabric_rl.rollouts.episodes import EpisodeStats
 from fabric_rl.rollouts.finite import require_finite, within
 from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.steps import BOOLS, NUMBERS, Step, checked_array, checked_step
 from fabric_rl.rollouts.transfer import to_device, to_host
 from fabric_rl.types import ActorCritic, HasGroups
 
@@ -21,54 +22,6 @@ VALUE_NUMBERS = 2**22
 """Numbers of observations that the value function gets at once."""
 MULTIPLICATIONS_FOR_THREADS = 2**28
 """Of one decision of the policy; below, one thread beside those of the physics was faster than several."""
-
-
-class EpisodeStats:
-    """Returns and lengths of the episodes of this rank, undiscounted.
-
-    Attributes:
-        recent: Returns of the last episodes that ended, oldest first.
-    """
-
-    def __init__(self, num_envs: int, window: int = 100) -> None:
-        """Starts counting; `recent` keeps the last `window` episodes."""
-        self._return = np.zeros(num_envs)
-        self._length = np.zeros(num_envs)
-        self.recent: deque[float] = deque(maxlen=window)
-        self._ended = np.zeros(3)
-
-    def update(self, rewards: NDArray[Any], done: NDArray[np.bool_], rows: slice = slice(None)) -> None:
-        """Adds one step of the sub-environments `rows`; `rewards [n]`, `done [n]`."""
-        returns, lengths = self._return[rows], self._length[rows]
-        returns += rewards
-        lengths += 1
-        if done.any():
-            self.recent.extend(returns[done].tolist())
-            self._ended += (returns[done].sum(), lengths[done].sum(), done.sum())
-            returns[done] = 0
-            lengths[done] = 0
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Episodes that ended since the last call: name -> (sum, count)."""
-        total_return, total_length, count = self._ended.tolist()
-        self._ended[:] = 0
-        return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
-
-    def begin(self) -> None:
-        """Forgets the episodes that are running: all sub-environments begin new ones."""
-        self._return[:] = 0
-        self._length[:] = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Running and recent episodes."""
-        running = {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
-        return running | {"ended": self._ended.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave."""
-        self._return[:], self._length[:], self._ended[:] = state["return"], state["length"], state["ended"]
-        self.recent.clear()
-        self.recent.extend(state["recent"])
 
 
 def collect(
@@ -94,8 +47,8 @@ def collect(
 
     Raises:
         NonFiniteError: The environment returned NaN or infinity; the rollout holds what came before.
-        ValueError: The environment truncated an episode and did not say what its last observation was, or left out
-            the action mask or the reward signals that it has.
+        ValueError: The environment returned something of another shape or dtype than it should, did not say what the
+            last observation of a truncated episode was, or left out the action mask or the reward signals that it has.
     """
     timers = timers or Timers(enabled=False)
     weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0
@@ -179,19 +132,21 @@ class _Collection:
     def take(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
         """Keeps what the environment returned for step `t`."""
         rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
-        obs, reward, self._terminated[t], self._truncated[t], infos = results
-        obs, rewards = np.asarray(obs, rollout.obs_dtype), self._rewards[t]
-        rewards[:] = reward if rewards.ndim == 1 else _info(self.env, infos, "reward_signals")
+        n, obs_shape, rewards = rows.stop - rows.start, rollout.obs.shape[2:], self._rewards[t]
+        step = checked_step(f"--env {self.env}.step()", results, n, obs_shape)
+        self._terminated[t], self._truncated[t] = step.terminated, step.truncated
+        obs = np.asarray(step.obs, rollout.obs_dtype)
+        rewards[:] = step.reward if rewards.ndim == 1 else self._info(step, "reward_signals", rewards.shape)
         require_finite("an observation", obs, f"rollout step {t}", first=rows.start)
         require_finite("a reward", rewards, f"rollout step {t}", first=rows.start)
         rollout.obs[t + 1, rows] = to_device(obs, device)
         if rollout.action_mask is not None:
-            mask = np.asarray(_info(self.env, infos, "action_mask"), np.bool_)
+            mask = self._info(step, "action_mask", (n, *rollout.action_mask.shape[2:]), BOOLS)
             rollout.action_mask[t + 1, rows] = to_device(mask, device)
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
         if len(cut):
-            final_obs = np.asarray(_info(self.env, infos, "final_obs"), rollout.obs_dtype)[cut]
+            final_obs = np.asarray(self._info(step, "final_obs", (n, *obs_shape)), rollout.obs_dtype)[cut]
             require_finite("a final observation", final_obs, f"rollout step {t}", cut, rows.start)
             self._cut.append((t, rows.start + cut, final_obs))
         if self._state is not None and rollout.state is not None:
@@ -200,6 +155,17 @@ class _Collection:
             rollout.state[rows] = self._state.masked_fill(to_device(done, device)[:, None], 0)
         if episodes is not None:
             episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
+
+    def _info(self, step: Step, key: str, shape: tuple[int, ...], kind: str = NUMBERS) -> NDArray[Any]:
+        """What the environment had to put into `infos`."""
+        if key not in step.infos:
+            why = {
+                "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
+                "action_mask": "reset() gave an action mask, but the infos of a step lack 'action_mask'",
+                "reward_signals": "it names reward signals, but infos lacks 'reward_signals'",
+            }[key]
+            raise ValueError(f"--env {self.env}.step(): {why}")
+        return checked_array(f"--env {self.env}.step(): infos[{key!r}]", step.infos[key], shape, kind)
 
     def finish(self) -> None:
         """Puts rewards and ends into the rollout, all steps at once."""
@@ -228,14 +194,3 @@ def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
         obs = rollout.obs[:-1][first : first + rows]
         values = agent.value(obs.flatten(0, 1))
         rollout.value[first : first + rows] = values.view(len(obs), rollout.num_envs, *values.shape[1:])
-
-
-def _info(env: str, infos: dict[str, Any], key: str) -> Any:  # noqa: ANN401 - what the environment put there
-    if key not in infos:
-        why = {
-            "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
-            "action_mask": "reset() gave an action mask, but the infos of a step lack 'action_mask'",
-            "reward_signals": "it names reward signals, but infos lacks 'reward_signals'",
-        }[key]
-        raise ValueError(f"{env}.step(): {why}")
-    return infos[key]

@@ -4,105 +4,231 @@ import copy
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast
 
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor, nn
 
+from fabric_rl.learning.normalize import ReturnScaler
+from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.sharding import gathered
-from fabric_rl.rollouts.collect import EpisodeStats, collect
+from fabric_rl.rollouts.collect import collect
+from fabric_rl.rollouts.episodes import RECENT_EPISODES, EpisodeStats
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.types import ActorCritic
+from fabric_rl.types import ActorCritic, HasMetrics, HasState, HasTimers
+
+_EPISODE_SEEDS_APART = 1_000_003
+"""Between the seeds of the episodes that begin at checkpoints, for environments that cannot be restored."""
 
 
 class Collector:
-    """Fills this rank's rollout.
-
-    With `overlap` a thread collects the next rollout while the last one is learned from, with a copy of the policy as
-    it was before: data that is one update old, which PPO's ratio to the stored log-probabilities accounts for. The
-    thread alone uses torch's global generator meanwhile, and no collectives, so the same seed still gives the same
-    weights.
+    """Brings rollouts, collected when they are asked for; owns this rank's environment and all that plays in it.
 
     Attributes:
-        ready: The rollout has been collected ahead and not been taken yet.
-        seconds: What collecting the last rollout took.
-        plays: This rank has an environment.
-        learns: This rank learns; see `fabric_rl.rollouts.players` for ranks that do only one of the two.
-        ahead: The next rollout is collected `meanwhile`.
+        envs: The environment.
+        rollout: The buffers; what the next rollout begins with is in them.
+        episodes: Returns and lengths.
+        seconds: What collecting the last rollout took that was handed out.
+        metrics: What this rank has to say about it, as (sum, count); the same names on all ranks that collect.
     """
-
-    plays = learns = True
 
     def __init__(
         self,
         fabric: Fabric,
+        peers: Fabric,
         envs: VectorEnv,
-        module: ActorCritic,
+        agent: ActorCritic,
         rollout: Rollout,
-        episodes: EpisodeStats,
-        overlap: bool = False,
+        scaler: ReturnScaler | None,
+        gamma: Tensor,
+        timers: Timers,
     ) -> None:
-        """Prepares; with `overlap` before Fabric changes `module`, which is copied.
+        """Takes the parts; `begin` has to follow.
+
+        Args:
+            fabric: Device and precision.
+            peers: The Fabric of the ranks that collect, too.
+            envs: This rank's environment.
+            agent: The bare module.
+            rollout: Buffers for both.
+            scaler: Scales the rewards, if they are to be scaled.
+            gamma: Its discount.
+            timers: Measures.
+        """
+        self.fabric, self.peers, self.envs, self.agent, self.rollout = fabric, peers, envs, agent, rollout
+        self.episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
+        self.seconds, self.metrics = 0.0, Sums()
+        self._scaler, self._gamma, self._timers = scaler, gamma, timers
+        self._ready = False  # the rollout is collected already, and not handed out yet
+        self._took = 0.0
+
+    def begin(self, seed: int) -> None:
+        """Begins the first episodes; sub-environment `i` draws from `seed + i`."""
+        self._seed = seed
+        self.rollout.begin(*self.envs.reset(seed=seed))
+
+    def compile(self) -> None:
+        """Compiles what it has of its own: nothing, it plays with the agent itself."""
+
+    def next_rollout(self) -> Rollout:
+        """The next `T` steps, their rewards scaled if that was asked for; the next call overwrites them.
+
+        Raises:
+            NonFiniteError, ValueError: See `fabric_rl.collect`.
+        """
+        if not self._ready:
+            self._collect()
+        self._ready, self.seconds = False, self._took
+        self.metrics = self._drain()
+        if self._scaler is not None:
+            self.rollout.reward = self._scaler.scale(self.rollout.reward, self.rollout.done, self._gamma, self.peers)
+        return self.rollout
+
+    def meanwhile(self, another: bool) -> AbstractContextManager[None]:
+        """Around learning from the last rollout; `another` says whether the run is to have one more."""
+        return nullcontext()
+
+    def recent_returns(self) -> Sums:
+        """This rank's part of the returns of the last episodes, by the number of episodes."""
+        local: Sums = {}
+        for window in RECENT_EPISODES:
+            returns = list(self.episodes.recent)[-max(1, window // self.peers.world_size) :]
+            local[f"recent/{window}"] = (sum(returns), float(len(returns)))
+        return local
+
+    def _collect(self) -> None:
+        began = time.perf_counter()
+        with torch.no_grad(), self.fabric.autocast(), gathered(self.agent):
+            collect(self.envs, self.agent, self.rollout, self.episodes, self._timers)
+        self._took = time.perf_counter() - began
+
+    def _drain(self) -> Sums:
+        rollout, steps = self.rollout, float(self.rollout.done.numel())
+        local = self.episodes.drain_metrics() | {"reward/step": (float(rollout.reward.sum()), steps)}
+        for number, name in enumerate(rollout.reward_signals):
+            local[f"reward/{name}"] = (float(rollout.reward[..., number].sum()), steps)
+        if isinstance(self.envs, HasMetrics):
+            local |= self.envs.drain_metrics()
+        if isinstance(self.envs, HasTimers):
+            with self._timers("environment"):
+                for name, (seconds, count) in self.envs.drain_timers().items():
+                    self._timers.add(name, seconds, count)
+        return local | self.recent_returns()
+
+    # ------------------------------------------------------------------ saving and restoring
+
+    def state_dict(self, iteration: int, ending: bool = False) -> dict[str, Any]:
+        """This rank's state; the collector then goes on as one that loads it does.
+
+        An environment that cannot be saved begins new episodes with the same seed on both sides.
+
+        Args:
+            iteration: Iterations done, which chooses that seed.
+            ending: Nothing is collected any more, so that no new episodes are needed.
+        """
+        env = self._env_state()
+        if env is None and not ending:
+            self._begin_new_episodes(iteration)
+        return {
+            "env": env,
+            "ahead": self._ready,
+            "rollout": self.rollout.state_dict(whole=self._ready),
+            "episodes": self.episodes.state_dict(),
+            "scaler": None if self._scaler is None else self._scaler.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any], iteration: int, seconds: float) -> None:
+        """Goes on from what `state_dict` gave.
+
+        Args:
+            state: What it gave.
+            iteration: Iterations done.
+            seconds: What a rollout took on average, for one that lies ready: its own is never the same twice.
+        """
+        self.episodes.load_state_dict(state["episodes"])
+        if self._scaler is not None and state["scaler"] is not None:
+            self._scaler.load_state_dict(state["scaler"])
+        self._ready, self._took = state["ahead"], seconds
+        if state["env"] is not None or self._ready:
+            self.rollout.load_state_dict(state["rollout"])
+        if state["env"] is None:
+            self._begin_new_episodes(iteration)
+        else:
+            cast(HasState, self.envs).load_state_dict(state["env"])
+
+    def load_statistics(self, state: dict[str, Any]) -> None:
+        """Takes over what `state_dict` gave of another number of sub-environments: the deviation of the returns."""
+        if self._scaler is not None and state["scaler"] is not None:
+            self._scaler.load_statistics(state["scaler"])
+
+    def _env_state(self) -> dict[str, Any] | None:
+        """The environment's state; None if it has none, or a part of it cannot be saved."""
+        try:
+            return self.envs.state_dict() if isinstance(self.envs, HasState) else None
+        except TypeError:
+            return None
+
+    def _begin_new_episodes(self, iteration: int) -> None:
+        seed = self._seed + _EPISODE_SEEDS_APART * iteration
+        self.rollout.begin(*self.envs.reset(seed=seed), keep=self._ready)
+        self.episodes.begin()
+        if self._scaler is not None:
+            self._scaler.load_statistics(self._scaler.state_dict())
+
+
+class CollectorAhead(Collector):
+    """Collects the next rollout in a thread while the last one is learned from.
+
+    The policy that plays is a copy of how it was before: data that is one update old, which PPO's ratio to the stored
+    log-probabilities accounts for. The thread alone uses torch's global generator meanwhile, and no collectives, so the
+    same seed still gives the same weights.
+    """
+
+    def __init__(self, fabric: Fabric, peers: Fabric, envs: VectorEnv, agent: ActorCritic, *parts: Any) -> None:  # noqa: ANN401
+        """Takes what `Collector` does, before Fabric changes `agent`, which is copied.
 
         Raises:
             ValueError: The agent's training step draws random numbers too, so that no two runs would be the same.
         """
-        self.fabric, self.envs, self.module, self.rollout, self.episodes = fabric, envs, module, rollout, episodes
-        self.ready, self.seconds = False, 0.0
-        self.ahead = overlap
-        self._error: BaseException | None = None
-        if not overlap:
-            return
-        random = [part for part in module.modules() if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0]
+        super().__init__(fabric, peers, envs, agent, *parts)
+        random = [part for part in agent.modules() if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0]
         if random:
             raise ValueError(
-                f"--overlap: --agent {type(module).__name__} uses {type(random[0]).__name__}, which draws random "
+                f"--overlap: --agent {type(agent).__name__} uses {type(random[0]).__name__}, which draws random "
                 "numbers while the policy that plays does; leave one of them out"
             )
         # Its parameters keep asking for gradients, which no_grad denies: autocast casts others anew at every use.
-        self._actor = copy.deepcopy(module).to(fabric.device)
+        self._actor = copy.deepcopy(agent).to(fabric.device)
         self._actor.progress = self._actor.progress.to(fabric.device)
+        self._error: BaseException | None = None
         on_gpu = fabric.device.type == "cuda"
         self._stream = torch.cuda.Stream(fabric.device) if on_gpu else None  # type: ignore[no-untyped-call]
 
     def compile(self) -> None:
-        """Compiles the copy's methods, too."""
+        """Compiles the methods of its copy of the agent."""
         for name in ("act", "value"):
             setattr(self._actor, name, torch.compile(getattr(self._actor, name)))
 
-    def collect(self, timers: Timers) -> None:
-        """Sees to it that the rollout is filled: here and now, unless it has been already.
-
-        Raises:
-            NonFiniteError, ValueError: See `fabric_rl.collect`.
-        """
-        if not self.ready:
-            began = time.perf_counter()
-            with torch.no_grad(), self.fabric.autocast(), gathered(self.module):
-                collect(self.envs, self.module, self.rollout, self.episodes, timers)
-            self.seconds = time.perf_counter() - began
-        self.ready = False
-
-    def share(self, rewards: Tensor, timers: Timers) -> Tensor:
-        """The rewards to learn from, after those that collect and those that learn have got their parts."""
-        return rewards
+    def next_rollout(self) -> Rollout:
+        """As `Collector.next_rollout`; a copy, since the buffers are filled again while it is learned from."""
+        return super().next_rollout().copy()
 
     @contextmanager
-    def meanwhile(self, enabled: bool, timers: Timers) -> Iterator[None]:
-        """Collects the next rollout while the block runs, which must touch neither environment nor rollout.
+    def meanwhile(self, another: bool) -> Iterator[None]:
+        """Collects the next rollout while the block runs, which must not touch the environment.
 
         Raises:
             NonFiniteError, ValueError: See `fabric_rl.collect`.
         """
-        if not enabled:
+        if not another:
             yield
             return
-        self._actor.load_state_dict(self.module.state_dict())
-        self._actor.progress.copy_(self.module.progress)
+        self._actor.load_state_dict(self.agent.state_dict())
+        self._actor.progress.copy_(self.agent.progress)
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self.fabric.device))
         thread = threading.Thread(target=self._run, name="collects-ahead", daemon=True)
@@ -112,13 +238,13 @@ class Collector:
         except Exception:
             thread.join()
             raise
-        with timers("wait_for_the_next_rollout"):
+        with self._timers("wait_for_the_next_rollout"):
             while thread.is_alive():
                 thread.join(0.1)  # a signal gets through, also on Windows
         error, self._error = self._error, None
         if error is not None:
             raise error
-        self.ready = True
+        self._ready = True
 
     def _run(self) -> None:
         began = time.perf_counter()
@@ -130,4 +256,4 @@ class Collector:
                 self._stream.synchronize()
         except BaseException as error:  # raised again by `meanwhile`
             self._error = error
-        self.seconds = time.perf_counter() - began
+        self._took = time.perf_counter() - began

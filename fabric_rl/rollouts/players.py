@@ -10,35 +10,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from gymnasium.vector import VectorEnv
-from gymnasium.vector.utils import batch_space
 from lightning import Fabric
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fabric_rl.metrics.sums import Sums
-from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.players_strategy import DecoupledStrategy, Team
-from fabric_rl.rollouts.collect import EpisodeStats
+from fabric_rl.ranks.players_strategy import PeerFabric, PlayersStrategy
 from fabric_rl.rollouts.collectors import Collector
-from fabric_rl.rollouts.rollout import Rollout, reward_signals
-from fabric_rl.types import ActorCritic, HasParameters, ParameterValue
+from fabric_rl.rollouts.remote_env import EnvDescription, RemoteEnv
+from fabric_rl.rollouts.rollout import Rollout
 
 _COLUMNS = (
     *("_obs", "_episode_start", "action_mask", "_states", "action", "log_prob"),
-    *("value", "next_value", "terminated", "done"),
+    *("value", "next_value", "terminated", "done", "reward"),
 )
-"""Tensors `[*, N, ...]` of a rollout that are learned from, besides the rewards."""
+"""Tensors `[*, N, ...]` of a rollout that are learned from."""
 
 
-class Decoupled:
-    """One rank's part of a decoupled run.
+class Exchange:
+    """What players and trainers give one another: this rank's part of it.
 
     Attributes:
-        team: The Fabric of those that do the same as this rank.
+        peers: The Fabric of those that do the same as this rank.
+        plays: This rank is a player.
+        own: Sub-environments of each player; known after `environment`.
         share: Sub-environments that each trainer learns from; known after `environment`.
     """
 
@@ -49,14 +46,14 @@ class Decoupled:
             ValueError: Fabric has another strategy.
         """
         strategy = fabric.strategy
-        if not isinstance(strategy, DecoupledStrategy) or strategy.num_players != num_players:
+        if not isinstance(strategy, PlayersStrategy) or strategy.num_players != num_players:
             raise ValueError(
-                f"--num_players {num_players}: build Fabric with decoupled_strategy.fabric_arguments, as "
+                f"--num_players {num_players}: build Fabric with players_strategy.fabric_arguments, as "
                 "train_fabric.py does"
             )
         self.fabric, self.plays = fabric, strategy.plays
         self.players, self.trainers = strategy.num_players, strategy.num_trainers
-        self.team = Team(fabric, strategy.team_group)
+        self.peers = PeerFabric(fabric, strategy.peer_group)
         self._weights_group = strategy.weights_group
         self.own = self.share = 0
 
@@ -68,12 +65,12 @@ class Decoupled:
                 the players' sub-environments.
         """
         envs: VectorEnv | None = None
-        told: Elsewhere | str | None = None
+        told: EnvDescription | str | None = None
         problem: Exception | None = None
         if self.plays:
             try:
                 envs = build()
-                told = Elsewhere(envs, *envs.reset(seed=seed))
+                told = EnvDescription.of(envs, seed)
             except Exception as error:  # told to all, or they would wait
                 problem, told = error, f"{error}" or type(error).__name__
         everyone: list[Any] = [None] * self.fabric.world_size
@@ -81,7 +78,7 @@ class Decoupled:
         if problem is not None:
             raise problem
         wrong = [text for text in everyone if isinstance(text, str)]
-        stands = [each for each in everyone if isinstance(each, Elsewhere)]
+        stands = [each for each in everyone if isinstance(each, EnvDescription)]
         sizes = [each.num_envs for each in stands]
         if wrong or len(set(sizes)) > 1 or sum(sizes) % self.trainers:
             if envs is not None:
@@ -93,40 +90,36 @@ class Decoupled:
                 "sub-environments evenly; change the number of players or of sub-environments"
             )
         self.own, self.share = sizes[0], sum(sizes) // self.trainers
-        return stands[0].of_size(self.share) if envs is None else envs
+        if envs is not None:
+            return envs
+        stand_in = type(stands[0].kind, (RemoteEnv,), {})  # error messages show the name of what it stands for
+        return cast(VectorEnv, stand_in(stands[0], self.share))
 
-    def collector(
-        self, envs: VectorEnv, module: ActorCritic, rollout: Rollout, episodes: EpisodeStats
-    ) -> "Player | Trainer":
-        """Where this rank's rollouts come from."""
-        kind = Player if self.plays else Trainer
-        return kind(self, envs, module, rollout, episodes)
-
-    def send(self, rollout: Rollout, rewards: Tensor, seconds: float) -> None:
+    def send(self, rollout: Rollout, seconds: float) -> None:
         """Gives each trainer its columns of this player's rollout, and what collecting it took."""
-        first, works = self.team.global_rank * self.own, []
+        first, works = self.peers.global_rank * self.own, []
         for trainer in range(self.trainers):
             columns = self._common(first, trainer)
             if columns.stop > columns.start:
                 own = slice(columns.start - first, columns.stop - first)
-                parcel = _pack([*_tensors(rollout, rewards, own), torch.tensor([seconds], dtype=torch.float64)])
+                parcel = _pack([*_tensors(rollout, own), torch.tensor([seconds], dtype=torch.float64)])
                 works.append((dist.isend(parcel, trainer), parcel))  # which has to live until it is sent
         for work, _ in works:
             cast(Any, work).wait()
 
     def receive(self, rollout: Rollout) -> float:
-        """Fills a trainer's rollout; its rewards are those that the players have scaled.
+        """Fills a trainer's rollout.
 
         Returns:
             Seconds that the slowest player took.
         """
-        first, works, slowest = self.team.global_rank * self.share, [], 0.0
+        first, works, slowest = self.peers.global_rank * self.share, [], 0.0
         for player in range(self.players):
-            columns = self._common(player * self.own, self.team.global_rank)
+            columns = self._common(player * self.own, self.peers.global_rank)
             if columns.stop > columns.start:
                 own = slice(columns.start - first, columns.stop - first)
                 seconds = torch.zeros(1, dtype=torch.float64)
-                tensors = [*_tensors(rollout, rollout.reward, own), seconds]
+                tensors = [*_tensors(rollout, own), seconds]
                 parcel = torch.empty(_size(tensors), dtype=torch.uint8)
                 works.append((dist.irecv(parcel, self.trainers + player), parcel, tensors, seconds))
         for work, parcel, tensors, seconds in works:
@@ -146,7 +139,7 @@ class Decoupled:
         if self.plays:
             _unpack(parcel, tensors)
 
-    def complete(self, local: Sums) -> Sums:
+    def all_names(self, local: Sums) -> Sums:
         """`local` with nothing under the names that only other ranks have; every rank calls it."""
         everyone: list[Any] = [None] * self.fabric.world_size
         dist.all_gather_object(everyone, list(local))
@@ -160,99 +153,51 @@ class Decoupled:
 class Player(Collector):
     """Collects the next rollout while others learn from the last one."""
 
-    learns = False
+    def __init__(self, exchange: Exchange, *parts: Any) -> None:  # noqa: ANN401 - of Collector
+        """Takes what `Collector` does, after what joins the ranks."""
+        super().__init__(*parts)
+        self._exchange = exchange
 
-    def __init__(self, decoupled: Decoupled, *parts: Any) -> None:  # noqa: ANN401 - of Decoupled.collector
-        """Takes what `Collector` does, after the rank's part."""
-        super().__init__(decoupled.fabric, *parts)
-        self.decoupled, self.ahead = decoupled, True
-
-    def share(self, rewards: Tensor, timers: Timers) -> Tensor:
-        """Sends the rollout to the trainers."""
-        self.decoupled.send(self.rollout, rewards, self.seconds)
-        return rewards
+    def next_rollout(self) -> Rollout:
+        """As `Collector.next_rollout`; the trainers get it, too."""
+        rollout = super().next_rollout()
+        self._exchange.send(rollout, self.seconds)
+        return rollout
 
     @contextmanager
-    def meanwhile(self, enabled: bool, timers: Timers) -> Iterator[None]:
+    def meanwhile(self, another: bool) -> Iterator[None]:
         """Collects, after the block in which nothing is learned; then takes the new weights."""
         yield
-        if enabled:
-            self.collect(timers)
-            self.ready = True
-        self.decoupled.share_weights(self.module)
+        if another:
+            self._collect()
+            self._ready = True
+        self._exchange.share_weights(self.agent)
 
 
 class Trainer(Collector):
     """Gets its rollouts from the players."""
 
-    plays = False
+    def __init__(self, exchange: Exchange, *parts: Any) -> None:  # noqa: ANN401 - of Collector
+        """Takes what `Collector` does, after what joins the ranks."""
+        super().__init__(*parts)
+        self._exchange = exchange
 
-    def __init__(self, decoupled: Decoupled, *parts: Any) -> None:  # noqa: ANN401 - of Decoupled.collector
-        """Takes what `Collector` does, after the rank's part."""
-        super().__init__(decoupled.fabric, *parts)
-        self.decoupled = decoupled
-
-    def collect(self, timers: Timers) -> None:
-        """Nothing: the players do."""
-
-    def share(self, rewards: Tensor, timers: Timers) -> Tensor:
-        """Receives the rollout and its rewards."""
-        with timers("wait_for_the_players"):
-            self.seconds = self.decoupled.receive(self.rollout)
-        return self.rollout.reward
+    def next_rollout(self) -> Rollout:
+        """What the players have collected, with rewards as they have scaled them."""
+        with self._timers("wait_for_the_players"):
+            self.seconds = self._exchange.receive(self.rollout)
+        return self.rollout
 
     @contextmanager
-    def meanwhile(self, enabled: bool, timers: Timers) -> Iterator[None]:
+    def meanwhile(self, another: bool) -> Iterator[None]:
         """Gives the players what the block has learned."""
         yield
-        with timers("weights"):
-            self.decoupled.share_weights(self.module)
+        with self._timers("weights"):
+            self._exchange.share_weights(self.agent)
 
 
-class Elsewhere(VectorEnv):
-    """Stands on a trainer for the players' environments: their spaces, and one first observation for the trial."""
-
-    def __init__(self, envs: VectorEnv, obs: NDArray[Any], infos: dict[str, Any]) -> None:
-        """Describes a player's environment, to be sent to the trainers."""
-        self.num_envs, self.metadata = envs.num_envs, {"autoreset_mode": envs.metadata.get("autoreset_mode")}
-        self.single_observation_space = envs.single_observation_space
-        self.single_action_space = envs.single_action_space
-        self.reward_signals = reward_signals(envs)
-        self.layout = dict(getattr(envs, "layout", {}))
-        self.kind, self.has_parameters = type(envs).__name__, isinstance(envs, HasParameters)
-        mask = infos.get("action_mask")
-        self._obs, self._mask = np.array(obs[:1]), None if mask is None else np.array(mask[:1])
-
-    def of_size(self, num_envs: int) -> "Elsewhere":
-        """The same with so many sub-environments, and the name of the environment that it stands for."""
-        self.__class__ = type(self.kind, (type(self),), {})  # which is what error messages show
-        self.num_envs = num_envs
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        return self
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[NDArray[Any], dict[str, Any]]:  # noqa: ANN401
-        """The same observation for all."""
-        infos = {} if self._mask is None else {"action_mask": self._mask.repeat(self.num_envs, axis=0)}
-        return self._obs.repeat(self.num_envs, axis=0), infos
-
-    def step(self, actions: NDArray[Any]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Nothing happens."""
-        obs, infos = self.reset()
-        over = np.zeros(self.num_envs, np.bool_)
-        return obs, np.zeros(self.num_envs, np.float32), over, over, infos
-
-    def check_parameters(self, values: dict[str, ParameterValue]) -> None:
-        """The players check them, if there are any at all."""
-        if not self.has_parameters:
-            raise ValueError(f"{self.kind} has no parameters that could be set to {', '.join(values)}")
-
-    def set_parameters(self, values: dict[str, ParameterValue]) -> None:
-        """The players set them."""
-
-
-def _tensors(rollout: Rollout, rewards: Tensor, columns: slice) -> list[Tensor]:
-    everything = (*(getattr(rollout, name) for name in _COLUMNS), rewards)
+def _tensors(rollout: Rollout, columns: slice) -> list[Tensor]:
+    everything = (getattr(rollout, name) for name in _COLUMNS)
     return [x[:, columns] for x in everything if x is not None and x.dim() > 1]  # without memory there are no states
 
 

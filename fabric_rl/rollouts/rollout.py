@@ -1,5 +1,6 @@
 """Rollout buffers `[T, N]`."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.rollouts.finite import require_finite
-from fabric_rl.types import ActorCritic, HasRewardSignals, Minibatch, reads_masks
+from fabric_rl.rollouts.steps import checked_array
+from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, reads_masks
 
 _TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
@@ -29,7 +31,7 @@ class Rollout:
         log_prob: `[T, N]` float32 under the policy that acted.
         value: `[T, N]` float32, or `[T, N, K]` for K > 1 reward signals.
         next_value: As `value`, of the same episode's true next state.
-        reward: As `value`.
+        reward: As `value`; what the environment paid, scaled for learning with `--standardize_returns`.
         terminated: `[T, N]` bool.
         done: `[T, N]` bool, terminated or truncated.
     """
@@ -66,7 +68,9 @@ class Rollout:
             )
         self.num_steps, self.num_envs = num_steps, env.num_envs
         self.obs_dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
-        self._burn_in, self._length, memory = _memory_settings(num_steps, agent)
+        self._burn_in, self._length, memory = _sequence_settings(num_steps, agent)
+        self._in_sequences = agent is not None and agent.learns_sequences
+        self._fields = _asked_for(agent)
         # With burn-in, the last P steps of the rollout before stand in front: all sequences have P steps before them.
         steps, size = self._burn_in + num_steps, (num_steps, env.num_envs)
         dtype = torch.uint8 if self.obs_dtype is np.uint8 else torch.float32
@@ -106,7 +110,9 @@ class Rollout:
 
         Raises:
             NonFiniteError: They hold NaN or infinity.
+            ValueError: They have another shape or dtype.
         """
+        obs = checked_array("--env reset(): the observations", obs, tuple(self.obs.shape[1:]))
         obs = np.asarray(obs, self.obs_dtype)
         require_finite("an observation", obs, "at reset")
         self.obs[-1] = torch.from_numpy(obs)
@@ -179,18 +185,20 @@ class Rollout:
             inputs["action_mask"] = self.action_mask[step, rows]
         return inputs
 
-    def flat(self, advantage: Tensor) -> Minibatch:
-        """The rollout as one batch: `T * N` steps, or `T / L * N` sequences for an agent with memory.
+    def flat(self, advantage: Tensor, returns: Tensor | None = None) -> Minibatch:
+        """The rollout as one batch: `T * N` steps, or `T / L * N` sequences for an agent that learns from those.
 
         Args:
-            advantage: As `reward`. It also gives the value targets; those of several reward signals are added up.
+            advantage: As `reward`; those of several reward signals are added up.
+            returns: As `reward`, targets of the value function; default: advantage + value.
         """
-        returns = advantage + self.value
-        if self.value.dim() == 3:
+        returns = advantage + self.value if returns is None else returns
+        if advantage.dim() == 3:
             advantage = advantage.sum(dim=-1)
         mask = None if self.action_mask is None else self.action_mask[:-1]
         steps = Minibatch(self.obs[:-1], self.action, self.log_prob, self.value, advantage, returns, mask)
-        if self.state is None:
+        steps = steps._replace(**{name: self._field(name) for name in self._fields})
+        if not self._in_sequences:
             return steps.map(lambda x: x.flatten(0, 1))
         length, burn_in = self._length, self._burn_in
         count = self.num_steps // length
@@ -203,11 +211,28 @@ class Rollout:
             return torch.stack(windows, dim=1).flatten(1, 2)
 
         return steps.map(sequences)._replace(
-            state=self._states[:count].flatten(0, 1),
+            state=None if self.state is None else self._states[:count].flatten(0, 1),
             episode_start=sequences(self.episode_start[:-1]),
             burn_in_obs=before(self._obs) if burn_in else None,
             burn_in_start=before(self._episode_start) if burn_in else None,
         )
+
+    def _field(self, name: str) -> Tensor:
+        """What an agent has asked for, `[T, N, ...]`."""
+        if name not in ("time", "sub_env"):
+            tensor: Tensor = getattr(self, name)
+            return tensor
+        numbers = torch.arange(self.num_steps if name == "time" else self.num_envs, device=self.obs.device)
+        return (numbers[:, None] if name == "time" else numbers).expand(self.num_steps, self.num_envs)
+
+    def copy(self) -> "Rollout":
+        """The same with tensors of its own, for a rollout that is collected while this one is learned from."""
+        own = copy.copy(self)
+        for name in _TENSORS:
+            tensor = getattr(self, name)
+            setattr(own, name, None if tensor is None else tensor.clone())
+        own.obs, own.episode_start = own._obs[self._burn_in :], own._episode_start[self._burn_in :]
+        return own
 
 
 def reward_signals(env: VectorEnv) -> tuple[str, ...]:
@@ -216,9 +241,9 @@ def reward_signals(env: VectorEnv) -> tuple[str, ...]:
     return names if len(names) > 1 else ()
 
 
-def _memory_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, int, int]:
-    """Burn-in, sequence length and memory size of the agent; (0, 1, 0) without memory."""
-    if agent is None or not agent.memory_size:
+def _sequence_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, int, int]:
+    """Burn-in, sequence length and memory size of the agent; (0, 1, 0) for one that learns from single steps."""
+    if agent is None or not agent.learns_sequences:
         return 0, 1, 0
     name, length, burn_in = type(agent).__name__, agent.sequence_length, agent.burn_in
     if num_steps % length:
@@ -229,3 +254,15 @@ def _memory_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, in
     if burn_in > num_steps:
         raise ValueError(f"{name}'s --agent.burn_in {burn_in} must not exceed --num_steps {num_steps}")
     return burn_in, length, agent.memory_size
+
+
+def _asked_for(agent: ActorCritic | None) -> tuple[str, ...]:
+    """The fields of minibatches that the agent has named."""
+    names = () if agent is None else tuple(agent.minibatch_fields)
+    unknown = [name for name in names if name not in MINIBATCH_FIELDS]
+    if unknown:
+        raise ValueError(
+            f"{type(agent).__name__}.minibatch_fields: a minibatch has no {unknown[0]!r} to ask for; there are "
+            f"{', '.join(MINIBATCH_FIELDS)}"
+        )
+    return names

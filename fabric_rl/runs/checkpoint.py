@@ -9,7 +9,6 @@ import hashlib
 import io
 import os
 import pickle
-import re
 import struct
 import warnings
 from collections import OrderedDict, deque
@@ -20,13 +19,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-from lightning import Fabric
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.runs.checkpoint_names import checkpoints
+
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
-_NAME = re.compile(r"step_(\d+)\.ckpt")
 _TEMPORARY = ".ckpt.tmp"
 _TAG = "__type__"
 _PLAIN_KEYS = (str, int, bool, float, type(None))
@@ -42,28 +41,6 @@ class CheckpointWarning(UserWarning):
 
 
 # ---------------------------------------------------------------- files
-
-
-def file_name(steps: int) -> str:
-    """File name of the checkpoint after so many agent-steps; names sort by steps, e.g. `step_000001000000.ckpt`."""
-    return f"step_{steps:012d}.ckpt"
-
-
-def steps_of(path: Path) -> int:
-    """Agent-steps that `file_name` put into a file's name.
-
-    Raises:
-        ValueError: The file has another name.
-    """
-    match = _NAME.fullmatch(path.name)
-    if match is None:
-        raise ValueError(f"{path}: not named like a checkpoint (step_<steps>.ckpt)")
-    return int(match[1])
-
-
-def checkpoints(folder: str | Path) -> list[Path]:
-    """Finished checkpoints of a folder, oldest first; none if there is no such folder."""
-    return sorted((path for path in Path(folder).glob("step_*.ckpt") if _NAME.fullmatch(path.name)), key=steps_of)
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
@@ -230,29 +207,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-# ---------------------------------------------------------------- several ranks
-
-
-def pack_ranks(fabric: Fabric, mine: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Collects what every rank has of its own (environment, RNGs...) for the one file that rank 0 writes.
-
-    A collective call; with one atomic file no crash can leave ranks at different steps. The position in the list is
-    the rank.
-
-    Args:
-        fabric: Knows the ranks.
-        mine: This rank's state; anything that can be pickled between ranks of one run.
-
-    Returns:
-        On rank 0 the states of all ranks, by rank; None on the others.
-    """
-    if fabric.world_size == 1:
-        return [mine]
-    packed: list[Any] | None = [None] * fabric.world_size if fabric.is_global_zero else None
-    torch.distributed.gather_object(mine, packed, dst=0)
-    return packed
 
 
 # ---------------------------------------------------------------- state as numbers and text

@@ -2,66 +2,65 @@
 
 import time
 import warnings
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.args import Saving
+from fabric_rl.metrics.log import logger
+from fabric_rl.metrics.record import Record
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.folder import Run, move_aside, write_json
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
+from fabric_rl.runs.folder import Run, move_aside
+from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.records import SET_ASIDE
-from fabric_rl.session.session import Live
+from fabric_rl.session.session import Session
 
 
-@dataclass(frozen=True)
-class Saving:
-    """How often a run saves itself."""
+class NoSaver:
+    """Of a run that keeps nothing."""
 
-    checkpoint_every_timesteps: int | None = 1_000_000
-    """Agent-steps (over all ranks) between checkpoints; a run resumed from one goes on bit for bit. None: only the last
-    one."""
-    checkpoint_every_minutes: float | None = None
-    """Minutes between checkpoints; a run resumed from one of these is equivalent, not bit-identical."""
-    keep_checkpoints: int = 3
-    """How many of the newest checkpoints stay."""
-    milestone_interval: int | None = None
-    """Agent-steps between milestones: full copies that stay for good."""
+    @property
+    def minutes_due(self) -> bool:
+        """Whether rank 0's clock asks for a checkpoint: never."""
+        return False
 
-    def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
-        for name in ("checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval"):
-            number = getattr(self, name)
-            if number is not None and not number > 0:
-                raise ValueError(f"--{name} must be positive, got {number}")
-        if self.keep_checkpoints < 1:
-            raise ValueError(f"--keep_checkpoints must be at least 1, got {self.keep_checkpoints}")
+    def begin(self, resumed: bool) -> None:
+        """Nothing."""
+
+    def after_iteration(self, on_demand: bool) -> None:
+        """Nothing."""
+
+    def unsaved(self) -> dict[str, Any]:
+        """What the summary says about steps that should have been saved and are not: nothing."""
+        return {}
 
 
-class Saver:
-    """Saves a live run when it is due. All ranks decide alike, rank 0 writes.
+class Saver(NoSaver):
+    """Saves a session when it is due. All ranks decide alike, rank 0 writes.
 
     A checkpoint that cannot be written is a warning: training goes on, and what was saved before stays.
     """
 
-    def __init__(self, run: Run, saving: Saving, live: Live, exact: bool = True) -> None:
+    def __init__(self, run: Run, saving: Saving, session: Session, record: Record, exact: bool = True) -> None:
         """Starts the clock.
 
         Args:
             run: Where to.
             saving: When.
-            live: What.
+            session: What.
+            record: Its figures.
             exact: Whether the run began, or goes on, exactly as one without a break.
 
         Raises:
             TypeError: A callback remembers something that cannot be saved.
         """
-        self.run, self.saving, self.live = run, saving, live
+        self.run, self.saving, self._session, self._record = run, saving, session, record
         self._last = time.monotonic()
-        self._saved_steps = live.state.steps
+        self._saved_steps = session.state.steps
         self._inexact = not exact
-        self._collects_ahead = live.args.overlap or live.args.num_players > 0
-        for callback in live.callbacks:
+        self._collects_ahead = session.args.overlap or session.args.num_players > 0
+        for callback in session.hooks.callbacks:
             try:
                 checkpoint.to_primitives(callback.state_dict())
             except TypeError as error:
@@ -69,22 +68,28 @@ class Saver:
 
     @property
     def minutes_due(self) -> bool:
-        """Whether this rank's clock asks for a checkpoint."""
+        """Whether rank 0's clock asks for a checkpoint."""
         minutes = self.saving.checkpoint_every_minutes
-        return minutes is not None and time.monotonic() - self._last >= 60 * minutes
+        return (
+            self._session.fabric.is_global_zero
+            and minutes is not None
+            and time.monotonic() - self._last >= 60 * minutes
+        )
 
-    @property
-    def unsaved_steps(self) -> int:
-        """On rank 0, agent-steps since the newest good checkpoint; 0 if the last one that was due could be written."""
-        if self._saved_steps == self.live.state.steps:
-            return 0
+    def unsaved(self) -> dict[str, Any]:
+        """On rank 0 `unsaved_steps` and the newest good checkpoint, where one that was due could not be written."""
+        steps = self._session.state.steps
+        if self._saved_steps == steps or not self._session.fabric.is_global_zero:
+            return {}
         newest = self.newest_good
-        return self.live.state.steps - (0 if newest is None else checkpoint.steps_of(newest))
+        lost = steps - (0 if newest is None else steps_of(newest))
+        logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{lost:,}", newest)
+        return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
 
     @property
     def newest_good(self) -> Path | None:
         """The newest checkpoint of the run whose checksum is right; reads it once, whole."""
-        for path in reversed(checkpoint.checkpoints(self.run.checkpoints)):
+        for path in reversed(checkpoints(self.run.checkpoints)):
             try:
                 checkpoint.verify(path)
             except checkpoint.CheckpointError:
@@ -92,17 +97,19 @@ class Saver:
             return path
         return None
 
-    def set_newer_milestones_aside(self) -> None:
-        """Moves milestones of a time that this run does not go on from to `milestones/set_aside/<phase>/`; rank 0 only.
+    def begin(self, resumed: bool) -> None:
+        """Of a resumed run, moves milestones of a time that it does not go on from to `milestones/set_aside/<phase>/`.
 
         They stay whole. One of the same phase and steps that lies there already keeps its name; the new one gets a
         number behind its own.
         """
+        if not resumed or not self._session.fabric.is_global_zero or self._session.state.done:
+            return
         moved = 0
         aside = self.run.milestones / SET_ASIDE
         try:
             for folder in sorted(self.run.milestones.glob("*/*")):
-                newer = folder.name.isdecimal() and int(folder.name) > self.live.state.steps
+                newer = folder.name.isdecimal() and int(folder.name) > self._session.state.steps
                 if not newer or folder.parent.name == SET_ASIDE:
                     continue
                 move_aside(folder, aside / folder.parent.name)
@@ -111,22 +118,22 @@ class Saver:
             message = f"newer milestones of {self.run.milestones} cannot be moved to {SET_ASIDE}: {error}"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         if moved:
-            line = f"newer milestones: {moved} moved to {aside}"
-            say(line)
-            logger.info(line)
+            logger.info("newer milestones: %s moved to %s", moved, aside)
 
-    def after_iteration(self, on_demand: bool, ending: bool, mean_return: float | None) -> bool:
-        """Saves what is due; every rank calls it with the same arguments.
+    def after_iteration(self, on_demand: bool) -> None:
+        """Saves what is due; every rank calls it with the same argument.
 
         Args:
-            on_demand: Somebody has asked for a checkpoint, or `minutes_due` of rank 0.
-            ending: The loop ends here: the last checkpoint.
-            mean_return: Of the last episodes over all ranks, for a milestone; None if none has ended yet.
-
-        Returns:
-            Whether anything was due.
+            on_demand: Somebody has asked for a checkpoint.
         """
-        steps = self.live.state.steps
+        with self._session.timers("save"):
+            saved = self._save_what_is_due(on_demand, self._session.state.done)
+        if saved and self._session.fabric.is_global_zero:
+            self.run.write_timers(self._session.timers)
+
+    def _save_what_is_due(self, on_demand: bool, ending: bool) -> bool:
+        """Whether anything was; `ending`: the loop ends here, with a last checkpoint."""
+        steps = self._session.state.steps
         by_steps = self._passed(self.saving.checkpoint_every_timesteps)
         milestone = self._passed(self.saving.milestone_interval)
         if not (by_steps or milestone or on_demand or ending):
@@ -135,21 +142,21 @@ class Saver:
         # more as without it; what is due by steps happens in every run with these settings. With --overlap a longer run
         # would have collected its next rollout by now.
         self._inexact |= not (by_steps or milestone) or (ending and self._collects_ahead)
-        state = self.live.save(ending)
+        state = self._session.state_dict(ending)
         self._last = time.monotonic()
         if state is None:
             return True
-        state["exact"] = not self._inexact
+        state |= {"exact": not self._inexact, "seconds": dict(self._record.seconds)}
         try:
             if by_steps or on_demand or ending:
-                path = self.run.checkpoints / checkpoint.file_name(steps)
+                path = self.run.checkpoints / file_name(steps)
                 checkpoint.write(path, state)
                 self._saved_steps = steps
-                self.run.ensure_origin()
+                self.run.provenance.ensure()
                 checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)
-                logger.info("checkpoint %s", path)
+                logger.debug("checkpoint %s", path)
             if milestone:
-                self._write_milestone(state, mean_return)
+                self._write_milestone(state)
         except (OSError, checkpoint.CheckpointError) as error:
             what_next = "older checkpoints stay" if ending else "training goes on, older checkpoints stay"
             warnings.warn(f"{error}; {what_next}", RuntimeWarning, stacklevel=2)
@@ -157,34 +164,23 @@ class Saver:
 
     def _passed(self, interval: int | None) -> bool:
         """Whether this iteration crossed a multiple of `interval` agent-steps."""
-        steps = self.live.state.steps
-        return interval is not None and steps // interval > (steps - self.live.steps_per_iteration) // interval
+        steps = self._session.state.steps
+        return (
+            interval is not None and steps // interval > (steps - self._session.state.steps_per_iteration) // interval
+        )
 
-    def _write_milestone(self, state: dict[str, Any], mean_return: float | None) -> None:
-        train_state = self.live.state
-        folder = self.run.milestones / train_state.phase / f"{train_state.steps:012d}"
-        checkpoint.write(folder / checkpoint.file_name(train_state.steps), state)
-        meta = milestone_meta(self.live, mean_return, state["fingerprint"])
+    def _write_milestone(self, saved: dict[str, Any]) -> None:
+        state = self._session.state
+        folder = self.run.milestones / state.phase / f"{state.steps:012d}"
+        checkpoint.write(folder / file_name(state.steps), saved)
+        meta = {
+            "steps": state.steps,
+            "phase": state.phase,
+            "mean_reward": self._record.mean_return,
+            "entropy": state.metrics.get("ppo/entropy"),
+            "kl": state.metrics.get("ppo/approx_kl"),
+            "timestamp": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "fingerprint": saved["fingerprint"],
+        }
         write_json(folder / "meta.json", meta)  # last: a folder without it is not finished
-        logger.info("milestone %s", folder)
-
-
-def milestone_meta(live: Live, mean_return: float | None, fingerprint: dict[str, str]) -> dict[str, Any]:
-    """What a milestone says about itself.
-
-    Args:
-        live: The run.
-        mean_return: Of the last episodes over all ranks; None if none has ended yet.
-        fingerprint: What a run must share with it to go on from it, see `fabric_rl.session.session.fingerprint`.
-    """
-    metrics = live.state.metrics
-    return {
-        "steps": live.state.steps,
-        "phase": live.state.phase,
-        "mean_reward": mean_return,
-        "entropy": metrics.get("ppo/entropy"),
-        "kl": metrics.get("ppo/approx_kl"),
-        "rating": metrics.get("rating/elo"),
-        "timestamp": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "fingerprint": fingerprint,
-    }
+        logger.debug("milestone %s", folder)

@@ -4,12 +4,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
-from fabric_rl.callbacks import TrainState
+from fabric_rl.callback import TrainState
+from fabric_rl.metrics.log import logger
+from fabric_rl.metrics.sums import reduce_sums
 
 STOP_NAMES = {"SIGINT": "Ctrl+C", "SIGTERM": "SIGTERM", "SIGUSR1": "SIGUSR1", "SIGHUP": "SIGHUP (a closed terminal)"}
 """Signals that stop a run, and what people call them: Ctrl+C, a polite kill, what batch systems such as SLURM send
@@ -18,43 +20,56 @@ FORWARDING_SECONDS = 2.0
 """A launcher passes on a signal that its workers may have got themselves: so long it counts as the same one."""
 
 
-@contextmanager
-def stop_on_signals(state: TrainState) -> Iterator[list[str]]:
-    """The first stop signal ends training after the running iteration, a second one ends it at once.
+class StopSignals:
+    """Signals that have come to this rank, while it is entered."""
 
-    Yields:
-        The name of the signal that has come to this rank, a key of `STOP_NAMES`; empty until then.
+    def __init__(self, state: TrainState) -> None:
+        """Takes what to stop."""
+        self.state = state
+        self._names: list[str] = []
+        self._first = 0.0
+        self._patience = FORWARDING_SECONDS if "TORCHELASTIC_RUN_ID" in os.environ else 0.0
+        self._previous: dict[int, Callable[..., Any] | int | None] = {}
 
-    Raises:
-        KeyboardInterrupt: A second one has come.
-    """
-    names: list[str] = []
-    if threading.current_thread() is not threading.main_thread():  # signals only reach the main thread
-        yield names
-        return
+    def __enter__(self) -> "StopSignals":
+        """The first signal ends training after the running iteration, a second one at once (KeyboardInterrupt)."""
+        if threading.current_thread() is threading.main_thread():  # signals only reach that one
+            for signum in (getattr(signal, name) for name in STOP_NAMES if hasattr(signal, name)):
+                if signum != getattr(signal, "SIGHUP", None) or signal.getsignal(signum) != signal.SIG_IGN:  # nohup
+                    self._previous[signum] = signal.signal(signum, self._handle)
+        return self
 
-    patience = FORWARDING_SECONDS if "TORCHELASTIC_RUN_ID" in os.environ else 0.0
-    first = 0.0
+    def __exit__(self, *failure: object) -> None:
+        """Puts the handlers back."""
+        for signum, handler in self._previous.items():
+            signal.signal(signum, handler)
 
-    def handle(signum: int, frame: FrameType | None) -> None:
-        nonlocal first
-        if state.stop and state.signalled:
-            if time.monotonic() - first >= patience:
+    def agree(self, save: bool) -> bool:
+        """Decides, the same on all ranks, whether the run stops here and whether it is saved; every rank calls it.
+
+        Args:
+            save: This rank's clock asks for a checkpoint.
+
+        Returns:
+            Whether anyone asks for a checkpoint, besides those that are due by steps.
+        """
+        state = self.state
+        # Read once: a signal that comes later must not end the loop on this rank alone.
+        asks = {"stop": (float(state.stop), 1.0), "save": (float(state.save or save), 1.0)}
+        asked = reduce_sums(state.fabric, asks | {name: (float(name in self._names), 1.0) for name in STOP_NAMES})
+        state.stop, state.save = state.stop or asked["stop"][0] > 0, False
+        if asked["stop"][0] > 0 and not state.done:
+            state.stopped_by = next((STOP_NAMES[name] for name in STOP_NAMES if asked[name][0] > 0), "a callback")
+            logger.debug("stopped early by %s after %s steps", state.stopped_by, f"{state.steps:,}")
+        return asked["save"][0] > 0
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if self._names and self.state.stop:
+            if time.monotonic() - self._first >= self._patience:
                 raise KeyboardInterrupt(f"a second signal ({signal.Signals(signum).name}) ended training at once")
             return
-        names.append(signal.Signals(signum).name)
-        first, state.stop, state.signalled = time.monotonic(), True, True
-        if state.fabric.is_global_zero:
+        self._names.append(signal.Signals(signum).name)
+        self._first, self.state.stop = time.monotonic(), True
+        if self.state.fabric.is_global_zero:
             with suppress(OSError, RuntimeError):  # nobody listens, or it came in the middle of another print
                 print("\nstopping after this iteration; press Ctrl+C again to stop at once", flush=True)
-
-    previous: dict[int, Callable[..., Any] | int | None] = {
-        signum: signal.signal(signum, handle)
-        for signum in (getattr(signal, name) for name in STOP_NAMES if hasattr(signal, name))
-        if signum != getattr(signal, "SIGHUP", None) or signal.getsignal(signum) != signal.SIG_IGN  # nohup
-    }
-    try:
-        yield names
-    finally:
-        for signum, handler in previous.items():
-            signal.signal(signum, handler)

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import re
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import torch
 import torch._dynamo.testing
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from jsonargparse import ArgumentParser
 from torch import nn
 
 import agents
@@ -351,3 +353,23 @@ def test_unfit_spaces_are_named(case, unfit):
 def test_settings_that_cannot_work_name_their_flag(case, flag):
     with pytest.raises(ValueError, match=rf"{case.agent}: --agent.{flag} must be (positive|above 0)"):
         case.build(Discrete(2), **{flag: 0})
+
+
+@EVERY_AGENT
+def test_coefficients_and_learning_rates_arrive(case):
+    rates = {"actor_lr": 1e-4, "critic_lr": 2e-4}
+    agent = case.build(
+        Discrete(2), clip_coef=0.3, value_coef=0.4, entropy_coef=0.05, clip_value_loss=True, value_heads=2, **rates
+    )
+    assert [group["lr"] for group in agent.configure_optimizers().param_groups] == [1e-4, 2e-4]
+    assert [agent.clip_coef(0.0), agent.value_coef, agent.entropy_coef(0.0)] == [0.3, 0.4, 0.05]
+    assert agent.clip_value_loss is True and agent.value_heads == 2
+
+
+@EVERY_AGENT
+def test_help_explains_every_setting(case):
+    parser = ArgumentParser()
+    names = parser.add_class_arguments(getattr(agents, case.agent), skip={"observation_space", "action_space"})
+    words = " ".join(parser.format_help().split())
+    assert names and all(f"--{name} " in words for name in names)
+    assert re.findall(r"--(\w+) \S+ \(type:", words) == []  # no words between the flag and its type

@@ -387,6 +387,30 @@ def test_a_mask_that_allows_nothing_counts_as_none_at_all_likely():
     assert entropy.item() == pytest.approx(math.log(4))
 
 
+def test_a_part_of_which_a_mask_allows_nothing_is_drawn_evenly_from_its_own_choices():
+    """Not from the padding that makes parts of 2, 5 and 3 choices equally long."""
+    space, rows = MultiDiscrete([2, 5, 3], start=[0, 1, -4]), 6000
+    head = MultiCategoricalHead(1, space)
+    params = torch.tensor([9.0, -50.0, 1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 1e4, -1e4]).repeat(rows, 1).requires_grad_()
+    mask = torch.tensor([False] * 2 + [False, True, False, False, False] + [False] * 3).expand(rows, -1)
+    torch.manual_seed(0)
+    action, log_prob = head.sample(params, action_mask=mask)
+    assert space.contains(action.amin(0).numpy()) and space.contains(action.amax(0).numpy())
+    assert action[:, 1].unique().tolist() == [2]
+    for part, choices in ((0, [0, 1]), (2, [-4, -3, -2])):
+        values, counts = action[:, part].unique(return_counts=True)
+        assert values.tolist() == choices
+        assert counts.tolist() == pytest.approx([rows / len(choices)] * len(choices), rel=0.08)
+    again, entropy = head.evaluate(params, action, mask)
+    torch.testing.assert_close(log_prob, torch.full((rows,), -math.log(6)))
+    torch.testing.assert_close(entropy, torch.full((rows,), math.log(6)))
+    assert torch.equal(log_prob, again)
+    (again + entropy).sum().backward()
+    assert not params.grad.any()
+    greedy, _ = head.sample(params, deterministic=True, action_mask=mask)
+    assert space.contains(greedy[0].numpy())
+
+
 def test_masked_coins_stay_zero():
     head = BernoulliHead(1, MultiBinary(3))
     params = torch.tensor([[8.0, 0.0, 8.0]]).repeat(1000, 1).requires_grad_()

@@ -24,7 +24,7 @@ from envs import (
     VelocityBallToGoalReward,
 )
 from envs.sim.arena import init_rocketsim
-from envs.state.game_state import ON_GROUND
+from envs.state.layout import ON_GROUND
 
 REWARDS = [
     SpeedTowardBallReward(),

@@ -38,13 +38,13 @@ def phased_reward():
     return PhasedReward({"easy": face, "hard": PotentialReward(FaceBallReward())})
 
 
-def phased_pool(num_arenas=4, seed=0, num_threads=1, first_arena=0):
+def phased_pool(num_arenas=4, seed=0, num_threads=1, first_arena=0, lanes=0.0):
     setter = PhasedStates({"easy": Kickoff(), "hard": TurtledStart()})
     reward = phased_reward()
     pool = RocketSimPool(
         num_arenas,
         reward=reward,
-        state_setter=MechanicsLanes(setter, mechanics_weight=0.0),
+        state_setter=MechanicsLanes(setter, mechanics_weight=lanes),
         done=TimeoutCondition(0.5),
         seed=seed,
         num_threads=num_threads,
@@ -64,7 +64,7 @@ def test_the_reward_of_the_present_phase_is_paid_and_knows_the_step_before():
     for each in (pool, twin):
         each.reset(seed=0)
     np.testing.assert_array_equal(step(pool), 2 * (first := step(twin)))
-    pool.set_phase("hard")
+    pool.set_phase("hard", 2)
     np.testing.assert_allclose(step(pool), step(twin) - first, atol=1e-7)  # the change since the step before
     assert np.abs(first).max() > 0.5
 
@@ -72,7 +72,7 @@ def test_the_reward_of_the_present_phase_is_paid_and_knows_the_step_before():
 def test_new_episodes_begin_as_the_present_phase_says():
     pool = phased_pool()
     pool.reset(seed=0)
-    pool.set_phase("hard")
+    pool.set_phase("hard", 2)
     assert (pool.state.world.car_up[..., 2] > 0.9).all()  # running episodes go on
     step(pool, 8)
     assert (pool.state.world.car_up[..., 2] < -0.9).all()
@@ -93,7 +93,7 @@ def test_the_present_phase_again_forgets_nothing():
     pool = RocketSimPool(2, reward=PhasedReward({"easy": InAirReward(), "hard": counter}))
     pool.reset(seed=0)
     for _ in range(3):
-        pool.set_phase("hard")
+        pool.set_phase("hard", 2)
     assert counter.resets == 1
 
 
@@ -102,7 +102,7 @@ def test_metrics_have_the_same_names_in_all_phases():
     pool.reset(seed=0)
     step(pool)
     names = pool.drain_metrics().keys()
-    pool.set_phase("hard")
+    pool.set_phase("hard", 2)
     step(pool)
     metrics = pool.drain_metrics()
     assert metrics.keys() == names and metrics["reward/FaceBallReward"] == (0, 0)
@@ -112,11 +112,11 @@ def test_metrics_have_the_same_names_in_all_phases():
 def test_a_snapshot_goes_back_to_its_phase(phases):
     pool = phased_pool()
     pool.reset(seed=0)
-    pool.set_phase(phases[0])
+    pool.set_phase(phases[0], 1)
     step(pool, 2)
     snapshot = pool.state_dict()
     expected = [step(pool) for _ in range(9)]
-    pool.set_phase(phases[1])
+    pool.set_phase(phases[1], 2)
     step(pool, 3)
     pool.load_state_dict(snapshot)
     np.testing.assert_array_equal([step(pool) for _ in range(9)], expected)
@@ -127,13 +127,13 @@ def test_a_snapshot_goes_back_to_its_phase(phases):
 
 
 def test_process_pool_tells_every_worker():
-    pool, alone = ProcessPool(partial(phased_pool, 4), 2), phased_pool(4)
+    pool, alone = ProcessPool(partial(phased_pool, 4, lanes=0.5), 2), phased_pool(4, lanes=0.5)
     try:
         for each in (pool, alone):
             each.reset(seed=0)
             each.check_phases(["easy", "hard"])
             step(each)
-            each.set_phase("hard", 0.5)
+            each.set_phase("hard", 4)
         for _ in range(9):
             np.testing.assert_array_equal(step(pool), step(alone))
         assert pool.drain_metrics() == alone.drain_metrics()
@@ -154,7 +154,7 @@ def test_a_worker_that_is_started_again_is_in_the_present_phase():
     pool = ProcessPool(partial(spoiled_pool, 1), 1, restart=True)
     try:
         pool.reset(seed=0)
-        pool.set_phase("broken")
+        pool.set_phase("broken", 3)
         step(pool)
         for _ in range(2):  # the second step of every episode fails; a worker in phase easy would go on
             with pytest.warns(RuntimeWarning, match="started worker 0 again"):
@@ -169,12 +169,12 @@ def test_nested_parts_are_found():
     reward = CombinedReward([phased_reward(), GoalReward()], [1, 1])
     pool = RocketSimPool(1, reward=reward, state_setter=MixedStates([inner, Kickoff()], [1, 1]))
     pool.reset(seed=0)
-    pool.set_phase("hard")
+    pool.set_phase("hard", 2)
     assert (inner.phase, reward.rewards[0].phase) == ("hard", "hard")
     with pytest.raises(ValueError, match="PhasedReward: it has the phases easy, hard, but training has easy; give"):
         pool.check_phases(["easy"])
     with pytest.raises(ValueError, match="PhasedReward: there is no phase expert; it has easy, hard"):
-        pool.set_phase("expert")
+        pool.set_phase("expert", 3)
 
 
 @pytest.mark.parametrize(

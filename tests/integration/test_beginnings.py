@@ -14,7 +14,7 @@ import torch
 import yaml
 
 from fabric_rl import Callback, load_checkpoint
-from fabric_rl.runs.checkpoint import checkpoints, file_name
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name
 from tests.integration.launching import CPU, PAUSING, TORCHRUN, Launched, kill, pause, reached, saved, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="os.fork, terminals")

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.integration.launching import kill, saved, until
 from tests.integration.test_resume import assert_same, outcome
 
@@ -41,7 +42,7 @@ def test_a_trainer_and_a_player_are_one_rank_that_overlaps(forks, tmp_path, sett
     (one, table), (two, other_table) = outcome(tmp_path / "one"), outcome(tmp_path / "two")
     assert len(table) == 512 // (16 * 4)
     assert table == other_table
-    for name in ("agent", "optimizer", "kl_adaptive", "steps", "iteration", "trace", "metrics"):
+    for name in ("agent", "optimizer", "kl_adaptive", "steps", "iteration", "metrics"):
         assert_same(two[name], one[name], name)
     for name in ("env", "episodes", "torch"):
         assert_same(two["ranks"][1][name], one["ranks"][0][name], name)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fabric_rl.runs.checkpoint import checkpoints
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import free_port
 from tests.integration.launching import (
     CPU,

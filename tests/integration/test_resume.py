@@ -8,7 +8,8 @@ import time
 import pytest
 import torch
 
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import kill
 
 ROCKET = [

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.callbacks.debug.parts import Inspector, tell, warn
+from fabric_rl.callbacks.debug.inspector import inspector_of
+from fabric_rl.callbacks.debug.lines import tell, warn
 
 TOP = 10
 FALLBACKS = "action/fallback_share"
@@ -24,20 +25,20 @@ class DebugActions(Callback):
     `debug/top_action_share`.
     """
 
-    def __init__(self, inspector: Inspector, every_iterations: int = 10) -> None:
+    def __init__(self, every_iterations: int = 10) -> None:
         """Prints the use of actions every so many iterations."""
-        self.inspector, self.every = inspector, every_iterations
+        self.every = every_iterations
         self._used: NDArray[np.int64] = np.zeros(0, np.int64)
         self._silent = False
 
     def on_train_start(self, state: TrainState) -> None:
         """Tells about the table, and what cannot be told."""
-        tell(state, "actions", *self.inspector.describe_actions())
+        tell(state, "actions", *inspector_of(state.env).describe_actions())
         space = state.env.single_action_space
+        self._silent = not isinstance(space, gymnasium.spaces.Discrete)
         if not isinstance(space, gymnasium.spaces.Discrete):
-            self._silent = True
             tell(state, "actions", f"shares of actions are counted for Discrete spaces, this one is {space}")
-        elif len(self._used) != space.n:
+        elif len(self._used) != space.n or not state.iteration:
             self._used = np.zeros(int(space.n), np.int64)
 
     def on_iteration_end(self, state: TrainState) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.callbacks.debug.parts import tell, warn
+from fabric_rl.callbacks.debug.lines import tell, warn
 from fabric_rl.callbacks.debug.signs import Signs
 from fabric_rl.types import Minibatch
 
@@ -47,6 +47,7 @@ class DebugLearning(Callback):
 
     def on_train_start(self, state: TrainState) -> None:
         """Hangs the hooks."""
+        self._signs, self._said = Signs(), False
         for name, parameter in state.agent.named_parameters():
             if parameter.requires_grad:
                 hang = parameter.register_post_accumulate_grad_hook

@@ -1,9 +1,14 @@
-"""DebugResets: where episodes begin, as a table and a picture in the run folder."""
+"""DebugResets: where episodes begin, as a table in the run folder."""
 
+import csv
 from pathlib import Path
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.callbacks.debug.parts import Inspector, run_folder, tell, warn
+from fabric_rl.callbacks.debug.inspector import Inspector, inspector_of
+from fabric_rl.callbacks.debug.lines import tell, warn
+from fabric_rl.metrics.log import RunLog, logger
+
+TABLE = "resets.csv"
 
 
 class DebugResets(Callback):
@@ -12,13 +17,16 @@ class DebugResets(Callback):
     Those that begin with the run are seen, and those that begin in the last step of an iteration.
     """
 
-    def __init__(self, inspector: Inspector, episodes: int = 64, folder: str | Path | None = None) -> None:
+    inspector: Inspector
+
+    def __init__(self, episodes: int = 64, folder: str | Path | None = None) -> None:
         """Writes into `folder`, by default the run's."""
-        self.inspector, self.episodes, self.folder = inspector, episodes, folder
+        self.episodes, self.folder = episodes, folder
         self._seen, self._done = 0, False
 
     def on_train_start(self, state: TrainState) -> None:
         """Looks at the episodes that have just begun."""
+        self.inspector, self._seen, self._done = inspector_of(state.env), 0, False
         self._look(state, first=True)
 
     def on_iteration_start(self, state: TrainState) -> None:
@@ -42,8 +50,19 @@ class DebugResets(Callback):
         if not state.fabric.is_global_zero:
             return
         self._done = self._seen > 0
+        lines, rows = self.inspector.describe_resets(), self.inspector.reset_rows()
         folder = Path(self.folder) if self.folder is not None else run_folder()
-        if not self._done:
-            folder = None
-        tell(state, "resets", *self.inspector.describe_resets(folder))
+        if rows and folder is not None:
+            with (folder / TABLE).open("w", newline="", encoding="utf-8") as file:
+                table = csv.DictWriter(file, list(rows[0]))
+                table.writeheader()
+                table.writerows(rows)
+            lines.append(f"written: {folder / TABLE}")
+        tell(state, "resets", *lines)
         warn(state, "resets", *self.inspector.reset_problems())
+
+
+def run_folder() -> Path | None:
+    """The folder of the run in this process, where its log is; None if nothing is kept."""
+    logs = [handler for handler in logger.handlers if isinstance(handler, RunLog)]
+    return Path(logs[-1].baseFilename).parent if logs else None

@@ -18,7 +18,8 @@ from envs.actions import (
     RowControls,
     StateAwareTable,
 )
-from envs.actions.__main__ import balanced, describe, main
+from envs.actions.__main__ import main
+from envs.actions.description import balanced, described_table
 from envs.state.game_state import GameState
 
 NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
@@ -204,7 +205,7 @@ def test_bad_input_is_one_clear_line(build, message):
 
 
 def test_description_of_the_lookup_table():
-    lines = describe(LookupTable()).splitlines()
+    lines = described_table(LookupTable()).splitlines()
     assert lines[0] == "LookupTable: 90 rows"
     assert [line.split() for line in lines[3:93]] == [
         [str(i), *(f"{value:g}" for value in row)] for i, row in enumerate(LookupTable().table.tolist())
@@ -225,10 +226,10 @@ def test_description_of_the_lookup_table():
 
 
 def test_description_finds_what_is_missing():
-    text = describe(ActionTable([[1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]))
+    text = described_table(ActionTable([[1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]))
     assert "steer left: 0 rows: none" in text and "steer right: 1 rows: 0" in text
     assert "balanced: NO" in text and "(fallback): NONE" in text
-    assert "demolished: 1" in describe(HybridTable())
+    assert "demolished: 1" in described_table(HybridTable())
 
 
 @pytest.mark.parametrize(

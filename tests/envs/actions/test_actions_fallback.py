@@ -6,7 +6,7 @@ import pytest
 from envs import GameState, MixedStates, RandomState, RocketSimPool, TimeoutCondition
 from envs.actions import ActionTable, HybridTable, LookupTable, StateAwareTable
 from envs.actions.situations import AIR, AIR_WITHOUT_FLIP, DEMOLISHED, EMPTY, FLOOR, NUM_SITUATIONS, UNSURE, situations
-from envs.state.game_state import CAR_FLAGS
+from envs.state.layout import CAR_FLAGS
 
 TABLES = [StateAwareTable(), HybridTable()]
 by_name = pytest.mark.parametrize("table", TABLES, ids=lambda t: type(t).__name__)

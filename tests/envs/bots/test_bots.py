@@ -26,14 +26,15 @@ from envs import (
     TurtledStart,
 )
 from envs.actions import Controls
-from envs.audit.tape import reordered, swapped
+from envs.audit.replay import reordered, swapped
 from envs.bots import BOTS, nearest_actions
 from envs.bots.farming import CircleBot, HopBot, HoverBot
-from envs.matches.tape import PoolSettings, record
+from envs.matches.recipe import PoolRecipe
+from envs.matches.tape import record
 
 
 def tape_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):
-    return record(PoolSettings(RocketSimPool), bot, seconds, seed, num_arenas=arenas, team_size=team_size, **settings)
+    return record(PoolRecipe(RocketSimPool), bot, seconds, seed, num_arenas=arenas, team_size=team_size, **settings)
 
 
 def touches_a_minute(tape):

@@ -1,6 +1,4 @@
-"""Matches: results, their confidence interval, sides, and policies as bots."""
-
-import math
+"""Matches: results, sides, and policies as bots."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ import pytest
 from envs import AdvancedObs, ContinuousAction, Kickoff, LookupTable, RepeatAction, RocketSimPool, StackedObs
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot
 from envs.bots.policy import PolicyBot
-from envs.matches.matches import Matches, play_matches, summary
+from envs.matches.matches import Matches, play_matches
 
 
 def results(*goals):
@@ -18,18 +16,6 @@ def results(*goals):
 def test_wins_draws_and_losses():
     matches = results((2, 1), (0, 0), (1, 3), (4, 0))
     assert (matches.wins, matches.draws, matches.losses) == (2, 1, 1)
-
-
-def test_interval_is_students():
-    # Differences 1, 0, -2, 4: mean 0.75, s = 2.5, sem 1.25, t(0.975, 3) = 3.18245 (any table).
-    mean, low, high = results((2, 1), (0, 0), (1, 3), (4, 0)).difference()
-    assert mean == pytest.approx(0.75)
-    assert (low, high) == pytest.approx((0.75 - 3.18245 * 1.25, 0.75 + 3.18245 * 1.25), abs=1e-4)
-
-
-def test_interval_of_one_match_and_of_equal_ones():
-    assert all(math.isnan(end) for end in results((2, 1)).difference()[1:])
-    assert results((2, 1), (3, 2)).difference() == (1.0, 1.0, 1.0)
 
 
 def test_a_shooter_beats_one_that_stands_still_on_either_side():
@@ -75,13 +61,6 @@ def test_sides_change_from_the_same_kickoffs():
 def test_refuses_nothing(name):
     with pytest.raises(ValueError, match=f"{name} must be positive, got 0"):
         play_matches(IdleBot(), IdleBot(), **{name: 0})
-
-
-def test_summary_is_per_match_and_per_minute():
-    figures = summary(Matches(np.array([(3, 1), (1, 1)]), np.array([(8, 2), (4, 2)]), minutes=2.0, cars=3))
-    assert figures["goals"] == [2.0, 1.0]
-    assert figures["touches_per_minute"] == [1.0, pytest.approx(1 / 3)]  # 12 and 4 in 2 matches x 2 min x 3 cars
-    assert figures["difference"] == 1.0
 
 
 @pytest.mark.parametrize("mixed", [False, True])

@@ -287,18 +287,34 @@ def test_lanes_inside_a_mixture_still_know_their_arenas():
     assert not np.array_equal(lanes.episodes.lane, first)
 
 
-def test_phases_switch_the_share():
-    pool = mixed_pool(0.5, 2)
-    setter = pool.state_setter
-    for given, expected in ((0.0, 0.0), (0.1, 0.1), (None, 0.5)):
-        pool.set_phase("any", given)
-        assert setter.mechanics_weight == expected
+@pytest.mark.parametrize(("own", "expected"), [(None, [0.0, 0.0, 0.0, 0.5]), ({"b": 0.2}, [0.0, 0.2, 0.0, 0.5])])
+def test_lanes_are_off_before_phase_4_unless_its_own_weights_say_otherwise(own, expected):
+    setter = MechanicsLanes(Kickoff(), mechanics_weight=0.5, phase_weights=own)
+    pool = RocketSimPool(1, state_setter=setter)
+    assert setter.mechanics_weight == 0.5  # without phases
+    pool.check_phases("abcd")
+    seen = []
+    for number, name in enumerate("abcd", 1):
+        pool.set_phase(name, number)
+        seen.append(setter.mechanics_weight)
+    assert seen == expected
+
+
+def test_weights_of_a_phase_that_training_does_not_have_are_refused():
+    pool = RocketSimPool(1, state_setter=MechanicsLanes(Kickoff(), phase_weights={"late": 0.2, "a": 0.1}))
+    with pytest.raises(ValueError, match="MechanicsLanes: phase_weights has late, but training has a, b"):
+        pool.check_phases(["a", "b"])
 
 
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
         (lambda: MechanicsLanes(Kickoff(), mechanics_weight=1.2), ValueError, "mechanics_weight must be between 0"),
+        (
+            lambda: MechanicsLanes(Kickoff(), phase_weights={"a": 2}),
+            ValueError,
+            "MechanicsLanes: phase_weights of a must be between 0 and 1, got 2",
+        ),
         (lambda: MechanicsLanes(Kickoff(), [DribbleLane()], [1, 2]), ValueError, "one weight >= 0 for each lane"),
         (lambda: MechanicsLanes(Kickoff(), [DribbleLane(), DribbleLane(1)]), ValueError, "a name of its own, got drib"),
         (lambda: MechanicsLanes(Kickoff(), [Kickoff()]), TypeError, "lanes must be envs.mechanics Lane objects"),

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from envs import GameState, RandomState, RocketSimPool, TimeoutCondition
-from envs.actions.__main__ import load_table
+from envs import ActionTable, GameState, RandomState, RocketSimPool, TimeoutCondition
+from envs.checks import from_class_path
 from envs.obs import AdvancedObs, AdvancedObsPlus, DefaultObs, EntityObs, ObsBuilder, RelativeObs, StackedObs
-from envs.obs.__main__ import load_builder, main
+from envs.obs.__main__ import main
 from envs.obs.meanings import factor_text
 
 BUILDERS = [
@@ -168,9 +168,12 @@ def test_factors_in_words(factor, text):
 
 @pytest.mark.parametrize("path", ["AdvancedObs", "envs.AdvancedObs", "envs.obs.AdvancedObs"])
 def test_class_names_work_with_and_without_the_package(path):
-    assert type(load_builder(path)) is AdvancedObs
-    assert len(load_table(path.replace("AdvancedObs", "HybridTable").replace("obs", "actions")).table) == 128
-    assert type(load_builder("StackedObs", path).inner) is AdvancedObs
+    assert type(from_class_path(path, ObsBuilder)) is AdvancedObs
+    assert (
+        len(from_class_path(path.replace("AdvancedObs", "HybridTable").replace("obs", "actions"), ActionTable).table)
+        == 128
+    )
+    assert type(from_class_path("StackedObs", ObsBuilder, path).inner) is AdvancedObs
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from envs import GameState, LookupTable, RandomState, RocketSimPool, TimeoutCondition
 from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs
-from envs.state.game_state import (
+from envs.state.layout import (
     CAR_ANG_VEL,
     CAR_FORWARD,
     CAR_POS,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from envs import Kickoff, MixedStates, RocketSimPool, StateSetter, TimeoutCondition
-from envs.state.game_state import IS_DEMOED
+from envs.state.layout import IS_DEMOED
 from tests.envs.comparing import assert_same
 
 NOTHING = 16  # a row of the lookup table without boost and jump; which one does not matter

@@ -29,7 +29,7 @@ from envs import (
     save_states,
 )
 
-PHASES = {"physics", "gather", "obs", "rewards", "dones_and_resets", "actions"}
+PARTS = {"physics", "gather", "obs", "rewards", "dones_and_resets", "actions"}
 
 
 def a_pool(**parts):
@@ -63,13 +63,13 @@ def test_the_layout_tells_what_does_not_fit():
 def test_timers_cover_the_steps():
     pool = a_pool(done=TimeoutCondition(0.2), action=HybridTable())
     pool.reset(seed=0)
-    assert pool.drain_timers() == dict.fromkeys(PHASES, (0.0, 0))
+    assert pool.drain_timers() == dict.fromkeys(PARTS, (0.0, 0))
     began = time.perf_counter()
     for _ in range(20):
         pool.step(np.zeros(4, int))
     passed = time.perf_counter() - began
     timers = pool.drain_timers()
-    assert set(timers) == PHASES and {count for _, count in timers.values()} == {20}
+    assert set(timers) == PARTS and {count for _, count in timers.values()} == {20}
     assert all(seconds > 0 for seconds, _ in timers.values())
     assert sum(seconds for seconds, _ in timers.values()) <= passed
     assert pool.drain_timers()["physics"] == (0.0, 0)

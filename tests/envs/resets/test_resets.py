@@ -154,6 +154,39 @@ def test_a_random_ball_without_speed_falls():
     np.testing.assert_allclose(height - pool.state.world.ball_pos[:, 2], 13, atol=0.6)
 
 
+# ---------------------------------------------------------------------- away from the walls
+
+GROUNDED, SLIDING = RandomState(grounded_share=1), TurtledStart(max_speed=2000, max_spin=5)
+
+
+@pytest.mark.parametrize("setter", [RandomState(), GROUNDED, SLIDING], ids=["random", "grounded", "turtled"])
+def test_random_places_are_clear_of_all_walls(setter):
+    states = [written(setter, 3, 3, seed) for seed in range(600)]
+    world = [np.concatenate((state.world.car_pos[0], state.world.ball_pos)) for state in states]
+    x, y, z = np.abs(np.concatenate(world)).T
+    # Ramps reach 256 uu from a wall, a ball has a radius of 91 and a car of less. The corners' walls are x + y = 8064.
+    assert x.max() <= 3500 and y.max() <= 4500 and z.max() <= 1800
+    assert ((8064 - (x + y)) / np.sqrt(2)).min() > 256 + 91
+    assert x.max() > 3450 and y.max() > 4450 and (x + y).max() > 7400  # as far out as before
+
+
+@pytest.mark.parametrize(
+    ("setter", "seeds"),
+    [(RandomState(), [8094]), (GROUNDED, [1113, 7177, 8094]), (SLIDING, [2199, 6086, 7231])],
+    ids=["random", "grounded", "turtled"],
+)
+def test_nothing_that_began_near_a_corner_leaves_the_arena(setter, seeds):
+    for seed in seeds:
+        pool = pool_with(setter, 4, 3, seed=seed)
+        pool.reset()
+        for _ in range(40):  # 320 ticks
+            pool.step(np.full(pool.num_envs, IDLE))
+            world = pool.state.world
+            x, y, z = np.abs(np.concatenate((world.car_pos.reshape(-1, 3), world.ball_pos))).T
+            within = (x <= 4096) & (z <= 2044) & (x + y <= 8064) & ((y <= 5120) | ((x < 893) & (z < 643)))
+            assert within.all() and pool.state.world.car_pos[..., 2].min() > 0
+
+
 # ---------------------------------------------------------------------- on the roof
 
 
@@ -268,7 +301,11 @@ CARS = [[0, -1000, 17], [0, 1000, 17]]
         (lambda: RandomState(grounded_share=None), ValueError, "RandomState: grounded_share"),
         (lambda: MixedStates([Kickoff()], [float("nan")]), ValueError, "MixedStates: .* weight"),
         (lambda: MixedStates([], []), ValueError, "MixedStates: .* weight"),
-        (lambda: MirroredStates(Kickoff), TypeError, "MirroredStates: inner must be an envs StateSetter .* Kickoff"),
+        (
+            lambda: MirroredStates(Kickoff),
+            TypeError,
+            "MirroredStates: inner must be an envs StateSetter, got the class Kickoff",
+        ),
         (lambda: MirroredStates(Kickoff(), 2), ValueError, "MirroredStates: probability"),
         (lambda: ShuffledCars("x"), TypeError, "ShuffledCars: inner .* got str"),
         (lambda: ExplicitState([]), ValueError, "ExplicitState: car_pos must be cars x 3"),

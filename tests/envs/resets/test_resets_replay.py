@@ -6,7 +6,7 @@ import pytest
 from envs import GameState, RocketSimPool, TimeoutCondition
 from envs.resets import Kickoff, MirroredStates, RandomState, ReplayedStates, check_start, save_states
 from envs.resets.replay import DETAILS
-from envs.state.game_state import CAR_FLAGS, CAR_TIMERS
+from envs.state.layout import CAR_FLAGS, CAR_TIMERS
 
 WORLD = (
     "ball_pos",

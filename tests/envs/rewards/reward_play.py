@@ -14,7 +14,7 @@ from envs import (
     StateSetter,
     TimeoutCondition,
 )
-from envs.state.game_state import (
+from envs.state.layout import (
     ANG_VEL,
     BOOST,
     CAR_ANG_VEL,

@@ -5,7 +5,7 @@ import pytest
 
 import envs.rewards as library
 from envs import CombinedReward, FaceBallReward, GameState, Reward, SpeedTowardBallReward, TouchReward
-from envs.rewards.__main__ import rewards_to_choose_from
+from envs.rewards.catalogue import rewards_to_choose_from
 from envs.rewards.shared import Shared, shared_of, sharing
 from tests.envs.rewards.reward_play import Scene, record, replay
 from tests.envs.rewards.test_rewards_properties import BUILD

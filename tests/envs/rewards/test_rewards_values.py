@@ -47,7 +47,7 @@ from envs import (
 )
 from envs.rewards.ballistics import flies_into_goal, height_after
 from envs.rewards.potential import goal_view
-from envs.state.game_state import BOOST_PICKUPS, DEMOS, SAVES, SHOTS
+from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS
 from tests.envs.conftest import HeadOn
 from tests.envs.rewards.reward_play import Scene
 

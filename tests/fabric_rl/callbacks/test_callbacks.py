@@ -8,6 +8,7 @@ import sys
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,11 +16,11 @@ import torch
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
-from fabric_rl.callback import drained
-from fabric_rl.callbacks import AdaptiveBatchSize, KeyPress, Notify
+from fabric_rl.callback import Hooks
+from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.learning.update import TooLittleMemoryError
-from fabric_rl.runs.checkpoint import checkpoints
+from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.session.saving import Saving
 from tests.forks import ROOT, SECONDS
 
@@ -88,6 +89,57 @@ def test_the_order_of_the_hooks(fabric):
     assert [count for _, count in calls.seen] == [0, 0, 0, 1, 1, 1, 2, 2]
 
 
+def test_several_callbacks_as_one(fabric):
+    class Named(Calls):
+        def __init__(self, name, seen):
+            super().__init__()
+            self.name, self.seen, self.kept = name, seen, f"of {name}"
+
+        def note(self, hook, state):
+            self.seen.append((hook, self.name))
+
+        def drain_metrics(self):
+            return {f"custom/{self.name}": (1.0, 2.0)}
+
+        def state_dict(self):
+            return {"kept": self.kept}
+
+        def load_state_dict(self, state):
+            self.kept = state["kept"]
+
+    seen, history = [], History()
+    both = Callbacks({name: Named(name, seen) for name in ("first", "second")})
+    trained(fabric, [both, history], iterations=1)
+    hooks = ["train_start", "iteration_start", "learn_start", "iteration_end", "train_end"]
+    assert seen == [(hook, name) for hook in hooks for name in ("first", "second")]
+    both.on_exception(None, ValueError("x"))
+    assert seen[-2:] == [("exception x", "first"), ("exception x", "second")]
+    assert {name for name in vars(Callback) if name.startswith("on_")} <= vars(Callbacks).keys()
+    assert history.rows[0]["custom/first"] == history.rows[0]["custom/second"] == 0.5
+
+    assert both.state_dict() == {"first": {"kept": "of first"}, "second": {"kept": "of second"}}
+    later = Callbacks({name: Named(name, seen) for name in ("second", "third")})
+    later.load_state_dict(both.state_dict() | {"second": {"kept": "loaded"}})
+    assert [part.kept for part in later.parts.values()] == ["loaded", "of third"]
+    assert later.state_dict()["first"] == {"kept": "of first"}  # for a run that has it again
+
+
+def test_the_batch_that_one_of_several_callbacks_returns_is_learned_from():
+    class Other(Callback):
+        def __init__(self, batch):
+            self.batch = batch
+
+        def on_learn_start(self, state):
+            self.saw = state.batch
+            return self.batch
+
+    parts = {name: Other(batch) for name, batch in (("a", None), ("b", "other"), ("c", None))}
+    state = SimpleNamespace(batch="collected")
+    assert Callbacks(parts).on_learn_start(state) == "other"
+    assert [part.saw for part in parts.values()] == ["collected", "collected", "other"]
+    assert Callbacks({"a": Other(None)}).on_learn_start(state) is None
+
+
 @pytest.mark.parametrize("hook", ["train_start", "iteration_end"])
 def test_every_callback_hears_of_a_failure_and_the_error_goes_on(fabric, hook):
     first, second = Calls(hook), Calls(f"exception {hook} fails")
@@ -114,7 +166,7 @@ def test_wrong_metrics_are_those_of_a_callback(metrics, message):
             return metrics
 
     with pytest.raises(TypeError, match=message):
-        drained(Own())
+        Hooks(TrainState(None, None, None, None), [Own()]).drain_metrics()
 
 
 def test_a_checkpoint_on_demand(fabric, tmp_path):

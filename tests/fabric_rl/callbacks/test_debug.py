@@ -10,14 +10,14 @@ import torch
 
 from agents import PPOLightningAgent
 from envs import ExplicitState, GymnasiumEnvs, HybridTable, Kickoff, ProcessPool, RocketSimPool
-from envs.resets.show import problems_of, reset_rows
-from fabric_rl import History, Run, TrainArgs, TrainState, load_checkpoint, train
+from envs.audit.resets import reset_rows
+from envs.resets.first_states import problems_of
+from fabric_rl import History, Run, Saving, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import Debug
 from fabric_rl.callbacks.debug.actions import DebugActions, action_metrics
 from fabric_rl.callbacks.debug.learning import DebugLearning, batch_metrics
-from fabric_rl.callbacks.debug.parts import NoInspector
 from fabric_rl.callbacks.debug.signs import Signs
-from fabric_rl.session.saving import Saving
+from fabric_rl.metrics.log import EventLog
 from fabric_rl.types import Minibatch
 
 POOL = partial(RocketSimPool, 2, num_threads=1)
@@ -128,7 +128,8 @@ def test_looking_changes_nothing(fabric, tmp_path):
 def test_a_run_tells_everything(fabric, tmp_path, capsys):
     run, history = Run.create(tmp_path, "bots"), History()
     debug = Debug(everything=True, every_iterations=1, episodes=2)
-    with run.open_log():
+    with EventLog() as log:
+        log.open(run.dir / "log.txt")
         played(fabric, partial(POOL, action=HybridTable()), [debug, history], run)
     said = capsys.readouterr().out
     for text in (
@@ -195,7 +196,7 @@ def state_with(fabric, env, actions, iteration=1):
 
 def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
     env = CARTPOLE(seed=0)
-    part = DebugActions(NoInspector(env), every_iterations=1)
+    part = DebugActions(every_iterations=1)
     part.on_train_start(state_with(fabric, env, [0]))
     first = state_with(fabric, env, [1, 1, 1])
     with pytest.warns(RuntimeWarning, match="only action 1 was chosen in 3 steps"):
@@ -203,7 +204,7 @@ def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
     assert first.metrics["debug/actions_never_used"] == 1
     output = capsys.readouterr().out
     assert "most used 1: 100.0%" in output and "never used so far: 1 of 2 0" in output
-    restored = DebugActions(NoInspector(env), every_iterations=1)
+    restored = DebugActions(every_iterations=1)
     restored.load_state_dict(part.state_dict())
     second = state_with(fabric, env, [0, 0, 1, 0], iteration=2)
     second.metrics["action/fallback_share"] = 0.25

@@ -19,7 +19,8 @@ from envs import (
     TouchReward,
 )
 from fabric_rl import History, Phase, Phases, Promotion, Run, Saving, TrainArgs, load_checkpoint, train
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.envs.conftest import Dropped
 
 TOUCH = Promotion("game/touch_ratio", 0.8, for_iterations=3)
@@ -126,21 +127,19 @@ class Listener:
     def check_phases(self, names):
         self.names = names
 
-    def set_phase(self, name, mechanics_weight):
-        self.told = (name, mechanics_weight)
+    def set_phase(self, name, number):
+        self.told = (name, number)
 
 
-@pytest.mark.parametrize(("forced", "expected"), [(None, [0.0, 0.0, 0.0, None]), (0.2, [0.0, 0.2, 0.0, None])])
-def test_mechanics_lanes_are_off_before_phase_4_unless_forced(forced, expected):
-    phases = [Phase("a"), Phase("b", mechanics_weight=forced), Phase("c"), Phase("d")]
-    told = []
+def test_the_environment_is_told_all_phases_and_the_present_one():
+    phases, told = [Phase(name) for name in "abcd"], []
     for number in range(1, 5):
         env = Listener()
         state = SimpleNamespace(env=env, steps=0, fabric=SimpleNamespace(is_global_zero=False))
         Phases(phases, number).on_train_start(state)
         told.append(env.told)
         assert env.names == ["a", "b", "c", "d"]
-    assert told == list(zip("abcd", expected, strict=True))
+    assert told == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,6 @@ def test_mechanics_lanes_are_off_before_phase_4_unless_forced(forced, expected):
         (lambda: Phases([Phase("a")], 1, 0.0), "Phases: learning_rate_factor must be positive, got 0.0"),
         (lambda: Phase("Silver/Gold"), "Phase: name must be letters"),
         (lambda: Phase("a", learning_rate=0), "Phase a: learning_rate must be positive, got 0"),
-        (lambda: Phase("a", mechanics_weight=2), "Phase a: mechanics_weight must be 0 to 1, got 2"),
         (lambda: Phase("a", after_steps=0), "Phase a: after_steps must be 1 or more"),
         (lambda: Promotion("", 1), "Promotion: metric must name a logged metric"),
         (lambda: Promotion("x", float("nan")), "Promotion: at_least of x must be a finite number"),
@@ -174,7 +172,7 @@ def school(seed):
     return RocketSimPool(
         2,
         reward=PhasedReward({"touch": TouchReward(), "air": StrongHitReward()}),
-        state_setter=MechanicsLanes(setter, mechanics_weight=0.5),
+        state_setter=MechanicsLanes(setter, mechanics_weight=0.25, phase_weights={"air": 0.5}),
         done=TimeoutCondition(0.5),
         loggers=[EpisodeRatios()],
         seed=seed,
@@ -184,7 +182,7 @@ def school(seed):
 
 def lessons(**settings):
     skill = Promotion("game/touch_ratio", 0.9, for_iterations=2)
-    last = Phase("air", "jump", 1e-4, mechanics_weight=0.5)
+    last = Phase("air", "jump", 1e-4)
     return Phases([Phase("touch", "hit the ball", 2e-4, promotions=[skill]), last], **settings)
 
 

@@ -180,3 +180,60 @@ def test_an_environment_that_does_not_say_how_it_resets_is_refused(counter_env):
     env.metadata = {}
     with pytest.raises(ValueError, match="SAME_STEP, got None"):
         Rollout(5, env)
+
+
+# ---------------------------------------------------------------- environments that lie after the trial
+
+
+LIES = {
+    "obs column": (
+        lambda s: (s[0][:, :1], *s[1:]),
+        r"the observations must be numbers of shape \[3, 2\], got .*\[3, 1\]",
+    ),
+    "obs of one": (lambda s: (s[0][:1], *s[1:]), r"the observations must be .* got float64 of shape \[1, 2\]"),
+    "obs text": (lambda s: (s[0].astype(str), *s[1:]), "the observations must be numbers of shape"),
+    "one reward": (
+        lambda s: (s[0], s[1][:1], *s[2:]),
+        r"the rewards must be numbers of shape \[3\], got float64 of shape \[1\]",
+    ),
+    "reward column": (lambda s: (s[0], s[1][:, None], *s[2:]), r"the rewards must be .* shape \[3, 1\]"),
+    "terminated nan": (
+        lambda s: (*s[:2], np.full(3, np.nan), *s[3:]),
+        "terminated must be bools of shape .* got float64",
+    ),
+    "terminated one": (
+        lambda s: (*s[:2], np.False_, *s[3:]),
+        r"terminated must be bools of shape \[3\], got bool of shape \[\]",
+    ),
+    "truncated 0/1": (lambda s: (*s[:3], s[3].astype(int), s[4]), "truncated must be bools of shape .* got int64"),
+    "no infos": (lambda s: (*s[:4], None), r"infos must be a dict, got None \(is a return missing\?\)"),
+    "four things": (lambda s: s[:4], r"must return a tuple \(observations, rewards, .*\), got a tuple of 4"),
+    "nothing": (lambda s: None, r"must return a tuple .* got None"),
+    "final_obs": (
+        lambda s: (*s[:4], {name: x[:1] for name, x in s[4].items()}),
+        r"infos\['final_obs'\] must be numbers of shape \[3, 2\], got float64 of shape \[1, 2\]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lie", "message"), LIES.values(), ids=LIES)
+@torch.no_grad()
+def test_what_the_environment_returns_is_checked_at_every_step(counter_env, known_agent, lie, message):
+    class Lying(counter_env):
+        def step(self, actions):
+            made = super().step(actions)
+            return lie(made) if self.steps > 1 else made
+
+    env = Lying()
+    rollout = Rollout(5, env)
+    rollout.begin(*env.reset())
+    with pytest.raises(ValueError, match=rf"^--env Lying\.step\(\):? {message}"):
+        collect(env, known_agent(env.single_observation_space, env.single_action_space), rollout)
+
+
+def test_first_observations_of_another_shape_are_refused(counter_env):
+    env = counter_env()
+    with pytest.raises(
+        ValueError, match=r"reset\(\): the observations must be numbers of shape \[3, 2\], got .* \[1, 2\]"
+    ):
+        Rollout(5, env).begin(env.reset()[0][:1])

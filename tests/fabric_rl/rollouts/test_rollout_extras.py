@@ -13,7 +13,7 @@ from fabric_rl.types import NonFiniteError
 class MemoryAgent:
     """Remembers the sum of the numbers it has seen in the episode; the value is what it remembers before the step."""
 
-    value_heads, memory_size = 1, 1
+    value_heads, memory_size, learns_sequences, minibatch_fields = 1, 1, True, ()
 
     def __init__(self, sequence_length, burn_in=0):
         self.sequence_length, self.burn_in = sequence_length, burn_in
@@ -137,7 +137,7 @@ class ManySided(gymnasium.vector.VectorEnv):
 class TwoHeads:
     """Values (1, 2); acts far outside of the Box, or picks the last action that is allowed."""
 
-    value_heads, memory_size = 2, 0
+    value_heads, memory_size, learns_sequences, minibatch_fields = 2, 0, False, ()
 
     def act(self, obs, state=None, deterministic=False, action_mask=None):
         self.seen = getattr(self, "seen", [])

@@ -15,24 +15,22 @@ import torch
 from lightning import Fabric
 
 from envs import RocketSimPool
-from envs.state.game_state import CAR_DETAILS, CAR_STATE
+from envs.state.layout import CAR_DETAILS, CAR_STATE
+from fabric_rl.ranks.collectives import gather_to_rank_0
 from fabric_rl.runs.checkpoint import (
     _MARK,
     _TRAILER,
     CheckpointError,
     CheckpointWarning,
-    checkpoints,
-    file_name,
     from_primitives,
     newest_good,
-    pack_ranks,
     prune,
     read,
-    steps_of,
     to_primitives,
     verify,
     write,
 )
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 
 
 def bits(tensor):
@@ -463,7 +461,7 @@ def test_what_a_killed_writer_leaves_is_ignored_and_removed(tmp_path):
 
 def pack(fabric):
     """What rank 0 gets; the other one makes sure that it gets nothing."""
-    packed = pack_ranks(fabric, {"rank": fabric.global_rank, "array": np.arange(1 + fabric.global_rank)})
+    packed = gather_to_rank_0(fabric, {"rank": fabric.global_rank, "array": np.arange(1 + fabric.global_rank)})
     assert (packed is None) == (fabric.global_rank == 1)
     return packed
 
@@ -478,4 +476,4 @@ def test_one_list_holds_what_every_rank_has(monkeypatch):
 
 
 def test_a_single_rank_is_a_list_of_one():
-    assert pack_ranks(Fabric(accelerator="cpu", devices=1), {"a": 1}) == [{"a": 1}]
+    assert gather_to_rank_0(Fabric(accelerator="cpu", devices=1), {"a": 1}) == [{"a": 1}]

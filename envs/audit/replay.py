@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from envs.matches.tape import Tape
 from envs.rewards.base import Reward, paid_by
-from envs.state.game_state import TOUCHED, Bool, GameState
+from envs.state.game_state import GameState
+from envs.state.layout import TOUCHED, Bool
 
 Paid = NDArray[np.float64]
 """`[steps, A, C]`"""

@@ -1,0 +1,48 @@
+"""Where the episodes of a configuration begin.
+
+In a notebook: `rows = reset_rows(partial(RocketSimPool, state_setter=...))`, then `pandas.DataFrame(rows)`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from envs.checks import check_seed, whole_number
+from envs.matches.recipe import PoolRecipe
+from envs.resets.first_states import ResetRow, rows_of
+
+MOST_ARENAS = 16
+
+
+def reset_rows(
+    factory: Callable[..., Any], episodes: int = 100, seed: int = 0, phase: str | None = None
+) -> list[ResetRow]:
+    """First states of many episodes.
+
+    Args:
+        factory: `RocketSimPool`, or a `functools.partial` of it with settings.
+        episodes: How many.
+        seed: Arena `i` draws from `seed + i`.
+        phase: Of training, for a pool with phases; default: the first.
+
+    Returns:
+        A row for the ball and for each car of each episode, see `envs.resets.first_states.rows_of`.
+
+    Raises:
+        ValueError: No episodes, or a first state that a pool refuses.
+        TypeError: Not the settings of a `RocketSimPool`.
+    """
+    owner = "show-resets"
+    whole_number(owner, "--episodes", episodes)
+    check_seed(owner, seed, "--seed")
+    recipe = PoolRecipe(factory, owner, phase)
+    arenas = min(episodes, max(MOST_ARENAS, len(recipe.team_sizes)))
+    pool = recipe.build(num_arenas=arenas, seed=seed, obs=None)
+    rows: list[ResetRow] = []
+    try:
+        for first in range(0, episodes, arenas):
+            pool.reset()
+            for arena in range(min(arenas, episodes - first)):
+                rows += rows_of(pool.state, arena, first + arena)
+    finally:
+        pool.close()
+    return rows

@@ -1,0 +1,57 @@
+"""Inspector: what an environment tells `Debug` about itself."""
+
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Inspector(Protocol):
+    """Looks into one environment for `Debug`; the environment gives it as `inspector`."""
+
+    def describe_actions(self) -> list[str]:
+        """Lines about the action table, or one that says why there is nothing to tell."""
+
+    def first_states(self) -> int:
+        """Takes down the first states of the episodes that have begun just now; returns how many those were."""
+
+    def describe_resets(self) -> list[str]:
+        """Lines about the first states taken down, or why there are none."""
+
+    def reset_rows(self) -> list[dict[str, Any]]:
+        """The first states taken down as the rows of a table, all with the same keys; empty if there are none."""
+
+    def reset_problems(self) -> list[str]:
+        """What is wrong with the first states taken down, a line each."""
+
+
+class NoInspector:
+    """Stands in for an environment that cannot be looked into."""
+
+    def __init__(self, env: object) -> None:
+        """Takes the environment."""
+        self._why = f"{type(env).__name__} cannot be looked into"
+
+    def describe_actions(self) -> list[str]:
+        """Why there is nothing."""
+        return [f"no action table: {self._why}"]
+
+    def first_states(self) -> int:
+        """None."""
+        return 0
+
+    def describe_resets(self) -> list[str]:
+        """Why there is nothing."""
+        return [f"no first states: {self._why}"]
+
+    def reset_rows(self) -> list[dict[str, Any]]:
+        """None."""
+        return []
+
+    def reset_problems(self) -> list[str]:
+        """Nothing is known."""
+        return []
+
+
+def inspector_of(env: object) -> Inspector:
+    """The environment's own inspector, if it has one."""
+    own = getattr(env, "inspector", None)
+    return own if isinstance(own, Inspector) else NoInspector(env)

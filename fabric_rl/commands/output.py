@@ -1,0 +1,64 @@
+"""Where the commands put what they found out: tables on the console, pictures and tables in files."""
+
+import csv
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+Found = TypeVar("Found")
+WIDTH = 132
+"""Columns of a table that does not go to a terminal."""
+
+
+def console() -> Console:
+    """Where tables go; wide enough for them if that is no terminal."""
+    made = Console()
+    return made if made.is_terminal else Console(width=WIDTH)
+
+
+def check_out(paths: Sequence[Path], suffixes: Collection[str]) -> None:
+    """Checks the files of `--out` before any work is done for them.
+
+    Raises:
+        ValueError: One has another suffix.
+        OSError: Its folder does not exist.
+        ImportError: A picture, but matplotlib is not installed.
+    """
+    for path in paths:
+        if path.suffix not in suffixes:
+            raise ValueError(f"--out {path}: must end in {' or '.join(suffixes)}")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"--out {path}: there is no folder {path.parent}")
+        if path.suffix == ".png":
+            new_figure(1, 1)
+
+
+def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callable[[Found, Path], None]]) -> None:
+    """Writes what was found into each file, by the writer for its suffix, and says so."""
+    for path in paths:
+        writers[path.suffix](found, path)
+        print(f"written: {path}")
+
+
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
+    """An empty matplotlib figure of that many inches, which needs no display.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    try:
+        figures = import_module("matplotlib.figure")
+    except ImportError as error:
+        raise ImportError('pictures need matplotlib; pip install "fabric-rl[plots]"') from error
+    return figures.Figure(figsize=(width, height), layout="constrained")
+
+
+def write_csv(rows: Sequence[Mapping[str, object]], path: Path) -> None:
+    """Writes rows with the same keys as a CSV file with a header."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,99 @@
+"""`fabric-rl show-resets`: where episodes begin, as a picture and a table."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from rich import box
+from rich.table import Table
+from rlgym.rocket_league.common_values import (
+    BACK_NET_Y,
+    BACK_WALL_Y,
+    CEILING_Z,
+    CORNER_CATHETUS_LENGTH,
+    GOAL_CENTER_TO_POST,
+    SIDE_WALL_X,
+)
+
+from envs import RocketSimPool
+from envs.audit.resets import reset_rows
+from envs.resets.first_states import ResetRow, ranges_of
+from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
+from fabric_rl.types import EnvFactory
+
+COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
+
+
+def show_resets(
+    env: EnvFactory = RocketSimPool,
+    episodes: int = 100,
+    seed: int = 0,
+    phase: str | None = None,
+    out: Sequence[Path] = (),
+) -> int:
+    """Shows where episodes begin: ranges of ball and cars, a picture from above, all states as a table.
+
+    Args:
+        env: Environment class with its settings, a RocketSimPool.
+        episodes: How many are looked at.
+        seed: Decides everything.
+        phase: Phase of training, where the environment has some; default: the first.
+        out: Files to write: .png the picture, .csv all first states.
+
+    Returns:
+        The exit status, 0.
+    """
+    writers = {".png": draw_resets, ".csv": write_csv}
+    check_out(out, writers)
+    rows = reset_rows(env, episodes, seed, phase)
+    console().print(ranges_table(rows))
+    write_out(out, rows, writers)
+    return 0
+
+
+def ranges_table(rows: Sequence[ResetRow]) -> Table:
+    """The ranges of all numbers."""
+    episodes = len({row["episode"] for row in rows})
+    table = Table("what", "quantity", box=box.SIMPLE_HEAD, title=f"First states of {episodes} episodes")
+    for name in ("least", "mean", "greatest"):
+        table.add_column(name, justify="right")
+    for what, ranges in groupby(ranges_of(rows), key=lambda found: found.what):
+        for number, (_, quantity, *numbers) in enumerate(ranges):
+            table.add_row("" if number else what, quantity, *(f"{value:,.1f}" for value in numbers))
+        table.add_section()
+    return table
+
+
+def draw_resets(rows: Sequence[ResetRow], path: Path) -> None:
+    """Draws the ball and the cars (arrows: where the nose points) from above, and from the side.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    figure = new_figure(12, 9)
+    top, side = figure.subplots(1, 2, width_ratios=[3, 2], sharey=True)
+    for sign in (1, -1):
+        corner = SIDE_WALL_X - CORNER_CATHETUS_LENGTH
+        post, wall, edge = GOAL_CENTER_TO_POST, sign * BACK_WALL_Y, sign * (BACK_WALL_Y - CORNER_CATHETUS_LENGTH)
+        net = sign * BACK_NET_Y
+        outline = [SIDE_WALL_X, SIDE_WALL_X, corner, post, post, -post, -post, -corner, -SIDE_WALL_X, -SIDE_WALL_X]
+        top.plot(outline, [0, edge, wall, wall, net, net, wall, wall, edge, 0], color="black", linewidth=1)
+    top.axhline(0, color="black", linewidth=0.5)
+    for what, colour in COLOURS.items():
+        own = [row for row in rows if row["what"] == what]
+        if not own:
+            continue
+        x, y, z, yaw = (np.array([row[name] for row in own], np.float64) for name in ("x", "y", "z", "yaw"))
+        if what == "ball":
+            top.scatter(x, y, s=12, color=colour, alpha=0.5, label=what)
+        else:
+            turn = np.deg2rad(yaw)
+            arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.003}
+            top.quiver(x, y, 300 * np.cos(turn), 300 * np.sin(turn), color=colour, alpha=0.7, label=what, **arrows)
+        side.scatter(z, y, s=12, color=colour, alpha=0.5)
+    top.set(xlabel="x (uu)", ylabel="y (uu)", aspect="equal", title="from above")
+    top.legend()
+    side.set(xlabel="z (uu)", xlim=(0, CEILING_Z), title="from the side")
+    figure.savefig(path)

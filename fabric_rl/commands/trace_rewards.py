@@ -1,0 +1,93 @@
+"""`fabric-rl trace-rewards`: what one car is paid, step by step, through one episode."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from envs import RocketSimPool
+from envs.audit.parts import short_name
+from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
+from envs.bots import BOTS, RandomBot
+from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
+from fabric_rl.types import EnvFactory
+
+
+def trace_rewards(
+    env: EnvFactory = RocketSimPool,
+    bot: str = "shooter",
+    opponent: str = "idle",
+    car: int = 0,
+    seconds: float = 30.0,
+    seed: int = 0,
+    phase: str | None = None,
+    out: Sequence[Path] = (),
+) -> int:
+    """Shows what one car is paid, step by step, through one episode that scripted bots play.
+
+    Args:
+        env: Environment class with its settings, a RocketSimPool.
+        bot: Plays the car's team: idle, random, chaser, shooter, circle, hover or hop.
+        opponent: Plays the other team, one of the same.
+        car: Slot of the car, blue first.
+        seconds: Game time at most.
+        seed: Decides everything.
+        phase: Phase of training, where the environment has some; default: the first.
+        out: Files to write: .png the plot, .csv the table of steps.
+
+    Returns:
+        The exit status, 0.
+    """
+    writers = {".png": draw_trace, ".csv": write_csv}
+    check_out(out, writers)
+    for flag, name in (("bot", bot), ("opponent", opponent)):
+        if name not in BOTS:
+            raise ValueError(f"--{flag} {name}: there is no such bot; choose one of {', '.join(BOTS)}")
+    ours, theirs = (RandomBot(seed) if BOTS[name] is RandomBot else BOTS[name]() for name in (bot, opponent))
+    rows = reward_trace(env, ours, theirs, car=car, seconds=seconds, seed=seed, phase=phase)
+    console().print(sums_table(rows))
+    write_out(out, rows, writers)
+    return 0
+
+
+def sums_table(rows: Sequence[TraceRow]) -> Table:
+    """What every part came to."""
+    touches, goal = sum(row["touch"] for row in rows), sum(row["goal"] for row in rows)
+    title = f"{rows[-1]['seconds']:.1f} s, {len(rows)} steps, {touches:g} with a touch, goal {goal:+g}"
+    table = Table("part", box=box.SIMPLE_HEAD, title=title)
+    for name in ("sum", "least step", "greatest step", "steps paid"):
+        table.add_column(name, justify="right")
+    for name in (name for name in rows[0] if name.startswith(PART) or name == TOTAL):
+        values = np.array([row[name] for row in rows])
+        cells = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
+        table.add_row(short_name(name.removeprefix(PART)), *cells, str(np.count_nonzero(values)))
+    return table
+
+
+def draw_trace(rows: Sequence[TraceRow], path: Path) -> None:
+    """Draws a trace: the parts and their total by time with touches and goals, and the return below.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    figure = new_figure(12, 8)
+    parts, total = figure.subplots(2, 1, sharex=True)
+    seconds = [row["seconds"] for row in rows]
+    for name in (name for name in rows[0] if name.startswith(PART)):
+        values = np.array([row[name] for row in rows])
+        size = np.abs(values).max()
+        label = f"{short_name(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
+        parts.plot(seconds, values / size if size else values, label=label, linewidth=1)
+    parts.set_ylabel("pay of a step, each part over its largest")
+    total.plot(seconds, [row[RETURN] for row in rows], color="black")
+    total.set_ylabel("return")
+    total.set_xlabel("seconds")
+    for panel in (parts, total):
+        for event, colour, style in (("touch", "grey", ":"), ("goal", "red", "-")):
+            for number, at in enumerate(row["seconds"] for row in rows if row[event]):
+                panel.axvline(at, color=colour, linestyle=style, linewidth=1, label=event if not number else None)
+    parts.legend(fontsize="small")
+    figure.savefig(path)

@@ -1,0 +1,37 @@
+"""Estimator: from a rollout to advantages and value targets, a part that can be swapped by its class path."""
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor
+
+from fabric_rl.learning.gae import gae
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.types import ActorCritic
+
+
+class Estimator(ABC):
+    """Base of all estimators of the advantage: `--estimator package.module.Class`, its settings as `--estimator.x`."""
+
+    @abstractmethod
+    def __call__(self, rollout: Rollout, agent: ActorCritic, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
+        """Estimates; called without gradients, once per rollout, on every rank for its own.
+
+        Args:
+            rollout: Everything that was collected, see `Rollout`. Not to be changed.
+            agent: The bare module as it is now. With `--overlap` and `--num_players` it has learned once since.
+            gamma: `--gamma`, 0-dim, or `[K]` for K reward signals.
+            gae_lambda: `--gae_lambda`.
+
+        Returns:
+            Advantages and the targets of the value function, both as `rollout.reward`: `[T, N]`, or `[T, N, K]`.
+        """
+
+
+class GAE(Estimator):
+    """Generalised advantage estimation, see `fabric_rl.gae`; the value targets are advantage + value."""
+
+    def __call__(self, rollout: Rollout, agent: ActorCritic, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
+        """See `Estimator`."""
+        ends = (rollout.terminated, rollout.done)
+        advantage = gae(rollout.reward, rollout.value, rollout.next_value, *ends, gamma, gae_lambda)
+        return advantage, advantage + rollout.value

@@ -1,0 +1,226 @@
+"""Learner: turns batches into new weights, and owns all that this takes."""
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from lightning import Fabric
+from torch import Tensor
+
+from fabric_rl.args import TrainArgs
+from fabric_rl.learning.moments import moments_of, over_ranks
+from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.learning.update import join, learn, memory_named
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.sharding import load_optimizer, load_weights, shard_of, whole, whole_state
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.fingerprint import check_weights
+from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
+from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
+
+
+class Onlooker:
+    """Has the agent's weights and learns nothing: of a player, which is given them, and of a run that only plays."""
+
+    def __init__(self, fabric: Fabric, agent: ActorCritic, optimizer: Any, args: TrainArgs) -> None:  # noqa: ANN401
+        """Takes the bare agent and what Fabric made of its optimizer."""
+        self.fabric, self.agent, self.optimizer, self.args = fabric, agent, optimizer, args
+        self._base_lrs = [group["lr"] for group in optimizer.param_groups]
+        adapts = args.lr_schedule == "kl_adaptive"
+        self._kl_adaptive = KLAdaptive(args.desired_kl, self._base_lrs) if adapts else None
+
+    def apply_schedules(self, progress: float, learning_rate: float | None) -> None:
+        """Sets the agent's `progress` and the learning rates.
+
+        Args:
+            progress: Share of the run that is done, 0..1.
+            learning_rate: The initial one of all parameters in place of the optimizer's own; None keeps those.
+        """
+        self.agent.progress.fill_(progress)
+        factor = self._factor(progress)
+        rates = self._base_lrs if learning_rate is None else [learning_rate] * len(self._base_lrs)
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = lr * factor
+
+    def _factor(self, progress: float) -> float:
+        """What the initial learning rates are multiplied with."""
+        if self._kl_adaptive is not None:
+            return self._kl_adaptive.factor
+        if self.args.lr_schedule == "constant":
+            return 1.0
+        schedule: Schedule = Linear(1.0, 0.0) if self.args.lr_schedule == "linear" else Cosine(1.0, 0.0)
+        return schedule(progress)
+
+    def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
+    @property
+    def weights_before(self) -> dict[str, Tensor]:
+        """This rank's weights as they were before a step that may have spoilt them."""
+        return {name: shard_of(p.detach().clone()) for name, p in self.agent.named_parameters()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What all ranks share; every rank calls it. Weights and optimizer are whole on rank 0 only."""
+        keep = self.fabric.is_global_zero
+        return {
+            "agent": whole_state(self.agent.state_dict(), keep),
+            "optimizer": whole_state(self.optimizer.state_dict(), keep),
+            "precision": self.fabric.strategy.precision.state_dict(),
+            "kl_adaptive": None if self._kl_adaptive is None else self._kl_adaptive.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state_dict` gave; every rank calls it with the same.
+
+        Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
+
+        Raises:
+            CheckpointError: It is of another agent or optimizer.
+        """
+        self.load_weights(state["agent"])
+        settings = [{k: v for k, v in group.items() if k != "params"} for group in self.optimizer.param_groups]
+        try:
+            load_optimizer(self.optimizer, state["optimizer"])
+        except ValueError as error:
+            raise CheckpointError(f"the checkpoint's optimizer does not fit --agent: {error}") from error
+        for group, own in zip(self.optimizer.param_groups, settings, strict=True):
+            group.update(own)
+        if state["precision"]:  # empty without a gradient scaler, which does not take that
+            self.fabric.strategy.precision.load_state_dict(state["precision"])
+        if self._kl_adaptive is not None and state["kl_adaptive"] is not None:
+            self._kl_adaptive.load_state_dict(state["kl_adaptive"])
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Takes the agent's weights and statistics only.
+
+        Raises:
+            CheckpointError: They are of another architecture; the message sets both sides beside each other.
+        """
+        check_weights(weights, self.agent)
+        load_weights(self.agent, weights)
+
+    def rank_state_dict(self) -> dict[str, Any]:
+        """What each rank has of its own."""
+        return {}
+
+    def load_rank_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `rank_state_dict` gave."""
+
+
+class Learner(Onlooker):
+    """Learns with PPO's scheme: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        peers: Fabric,
+        agent: ActorCritic,
+        model: Any,  # noqa: ANN401 - Fabric's wrapper
+        optimizer: Any,  # noqa: ANN401
+        args: TrainArgs,
+        rollouts_kept: int,
+        timers: Timers,
+    ) -> None:
+        """Takes the parts.
+
+        Args:
+            fabric: The run's.
+            peers: The Fabric of the ranks that learn, too.
+            agent: The bare module.
+            model: What Fabric made of it.
+            optimizer: What Fabric made of its optimizer.
+            args: Settings.
+            rollouts_kept: How many of the newest rollouts are learned from.
+            timers: Measures.
+        """
+        super().__init__(fabric, agent, optimizer, args)
+        self._peers, self._model, self._timers = peers, model, timers
+        self._shuffle = torch.Generator().manual_seed(args.seed + peers.global_rank)
+        self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
+        self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
+        self._before: dict[str, Tensor] | None = None
+
+    def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
+        """Learns from a batch and the ones before it that are kept; every rank brings as many steps.
+
+        Args:
+            batch: The flat rollout of this rank, see `Rollout.flat`.
+            minibatch_size: Steps that go through the networks at once.
+
+        Returns:
+            Losses and what else there is to say, as `ppo/<name>`.
+
+        Raises:
+            NonFiniteError: The loss, its gradient or a weight became NaN or infinite.
+            TooLittleMemoryError: A training step needs more memory than there is.
+        """
+        self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
+        self._experience.append(batch if self._experience.maxlen == 1 else batch.map(torch.clone))
+        with memory_named(self.fabric.device, minibatch_size, self.args.batch_size or minibatch_size):
+            losses = learn(
+                self._peers,
+                self._model,
+                self.optimizer,
+                join(self._experience),
+                self.args,
+                minibatch_size,
+                self._shuffle,
+                self._kl_adaptive,
+                self._timers,
+            )
+        losses |= _distances(self.agent, self._before)
+        for normalizer in self._normalizers:  # after learning: the policy that collected is the one that learned
+            normalizer.update(batch.obs, self._peers)
+        self._before = None
+        losses["ppo/explained_variance"] = explained_variance(batch, self._peers)
+        losses["ppo/learning_rate"] = self.optimizer.param_groups[0]["lr"]
+        return losses
+
+    @property
+    def weights_before(self) -> dict[str, Tensor]:
+        """This rank's weights before the last update, if that has failed; else as they are."""
+        if self._before is None:
+            return super().weights_before
+        return {name: shard_of(tensor) for name, tensor in self._before.items()}
+
+    def rank_state_dict(self) -> dict[str, Any]:
+        """The rollouts that are kept, and the shuffling generator."""
+        kept = self._experience if self._experience.maxlen != 1 else ()
+        return {"experience": [batch._asdict() for batch in kept], "shuffle": self._shuffle.get_state()}
+
+    def load_rank_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `rank_state_dict` gave."""
+        self._experience.clear()
+        for fields in state["experience"]:
+            self._experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
+        self._shuffle.set_state(state["shuffle"])
+
+
+def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
+    """1 - Var(returns - values) / Var(returns), of the sums over the reward signals and of the steps of all peers."""
+    returns, values = batch.returns, batch.value
+    if returns.dim() > batch.advantage.dim():
+        returns, values = returns.sum(dim=-1), values.sum(dim=-1)
+    samples = torch.stack((returns, returns - values), dim=-1)
+    of_returns, of_errors = over_ranks(moments_of(samples, dims=1), peers).m2.tolist()
+    return 1 - of_errors / of_returns if of_returns > 0 else 0.0
+
+
+def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, float]:
+    """L2 norms of the change of all parameters, and of those of each part of the agent (`actor`, `critic`...).
+
+    Raises:
+        NonFiniteError: A parameter became NaN or infinite.
+    """
+    squares: dict[str, list[Tensor]] = {}
+    for name, p in agent.named_parameters():
+        squares.setdefault(name.partition(".")[0], []).append((p.detach() - before[name]).square().sum())
+    parts = torch.stack([whole(torch.stack(each).sum()) for each in squares.values()])
+    distance, *own = torch.cat((parts.sum()[None], parts)).sqrt().tolist()
+    if not math.isfinite(distance):
+        raise NonFiniteError(f"the weights became {distance} in the last minibatch")
+    names = (f"ppo/update_magnitude_{name}" for name in squares)
+    return {"ppo/update_magnitude": distance} | (dict(zip(names, own, strict=True)) if len(own) > 1 else {})

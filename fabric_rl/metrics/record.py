@@ -1,0 +1,194 @@
+"""Record: what people see of a run while it goes on, and its summary at the end."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any
+
+from fabric_rl.metrics.console import TrainConsole
+from fabric_rl.metrics.csv_file import number, read_rows
+from fabric_rl.metrics.loggers import Loggers
+from fabric_rl.metrics.sums import Sums, means, reduce_sums
+from fabric_rl.metrics.wandb import keep_in_run_folder
+from fabric_rl.rollouts.episodes import RECENT_EPISODES
+from fabric_rl.runs.folder import Run
+from fabric_rl.session.session import Session
+from fabric_rl.types import HasHeadlines
+
+START_STEPS, END_STEPS = 50_000, 200_000
+"""Agent-steps over which the summary's figures 'at the start' and 'at the end' are taken (at least one iteration)."""
+
+
+class Record:
+    """Measures, adds up over the ranks, logs, shows, and sums up.
+
+    Attributes:
+        seconds: Of the whole run, earlier parts of it included: `wall`, `collect`, `learn`.
+        mean_return: Of the last 100 episodes over all ranks; None if none has ended yet.
+    """
+
+    def __init__(self, session: Session, run: Run | None, plain: bool | None, resumed: dict[str, Any] | None) -> None:
+        """Takes up the figures of a run that goes on.
+
+        Args:
+            session: What is recorded.
+            run: Its folder, if it has one.
+            plain: Lines instead of the live view; None decides by whether this is a terminal.
+            resumed: The checkpoint that the run goes on from.
+        """
+        fabric, state = session.fabric, session.state
+        self._session, self._run = session, run
+        self.seconds = dict.fromkeys(("wall", "collect", "learn"), 0.0) | (resumed["seconds"] if resumed else {})
+        self._recent: Sums = {}
+        self._took: dict[str, float] = {}
+        envs = session.collector.envs
+        headlines = envs.headlines if isinstance(envs, HasHeadlines) else {}
+        self._headlines: dict[str, list[tuple[int, float]]] = {name: [] for name in headlines}
+        if run is not None:
+            keep_in_run_folder(fabric.loggers, run.dir)
+            if resumed is not None and fabric.is_global_zero:
+                self._remember_earlier(run, state.steps)
+        self._loggers = Loggers(fabric)
+        total = state.steps + (state.iterations - state.iteration) * state.steps_per_iteration
+        self._console = TrainConsole(total, fabric.is_global_zero, plain, state.steps, headlines)
+        self._began = self._iteration_began = time.perf_counter()
+        self._before_now = self.seconds["wall"]
+
+    def __enter__(self) -> "Record":
+        """Starts clock and console."""
+        self._began = time.perf_counter()
+        self._console.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves the last view on the screen."""
+        self._console.__exit__(kind, error, trace)
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        """Measures a part of an iteration; `collect` is the first one."""
+        began = time.perf_counter()
+        if part == "collect":
+            self._iteration_began = began
+        with self._session.timers(part):
+            yield
+        self._took[part] = time.perf_counter() - began
+
+    def reduce(self, losses: Mapping[str, float]) -> None:
+        """Adds the iteration's metrics up over all ranks, for `TrainState.sums` and `TrainState.metrics`.
+
+        Args:
+            losses: What was learned; empty on ranks that do not learn.
+        """
+        session, state = self._session, self._session.state
+        now, took = time.perf_counter(), session.collector.seconds
+        self.seconds["collect"] += took
+        self.seconds["learn"] += self._took["learn"]
+        self.seconds["wall"] = self._before_now + now - self._began
+        with session.timers("metrics"):
+            local = session.collector.metrics | {name: (value, 1.0) for name, value in losses.items()}
+            sums = reduce_sums(session.fabric, session.all_names(local | session.hooks.drain_metrics()))
+            self._recent = _take_recent(sums)
+            state.sums, state.metrics = sums, means(sums)
+            speeds = {"collected": took, "overall": now - self._iteration_began}
+            if losses:
+                speeds["consumed"] = self._took["learn"]
+            for name, seconds in speeds.items():
+                state.metrics[f"speed/{name}_steps_per_second"] = state.steps_per_iteration / max(seconds, 1e-9)
+            for name, history in self._headlines.items():
+                if name in state.metrics:
+                    history.append((state.steps, state.metrics[name]))
+
+    def publish(self) -> None:
+        """Logs and shows the iteration."""
+        state = self._session.state
+        with self._session.timers("metrics"):
+            self._loggers.log(state.metrics, state.steps)
+            self._console.show(state.steps, state.metrics)
+
+    @property
+    def mean_return(self) -> float | None:
+        """Of the last 100 episodes over all ranks; None if none has ended yet."""
+        return self._mean_return(max(RECENT_EPISODES))
+
+    def finish(self, unsaved: Mapping[str, Any]) -> dict[str, Any]:
+        """The summary, also written into the run's folder; every rank calls it.
+
+        Args:
+            unsaved: What it has to say about steps that could not be saved, see `Saver.unsaved`.
+        """
+        session, run, first = self._session, self._run, self._session.fabric.is_global_zero
+        ran = bool(self._took)
+        if not ran:  # nothing was left to do
+            local = session.all_names(session.collector.recent_returns())
+            self._recent = _take_recent(reduce_sums(session.fabric, local))
+        summary = self._summary() | dict(unsaved)
+        kept = run.read_summary() if run is not None and not ran else {}
+        if kept.get("total_steps") == session.state.steps:
+            summary |= kept
+        elif run is not None and first:  # also of a run that was killed after its last checkpoint
+            run.write_summary(summary, session.timers if ran else None)
+        return summary
+
+    def close(self) -> None:
+        """Lets the loggers write what they still have."""
+        self._loggers.finalize()
+
+    def _summary(self) -> dict[str, Any]:
+        session, state, run = self._session, self._session.state, self._run
+        speeds = {"collected": "collect", "consumed": "learn", "overall": "wall"}
+        if session.inference:
+            del speeds["consumed"]
+        summary: dict[str, Any] = {
+            "run_id": state.run_id,
+            "total_steps": state.steps,
+            "iterations": session.iterations_done,
+            "world_size": session.fabric.world_size,
+            "stopped_early": state.iteration < state.iterations,
+            "wall_seconds": self.seconds["wall"],
+        }
+        for name, part in speeds.items():
+            summary[f"{name}_steps_per_second"] = state.steps / max(self.seconds[part], 1e-9)
+        if state.stopped_by is not None:
+            summary["stopped_by"] = state.stopped_by
+        if session.inference:
+            summary["inference"] = True
+        for window, name in RECENT_EPISODES.items():
+            summary[name] = self._mean_return(window)
+        for name, history in self._headlines.items():
+            if history:
+                summary[name.rpartition("/")[2]] = _start_and_end(history)
+        newest = run.newest_checkpoint if run is not None else None
+        if newest is not None:
+            summary["checkpoint"] = str(newest)
+        return summary
+
+    def _mean_return(self, window: int) -> float | None:
+        total, count = self._recent.get(f"recent/{window}", (0.0, 0.0))
+        return total / count if count else None
+
+    def _remember_earlier(self, run: Run, steps: int) -> None:
+        """Reads the headlines of a run that goes on after so many steps."""
+        with suppress(OSError):
+            for row in read_rows(run.dir / "metrics.csv"):
+                step = number(row.get("step"))
+                for name, history in self._headlines.items():
+                    value = number(row.get(name))
+                    if step is not None and step <= steps and value is not None:
+                        history.append((int(step), value))
+
+
+def _take_recent(sums: Sums) -> Sums:
+    """Takes the returns of the last episodes out of the metrics."""
+    return {name: sums.pop(name) for name in list(sums) if name.startswith("recent/")}
+
+
+def _start_and_end(history: list[tuple[int, float]]) -> dict[str, float]:
+    """Means of a metric over the first and over the last iterations that have it."""
+    last = history[-1][0]
+    start = [value for steps, value in history if steps <= START_STEPS] or [history[0][1]]
+    end = [value for steps, value in history if steps > last - END_STEPS]
+    return {"start": sum(start) / len(start), "end": sum(end) / len(end)}

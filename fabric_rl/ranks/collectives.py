@@ -1,0 +1,51 @@
+"""What all ranks of a run decide together."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import torch
+import torch.distributed as dist
+from lightning import Fabric
+from torch import Tensor
+
+
+@contextmanager
+def raised_on_all_ranks(fabric: Fabric) -> Iterator[None]:
+    """Raises a ValueError that the block raises on any rank on all of them, with its message; every rank enters it.
+
+    Without it the others would only learn that a rank is gone.
+    """
+    if fabric.world_size == 1:
+        yield
+        return
+    problem: ValueError | None = None
+    try:
+        yield
+    except ValueError as error:
+        problem = error
+    told = "" if problem is None else str(problem) or type(problem).__name__
+    for rank in range(fabric.world_size):
+        message = fabric.broadcast(told, src=rank)
+        if message:
+            raise ValueError(message) from problem
+
+
+def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
+    """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
+    seen = torch.zeros(fabric.world_size, len(numbers), dtype=torch.int64, device=fabric.device)
+    seen[fabric.global_rank] = torch.tensor(list(numbers.values()))
+    if fabric.world_size > 1:
+        seen = cast(Tensor, fabric.all_reduce(seen, reduce_op="sum"))
+    for name, column in zip(numbers, seen.T.tolist(), strict=True):
+        if len(set(column)) > 1:
+            raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
+
+
+def gather_to_rank_0(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - what can be pickled
+    """What every rank has, in the order of the ranks, on rank 0; None on the others. A collective."""
+    if fabric.world_size == 1:
+        return [mine]
+    everyone: list[Any] | None = [None] * fabric.world_size if fabric.is_global_zero else None
+    dist.gather_object(mine, everyone, dst=0)
+    return everyone

@@ -1,0 +1,58 @@
+"""EpisodeStats: returns and lengths of episodes."""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
+"""The last episodes over all ranks whose mean return the summary gives under that name."""
+
+
+class EpisodeStats:
+    """Returns and lengths of the episodes of this rank, undiscounted.
+
+    Attributes:
+        recent: Returns of the last episodes that ended, oldest first.
+    """
+
+    def __init__(self, num_envs: int, window: int = 100) -> None:
+        """Starts counting; `recent` keeps the last `window` episodes."""
+        self._return = np.zeros(num_envs)
+        self._length = np.zeros(num_envs)
+        self.recent: deque[float] = deque(maxlen=window)
+        self._ended = np.zeros(3)
+
+    def update(self, rewards: NDArray[Any], done: NDArray[np.bool_], rows: slice = slice(None)) -> None:
+        """Adds one step of the sub-environments `rows`; `rewards [n]`, `done [n]`."""
+        returns, lengths = self._return[rows], self._length[rows]
+        returns += rewards
+        lengths += 1
+        if done.any():
+            self.recent.extend(returns[done].tolist())
+            self._ended += (returns[done].sum(), lengths[done].sum(), done.sum())
+            returns[done] = 0
+            lengths[done] = 0
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Episodes that ended since the last call: name -> (sum, count)."""
+        total_return, total_length, count = self._ended.tolist()
+        self._ended[:] = 0
+        return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
+
+    def begin(self) -> None:
+        """Forgets the episodes that are running: all sub-environments begin new ones."""
+        self._return[:] = 0
+        self._length[:] = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Running and recent episodes."""
+        running = {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
+        return running | {"ended": self._ended.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state_dict` gave."""
+        self._return[:], self._length[:], self._ended[:] = state["return"], state["length"], state["ended"]
+        self.recent.clear()
+        self.recent.extend(state["recent"])

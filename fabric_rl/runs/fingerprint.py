@@ -1,0 +1,69 @@
+"""What two runs must share for one to go on from the other's checkpoints."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import cast
+
+from gymnasium.vector import VectorEnv
+from torch import Tensor
+
+from fabric_rl.ranks.sharding import class_of
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory
+
+
+def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
+    """What a run's environment and agent are for a checkpoint: name -> text."""
+    weights, kind = agent.state_dict(), class_of(agent)
+    shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in weights.items())
+    return {
+        "observations": str(envs.single_observation_space),
+        "actions": str(envs.single_action_space),
+        "agent": f"{kind.__module__}.{kind.__qualname__}",
+        "networks": f"{sum(t.numel() for t in weights.values()):,} numbers, {sha256(shapes.encode()).hexdigest()[:8]}",
+    } | {name: str(text) for name, text in getattr(envs, "layout", {}).items()}
+
+
+def fingerprint_of(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str, str]:
+    """The fingerprint of an environment and an agent that are built for it and thrown away."""
+    envs = env(seed=seed)
+    try:
+        module = agent(envs.single_observation_space, envs.single_action_space)
+        return fingerprint(envs, cast(ActorCritic, module))
+    finally:
+        envs.close()
+
+
+def differences(theirs: Mapping[str, str], own: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """What differs between two fingerprints: (what, in the checkpoint, here)."""
+    names = dict.fromkeys((*theirs, *own))
+    return [(n, theirs.get(n, "nothing"), own.get(n, "nothing")) for n in names if theirs.get(n) != own.get(n)]
+
+
+def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
+    """Raises CheckpointError where fingerprints differ, but for the networks: of those `check_weights` says more."""
+    lines = [
+        f"{name} {there} there, {here} here" for name, there, here in differences(theirs, own) if name != "networks"
+    ]
+    if lines:
+        raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
+
+
+def check_weights(weights: Mapping[str, Tensor], agent: ActorCritic) -> None:
+    """Raises CheckpointError unless the weights have the names and shapes of the agent's."""
+    own = agent.state_dict()
+    lines = [
+        f"{name}: {_shape(weights, name)} in the checkpoint, {_shape(own, name)} in --agent"
+        for name in dict.fromkeys((*own, *weights))
+        if _shape(weights, name) != _shape(own, name)
+    ]
+    if lines:
+        more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
+        raise CheckpointError(
+            f"the checkpoint is of another agent than {class_of(agent).__name__} with these settings: "
+            f"{'; '.join(lines[:3])}{more}"
+        )
+
+
+def _shape(weights: Mapping[str, Tensor], name: str) -> str:
+    return str(list(weights[name].shape)) if name in weights else "missing"

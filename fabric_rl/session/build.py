@@ -1,0 +1,145 @@
+"""build(): a session from its parts, each of them tried once."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from gymnasium.vector import VectorEnv
+from lightning import Fabric
+from lightning.pytorch.utilities.seed import isolate_rng
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from fabric_rl.args import TrainArgs
+from fabric_rl.callback import Callback, Hooks, HooksOfInference, TrainState
+from fabric_rl.learning.estimator import Estimator
+from fabric_rl.learning.learner import Learner, Onlooker
+from fabric_rl.learning.normalize import ReturnScaler
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
+from fabric_rl.ranks.collectives import check_same_on_all_ranks
+from fabric_rl.ranks.sharding import explaining, is_sharded
+from fabric_rl.rollouts.collectors import Collector, CollectorAhead
+from fabric_rl.rollouts.players import Exchange, Player, Trainer
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.session.session import Session
+from fabric_rl.trial import check_agent, try_parts
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch
+
+
+def build(
+    fabric: Fabric,
+    env: EnvFactory,
+    agent: AgentFactory,
+    args: TrainArgs,
+    callbacks: Sequence[Callback],
+    estimator: Estimator,
+    inference: bool,
+) -> Session:
+    """Builds and tries every part; every rank calls it. Arguments and errors are those of `fabric_rl.train`."""
+    if fabric.device.type == "cpu" and fabric.strategy.precision.precision == "bf16-mixed":
+        avoid_illegal_instructions()
+    fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
+    if fabric.world_size > 1:  # pools share the cores between the ranks of a machine
+        nodes = int(getattr(fabric.strategy, "num_nodes", 1))
+        os.environ.setdefault("LOCAL_WORLD_SIZE", str(max(1, fabric.world_size // nodes)))
+    exchange = Exchange(fabric, args.num_players) if args.num_players else None
+    peers = fabric if exchange is None else exchange.peers
+    plays, learns = exchange is None or exchange.plays, exchange is None or not exchange.plays
+
+    make_env = partial(_built, env, args.seed)
+    envs = make_env() if exchange is None else exchange.environment(make_env, args.seed)
+    module: Any = agent(envs.single_observation_space, envs.single_action_space)
+    check_agent(module)
+    rollout = Rollout(args.num_steps, envs, fabric.device, module)
+    rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.share)
+    minibatch_size = args.minibatch_for(rollout_steps, module.sequence_length)
+    gamma = _discounts(args, rollout).to(fabric.device)
+    optimizer: Any = module.configure_optimizers()
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
+    first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
+    check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
+    trial = try_parts(fabric, envs, module, first_seed, minibatch_size)
+    args = replace(args, batch_size=args.batch_size or minibatch_size)  # stays where a callback changes minibatches
+
+    timers = Timers(enabled=fabric.is_global_zero)
+    scaler = ReturnScaler(envs.num_envs) if args.standardize_returns and plays else None
+    parts = (fabric, peers, envs, module, rollout, scaler, gamma, timers)
+    if exchange is not None:
+        collector: Collector = (Player if plays else Trainer)(exchange, *parts)
+    elif args.overlap and not inference:
+        collector = CollectorAhead(*parts)  # copies the module before Fabric changes it
+    else:
+        collector = Collector(*parts)
+    if args.compile:
+        for name in ("act", "value", "training_step"):
+            setattr(module, name, torch.compile(getattr(module, name)))
+        collector.compile()
+    model, optimizer = fabric.setup(module, optimizer)
+    _settle(fabric, module, model, optimizer, trial if learns else None)
+    if exchange is not None:
+        exchange.share_weights(module)  # they began with the same, unless an environment has drawn numbers
+    torch.manual_seed(args.seed + peers.global_rank)  # every rank explores noise of its own
+    collector.begin(first_seed)
+
+    per_iteration = args.num_steps * envs.num_envs * peers.world_size
+    state = TrainState(
+        fabric,
+        module,
+        envs,
+        args,
+        model,
+        optimizer,
+        steps_per_iteration=per_iteration,
+        iterations=math.ceil(args.total_timesteps / per_iteration),
+        minibatch_size=minibatch_size,
+        learns=learns,
+    )
+    learner = Onlooker(fabric, module, optimizer, args)
+    if learns and not inference:
+        learner = Learner(fabric, peers, module, model, optimizer, args, args.rollouts_kept(rollout_steps), timers)
+    hooks = (HooksOfInference if inference else Hooks)(state, callbacks)
+    objects = (hooks, module, estimator, gamma, collector, learner, timers)
+    return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)
+
+
+def _built(env: EnvFactory, seed: int) -> VectorEnv:
+    envs = env(seed=seed)
+    if not isinstance(envs, VectorEnv):
+        raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
+    return envs
+
+
+def _settle(fabric: Fabric, agent: ActorCritic, model: Any, optimizer: Any, trial: Minibatch | None) -> None:  # noqa: ANN401
+    """Makes what Fabric has wrapped the same from the first step on, for a run that began here or went on.
+
+    DDP orders its buckets after the first step: before the run, so that a resumed one adds the ranks' gradients up in
+    the same order. FSDP finds its root in that step. Its buffers are the same on all ranks; broadcasting them costs a
+    collective per step.
+    """
+    for part in model.modules():
+        if isinstance(part, DistributedDataParallel):
+            part.broadcast_buffers = False
+    agent.progress = agent.progress.to(fabric.device)
+    if trial is not None and (fabric.world_size > 1 or is_sharded(agent)):
+        with isolate_rng(), explaining(agent):
+            fabric.backward(model.training_step(trial)[0])
+        optimizer.zero_grad()
+
+
+def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
+    """The discount, 0-dim, or `[K]` for K reward signals.
+
+    Raises:
+        ValueError: There is another number of discounts than of reward signals.
+    """
+    gammas, signals = args.gammas, max(1, len(rollout.reward_signals))
+    if len(gammas) not in (1, signals):
+        names = f" ({', '.join(rollout.reward_signals)})" if signals > 1 else ""
+        raise ValueError(f"--gamma has {len(gammas)} discounts, the environment {signals} reward signals{names}")
+    return torch.tensor(gammas * (signals // len(gammas)) if signals > 1 else gammas[0])
