@@ -209,7 +209,7 @@ def test_an_empty_name_is_refused(first, call, runs, flags):
 
 def test_a_run_that_fails_in_its_first_iteration_stays(begin, forks, runs):
     """With the reason in its log; one that fails before anything is collected leaves nothing."""
-    failing = "--callbacks+=tests.integration.test_beginnings.Fails", "--callbacks.at_start"
+    failing = "--callbacks+=tests.integration.test_starts.Fails", "--callbacks.at_start"
     (status,), _, err = forks.wait([begin(*TASK, *TOTAL, "--run_id", "fails", *failing, "false")])
     assert status == 1 and "on purpose" in err
     assert "RuntimeError: on purpose" in (runs / "fails/log.txt").read_text()

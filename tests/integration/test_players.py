@@ -11,7 +11,7 @@ from tests.integration.test_resume import assert_same, outcome
 SMALL = ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--plain", "--seed", 10]
 ROCKET = ["--env.num_arenas", 2, "--env.state_setter", "envs.RandomState", "--num_steps", 16, "--minibatch_size", 32]
 ROCKET += ["--agent.normalize_obs", "true", "--standardize_returns", "true", "--update_epochs", 2, *SMALL]
-PARTS = "tests.integration.decoupled_parts"
+PARTS = "tests.integration.players_parts"
 MEMORY = ["--env", f"{PARTS}.Masked", "--agent", "agents.RecurrentPPOAgent", "--agent.sequence_length", 8, *SMALL]
 MEMORY += ["--agent.burn_in", 4, "--agent.memory_size", 8, "--num_steps", 16, "--minibatch_size", 32]
 MEMORY += ["--agent.normalize_obs", "true", "--update_epochs", 2, "--exp_buffer_size", 128]
