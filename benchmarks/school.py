@@ -23,9 +23,7 @@ FLAGS = ["--config", "configs/bot_school.yaml", "--accelerator", "cpu", "--devic
 TARGET = 12.0
 WINDOW_STEPS = 500_000
 """Agent-steps over which touches and goals are averaged."""
-EVALUATE = (
-    "import sys; from fabric_rl.cli.launcher import fabric_rl; sys.argv = ['fabric-rl', *sys.argv[1:]]; fabric_rl()"
-)
+EVALUATE = "from fabric_rl.commands.main import main; main()"
 
 
 def train(runs_dir: Path, seed: int, steps: int) -> None:

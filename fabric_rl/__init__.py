@@ -1,6 +1,9 @@
 """fabric-rl: actor-critic agents trained with PPO on Lightning Fabric."""
 
+import ast
 import os
+from importlib import import_module
+from pathlib import Path
 
 # Before torch is loaded, whose OpenMP reads this once. Its waiting threads spin for half a millisecond, through the gap
 # between two operations, then they sleep. When they slept at once, learning took 1.4 times as long. When they spun on
@@ -8,51 +11,21 @@ import os
 if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
 
-from fabric_rl.args import TrainArgs
-from fabric_rl.callbacks import Callback, History, TrainState
-from fabric_rl.curricula.lessons import Curriculum, Lessons
-from fabric_rl.curricula.phases import Phase, Phases, Promotion
-from fabric_rl.learning.estimator import GAE, Estimator
-from fabric_rl.learning.gae import gae
-from fabric_rl.learning.ppo import ppo_loss
-from fabric_rl.learning.update import learn
-from fabric_rl.loop import train
-from fabric_rl.rollouts.collect import collect
-from fabric_rl.rollouts.episodes import EpisodeStats
-from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.runs.find import load as load_checkpoint
-from fabric_rl.runs.folder import Run
-from fabric_rl.runs.trained import Trained, load_trained
-from fabric_rl.session.saving import Saving
-from fabric_rl.types import ActorCritic, ActOutput, Minibatch
-
 __version__ = "0.1.0"
 
-__all__ = [
-    "GAE",
-    "ActOutput",
-    "ActorCritic",
-    "Callback",
-    "Curriculum",
-    "EpisodeStats",
-    "Estimator",
-    "History",
-    "Lessons",
-    "Minibatch",
-    "Phase",
-    "Phases",
-    "Promotion",
-    "Rollout",
-    "Run",
-    "Saving",
-    "TrainArgs",
-    "TrainState",
-    "Trained",
-    "collect",
-    "gae",
-    "learn",
-    "load_checkpoint",
-    "load_trained",
-    "ppo_loss",
-    "train",
-]
+_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+_MODULES = {name.name: node.module for node in _STUB.body if isinstance(node, ast.ImportFrom) for name in node.names}
+"""Exported names and the modules that they come from: what `__init__.pyi` lists."""
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> object:
+    """An exported name; its module is imported when somebody asks for it, since most of them need torch.
+
+    Raises:
+        AttributeError: There is none of that name.
+    """
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return value

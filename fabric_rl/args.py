@@ -1,8 +1,20 @@
-"""TrainArgs: the settings of the training loop."""
+"""The settings of a run in four groups: how it trains, how it starts, when it saves itself, what it runs on.
 
+Each group is a frozen dataclass. The docstrings under its fields are the help of the command line.
+"""
+
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
+_LONGEST_NAME = 100
+
+LRSchedule = Literal["constant", "linear", "cosine", "kl_adaptive"]
+Accelerator = Literal["auto", "cpu", "gpu", "cuda", "mps"]
+Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,7 @@ class TrainArgs:
     """Divide rewards by the running deviation of the discounted returns over all ranks, and clip them to +-10."""
     max_grad_norm: float = 0.5
     """Clip the norm of the gradient to this; 0 does not clip."""
-    lr_schedule: Literal["constant", "linear", "cosine", "kl_adaptive"] = "linear"
+    lr_schedule: LRSchedule = "linear"
     """How the learning rates go on from the optimizer's: to zero over the run (linear, cosine), or up and down by 1.5
     so that the policy's change in an epoch stays around `desired_kl` (kl_adaptive)."""
     desired_kl: float = 0.01
@@ -55,23 +67,15 @@ class TrainArgs:
 
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
-        for name in (
-            "total_timesteps",
-            "num_steps",
-            "update_epochs",
-            "minibatch_size",
-            "batch_size",
-            "exp_buffer_size",
-        ):
-            number = getattr(self, name)
-            if number is not None and number < 1:
-                raise ValueError(f"--{name} must be at least 1, got {number}")
+        _at_least_1(
+            self, "total_timesteps", "num_steps", "update_epochs", "minibatch_size", "batch_size", "exp_buffer_size"
+        )
+        _positive(self, "target_kl", "desired_kl")
         if self.num_players < 0:
             raise ValueError(f"--num_players must not be negative, got {self.num_players}")
         if self.num_players and self.overlap:
             raise ValueError("--num_players always collects one rollout ahead; leave --overlap out")
-        if self.lr_schedule not in ("constant", "linear", "cosine", "kl_adaptive"):
-            raise ValueError(f"--lr_schedule {self.lr_schedule}: choose constant, linear, cosine or kl_adaptive")
+        _one_of(self, "lr_schedule", LRSchedule)
         for name, share in (*(("gamma", gamma) for gamma in self.gammas), ("gae_lambda", self.gae_lambda)):
             if not 0 <= share <= 1:
                 raise ValueError(f"--{name} must be between 0 and 1, got {share}")
@@ -79,10 +83,6 @@ class TrainArgs:
             raise ValueError("--gamma needs at least one discount")
         if not self.max_grad_norm >= 0:
             raise ValueError(f"--max_grad_norm must not be negative, got {self.max_grad_norm}")
-        for name in ("target_kl", "desired_kl"):
-            number = getattr(self, name)
-            if number is not None and not number > 0:
-                raise ValueError(f"--{name} must be positive, got {number}")
 
     @property
     def gammas(self) -> tuple[float, ...]:
@@ -136,3 +136,115 @@ class TrainArgs:
                 f"{rollout_steps} steps"
             )
         return self.exp_buffer_size // rollout_steps
+
+
+@dataclass(frozen=True)
+class StartArgs:
+    """How a run starts: as a new one, with the weights of another, or where it was left."""
+
+    run_id: str | None = None
+    """Name of the run's folder; default: date and time."""
+    runs_dir: str = "runs"
+    """Folder that holds all runs."""
+    resume: bool | str = False
+    """Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run. Without
+    any: on a terminal a choice of milestones, else the newest run that fits, else a new one."""
+    force: bool = False
+    """Delete a run of that `run_id` and start again."""
+    initialize_from: str | None = None
+    """A run, milestone or checkpoint whose weights a new run begins with, at step 0. In the configuration of a run it
+    says how that one began, and has no effect when it goes on."""
+    inference: bool = False
+    """Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own."""
+
+    def __post_init__(self) -> None:
+        """Rejects settings that exclude each other."""
+        if self.run_id is not None:
+            check_run_id(self.run_id)
+        if self.force and self.resume:
+            raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
+        if self.force and self.run_id is None:
+            raise ValueError("--force needs --run_id, the run to delete and start again")
+        if isinstance(self.resume, str) and self.run_id not in (None, self.resume):
+            raise ValueError(f"--resume {self.resume} says which run goes on; leave --run_id out")
+        if self.inference and not (self.resume or self.initialize_from):
+            raise ValueError("--inference needs weights: add --run_id NAME --resume, or --initialize_from RUN_OR_PATH")
+
+
+@dataclass(frozen=True)
+class Saving:
+    """How often a run saves itself."""
+
+    checkpoint_every_timesteps: int | None = 1_000_000
+    """Agent-steps (over all ranks) between checkpoints; a run resumed from one goes on bit for bit. None: only the last
+    one."""
+    checkpoint_every_minutes: float | None = None
+    """Minutes between checkpoints; a run resumed from one of these is equivalent, not bit-identical."""
+    keep_checkpoints: int = 3
+    """How many of the newest checkpoints stay."""
+    milestone_interval: int | None = None
+    """Agent-steps between milestones: full copies that stay for good."""
+
+    def __post_init__(self) -> None:
+        """Rejects settings that cannot work."""
+        _positive(self, "checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval")
+        _at_least_1(self, "keep_checkpoints")
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What a run runs on."""
+
+    accelerator: Accelerator = "auto"
+    """Hardware to train on. `fabric run` decides this and the next three itself."""
+    devices: int | str = 1
+    """How many (or which) devices; more than one trains with DDP, one process each."""
+    num_nodes: int = 1
+    """Machines. Under torchrun and SLURM, these two follow from what was started."""
+    strategy: str = "auto"
+    """Fabric strategy, for example ddp; fsdp divides weights, gradients and optimizer state between the ranks, for an
+    agent that is too large for one device (docs/agents.md)."""
+    timeout_minutes: float = 10
+    """How long a rank waits for the others before it gives up: a dead machine is noticed at once, a pulled network
+    cable only by this."""
+    precision: Precision = "32-true"
+    """Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU."""
+
+    def __post_init__(self) -> None:
+        """Rejects settings that cannot work anywhere."""
+        _one_of(self, "accelerator", Accelerator)
+        _one_of(self, "precision", Precision)
+        _positive(self, "timeout_minutes")
+        _at_least_1(self, "num_nodes")
+
+
+def check_run_id(name: str) -> None:
+    """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
+    if not name.strip():
+        raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
+    if Path(name).name != name or name.startswith("."):
+        raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
+    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME:
+        raise ValueError(
+            f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
+            'these: < > : " | ? *'
+        )
+
+
+def _at_least_1(settings: object, *names: str) -> None:
+    for name in names:
+        number = getattr(settings, name)
+        if number is not None and number < 1:
+            raise ValueError(f"--{name} must be at least 1, got {number}")
+
+
+def _positive(settings: object, *names: str) -> None:
+    for name in names:
+        number = getattr(settings, name)
+        if number is not None and not number > 0:
+            raise ValueError(f"--{name} must be positive, got {number}")
+
+
+def _one_of(settings: object, name: str, choices: Any) -> None:  # noqa: ANN401 - a Literal
+    if getattr(settings, name) not in (known := get_args(choices)):
+        raise ValueError(f"--{name} {getattr(settings, name)}: choose {', '.join(known[:-1])} or {known[-1]}")

@@ -59,6 +59,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
     """
 
+    headlines = HEADLINES
+
     def __init__(
         self,
         num_arenas: int = 64,
@@ -240,11 +242,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
 
     @property
-    def headlines(self) -> dict[str, str]:
-        """Metrics that people look at first, with a short label each."""
-        return dict(HEADLINES)
-
-    @property
     def inspector(self) -> PoolInspector:
         """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
         return PoolInspector(self.action_parser, self.state)
@@ -260,11 +257,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return {"observation columns": columns, "action table": action_table(self.action_parser)}
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """Where the time of `step` went since the last call: part -> (seconds, steps).
-
-        The parts are `physics`, `gather` (reading the arenas), `obs`, `rewards`, `dones_and_resets` and `actions`
-        (controls and masks).
-        """
+        """Where the time of `step` went since the last call: part -> (seconds, steps); see `StepTimers`."""
         return self._timers.drain()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:

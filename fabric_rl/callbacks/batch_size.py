@@ -124,7 +124,7 @@ class AdaptiveBatchSize(Callback):
         self._growing = self._growing and size < wanted < self._sizes[-1]  # once it does not fit it is not tried again
         if wanted != size and state.fabric.is_global_zero:
             sizes = f"minibatch size {size:,} -> {wanted:,}"
-            logger.info("%s: a step took %.1f MiB, %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
+            logger.debug("%s: a step took %.1f MiB, %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
         self._size = state.minibatch_size = wanted
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:

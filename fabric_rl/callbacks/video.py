@@ -1,4 +1,4 @@
-"""VideoLogger: videos of episodes in TensorBoard."""
+"""Videos of episodes in TensorBoard: of any folder, or those that the run itself records."""
 
 import io
 from pathlib import Path
@@ -47,3 +47,13 @@ class VideoLogger(Callback):
         for logger in state.fabric.loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.experiment.file_writer.add_summary(Summary(value=[value]), state.steps)
+
+
+class RunVideos(VideoLogger):
+    """Shows what the run records, without the video of the one step that every part is tried with before training."""
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Removes that one."""
+        if state.fabric.is_global_zero:
+            for path in self.folder.glob("*.mp4"):
+                path.unlink()

@@ -1,4 +1,4 @@
-"""Console scripts: ``fabric-rl``, and ``lightning run model``, the launch command users know, on Fabric's own launcher.
+"""The console script ``lightning run model``, the launch command users know, on Fabric's own launcher.
 
 Lightning 2.3 renamed ``lightning run model`` to ``fabric run`` and left the name ``lightning`` to ``lightning-sdk``.
 """
@@ -9,10 +9,10 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import TYPE_CHECKING, NoReturn
+
+from fabric_rl.cli.errors import fail
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -26,31 +26,6 @@ Launches a Fabric script on any number of devices, for example
 It is `fabric run` under its name from before Lightning 2.3; `{_RUN_MODEL} --help` lists the options.
 Any other `lightning` command is handed to lightning-sdk, if that is installed.
 """
-
-_COMMANDS = """\
-Usage: fabric-rl COMMAND
-
-  runs                 list the runs of a folder with their milestones
-  runs show ID         one run
-  runs compare A B     curves of several runs, as a picture and in the terminal
-  evaluate A B         matches between trained agents and bots, with confidence intervals
-  export A FOLDER      a trained agent without its run, as a small folder
-  audit-rewards        what every part of a configuration's reward pays for; status 1 if for own goals or farming
-  trace-rewards        what one car is paid, step by step, through one episode
-  show-resets          where episodes begin, as a picture and a table
-
-Each has its own --help. Training: python train_fabric.py --help
-"""
-
-_TOOLS = {
-    "audit-rewards": "fabric_rl.commands.audit_rewards",
-    "trace-rewards": "fabric_rl.commands.trace_rewards",
-    "show-resets": "fabric_rl.commands.show_resets",
-}
-"""Commands that look into an environment: modules with `main(argv) -> status`, loaded when asked for."""
-
-_EVALUATE = "fabric_rl.commands.evaluate"
-"""Likewise."""
 
 
 def lightning() -> None:
@@ -72,50 +47,11 @@ def lightning() -> None:
     if sdk is not None:
         sys.exit(sdk.load()())
     if not asks_for_help:
-        _fail(
+        fail(
             "lightning",
             f"unknown command '{' '.join(args)}': this small `lightning` only knows `{_RUN_MODEL} ...`, "
             "which Lightning 2.3 renamed `fabric run`; lightning-sdk provides the rest",
         )
-
-
-@contextmanager
-def _quiet_pipe() -> Iterator[None]:
-    """Ends with status 1 and without a word where nobody reads the output any more, as in `... | head`."""
-    try:
-        try:
-            yield
-        finally:
-            sys.stdout.flush()  # here, where it can be caught, and not when Python ends
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the end
-        sys.exit(1)
-
-
-@_quiet_pipe()
-def fabric_rl() -> None:
-    """Entry point of the ``fabric-rl`` command: run folders, and tools that look into an environment.
-
-    Raises:
-        SystemExit: Status 0 for success, 1 for an audit that failed or output that nobody reads, 2 for wrong usage.
-    """
-    args = sys.argv[1:]
-    if args and args[0] in _TOOLS:
-        sys.exit(import_module(_TOOLS[args[0]]).main(args[1:]))
-    if args[:1] == ["export"]:
-        from fabric_rl.runs.trained import export_command
-
-        sys.exit(export_command(args[1:]))
-    if args[:1] == ["evaluate"]:
-        sys.exit(import_module(_EVALUATE).main(args[1:]))
-    if args[:1] == ["runs"]:
-        from fabric_rl.runs import runs_command
-
-        sys.exit(runs_command(args[1:]))
-    if not args or args[0] in ("-h", "--help"):
-        print(_COMMANDS)
-        sys.exit(0)
-    _fail("fabric-rl", f"unknown command '{' '.join(args)}'; known: runs, evaluate, export, {', '.join(_TOOLS)}")
 
 
 def _run_model(args: list[str]) -> NoReturn:
@@ -126,7 +62,7 @@ def _run_model(args: list[str]) -> NoReturn:
     """
     entry_point = _console_script("lightning", "fabric")
     if entry_point is None:
-        _fail(_RUN_MODEL, "the installed `lightning` package has no `fabric` command; install lightning>=2.6.6")
+        fail(_RUN_MODEL, "the installed `lightning` package has no `fabric` command; install lightning>=2.6.6")
 
     import click
     from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -147,11 +83,11 @@ def _run_model(args: list[str]) -> NoReturn:
     except ChildFailedError as error:
         status = _status_of_first_failure(error)
     except click.ClickException as error:
-        _fail(_RUN_MODEL, f"{error.format_message()} (see {_RUN_MODEL} --help)")
+        fail(_RUN_MODEL, f"{error.format_message()} (see {_RUN_MODEL} --help)")
     except DistNetworkError as error:
-        _fail(_RUN_MODEL, f"{_one_line(error)} (if another run holds the port, choose a free one with --main-port)")
+        fail(_RUN_MODEL, f"{_message(error)} (if another run holds the port, choose a free one with --main-port)")
     except (MisconfigurationException, TypeError, ValueError, AssertionError) as error:
-        _fail(_RUN_MODEL, f"{_one_line(error)} (check --devices, --accelerator, --num-nodes, --main-port)")
+        fail(_RUN_MODEL, f"{_message(error)} (check --devices, --accelerator, --num-nodes, --main-port)")
     sys.exit(status)
 
 
@@ -184,12 +120,6 @@ def _status_of_first_failure(error: ChildFailedError) -> int:
     return 128 - failure.exitcode
 
 
-def _one_line(error: BaseException) -> str:
-    """Joins an error's message into one line, leaving out a C++ stack trace that may follow it."""
-    return " ".join(str(error).partition("\nException raised from")[0].split())
-
-
-def _fail(command: str, message: str) -> NoReturn:
-    """Ends with status 2 after one line on stderr."""
-    print(f"{command}: error: {message}", file=sys.stderr)
-    sys.exit(2)
+def _message(error: BaseException) -> str:
+    """An error's message, without a C++ stack trace that may follow it."""
+    return str(error).partition("\nException raised from")[0]

@@ -17,9 +17,10 @@ def report(run: Run, summary: dict[str, Any]) -> str:
     """The figures of a run in a few lines."""
     how = f", stopped early by {summary['stopped_by']}" if "stopped_by" in summary else ""
     lines = ["", f"Run {run.name}: {summary['total_steps']:,} steps in {summary['wall_seconds']:.0f} s{how}"]
-    for name, label in (("touches_per_minute", "touches per agent-minute"), ("goals_per_minute", "goals per minute")):
-        if name in summary:
-            lines.append(f"  {label}: {summary[name]['start']:.2f} at the start, {summary[name]['end']:.2f} at the end")
+    for name, figure in summary.items():
+        if isinstance(figure, dict):  # of the environment
+            label = name.replace("_", " ")
+            lines.append(f"  {label}: {figure['start']:.2f} at the start, {figure['end']:.2f} at the end")
     if summary["mean_return"] is not None:
         lines.append(f"  mean return of the last episodes: {summary['mean_return']:.2f}")
     kinds = [kind for kind in ("collected", "consumed", "overall") if f"{kind}_steps_per_second" in summary]

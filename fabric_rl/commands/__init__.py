@@ -1,1 +1,1 @@
-"""One file per `fabric-rl` command. They may import everything; nobody imports them."""
+"""One file per `fabric-rl` command, and what they share. They may import everything; nobody imports them."""

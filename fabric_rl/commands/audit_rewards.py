@@ -12,28 +12,17 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.parts import INVARIANT_UNITS, short_name
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
 from envs.matches.recipe import PoolRecipe
 from fabric_rl.commands.output import check_out, console, new_figure, write_out
-from fabric_rl.commands.parsing import EnvParser
 from fabric_rl.types import EnvFactory
 
 
-def main(argv: Sequence[str]) -> int:
-    """The command line of `audit`; returns the exit status, 2 for wrong usage."""
-    text = "Plays random and scripted situations and reports what every part of a reward pays for. Status 1: a part, "
-    text += "or all together, pay for an own goal, or more for farming than for scoring."
-    parser = EnvParser("fabric-rl audit-rewards", text, out="files to write: .json, .png")
-    parser.add_argument("--seconds", type=float, default=30.0, help="game time of each situation, 1 to 3600 (30)")
-    parser.add_argument("--num_arenas", type=int, default=8, help="arenas of each situation, 2 or more (8)")
-    parser.add_argument("--strict", action="store_true", help="status 1 for warnings too")
-    return parser.run(argv, audit)
-
-
 def audit(
-    env: EnvFactory,
+    env: EnvFactory = RocketSimPool,
     seconds: float = 30.0,
     num_arenas: int = 8,
     strict: bool = False,
@@ -41,10 +30,12 @@ def audit(
     phase: str | None = None,
     out: Sequence[Path] = (),
 ) -> int:
-    """Prints the audit of an environment's reward, and writes it.
+    """Plays random and scripted situations and reports what every part of a reward pays for.
+
+    Status 1: a part, or all together, pay for an own goal, or more for farming than for scoring.
 
     Args:
-        env: The environment.
+        env: Environment class with its settings, a RocketSimPool.
         seconds: Game time of each situation, 1 to 3600.
         num_arenas: Arenas of each situation, 2 or more.
         strict: Status 1 for warnings too.

@@ -17,7 +17,6 @@ from envs.bots.policy import PolicyBot
 from envs.matches.matches import Matches, play_matches
 from envs.matches.recipe import PoolRecipe
 from fabric_rl.commands.output import console
-from fabric_rl.commands.parsing import LineParser
 from fabric_rl.runs.trained import load_trained
 
 
@@ -29,31 +28,10 @@ class _Player(NamedTuple):
     action_delay_ticks: int | None = None
 
 
-def main(argv: Sequence[str]) -> int:
-    """The command line of `evaluate`; returns the exit status, 2 for wrong usage."""
-    players = "a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), "
-    players += f"a bot ({', '.join(BOTS)}), or a bot's class path"
-    parser = LineParser(
-        "fabric-rl evaluate",
-        description="Matches on real physics, from kickoffs, half of them with sides changed, and their goal "
-        "difference with its 95 % confidence interval. The same seed gives the same results.",
-    )
-    parser.add_argument("player", help=players)
-    parser.add_argument("opponent", nargs="?", default="chaser", help="the same (chaser)")
-    parser.add_argument("--matches", type=int, default=200, help="how many (200)")
-    parser.add_argument("--minutes", type=float, default=5.0, help="game time of each match (5)")
-    parser.add_argument("--team_size", "--team-size", type=int, default=1, help="cars in a team (1)")
-    parser.add_argument("--seed", type=int, default=0, help="of the kickoffs (0)")
-    parser.add_argument("--sample", action="store_true", help="agents draw actions instead of taking the likeliest")
-    parser.add_argument("--tick_skip", "--tick-skip", type=int, help="ticks per decision (as the player was trained)")
-    parser.add_argument("--runs_dir", "--runs-dir", default="runs", help="folder of the run ids (runs)")
-    parser.add_argument("--out", type=Path, help=".json file for the results")
-    return parser.run(argv, evaluate)
-
-
 def evaluate(
     player: str,
     opponent: str = "chaser",
+    /,
     matches: int = 200,
     minutes: float = 5.0,
     team_size: int = 1,
@@ -63,13 +41,15 @@ def evaluate(
     runs_dir: str = "runs",
     out: Path | None = None,
 ) -> int:
-    """Plays the matches and prints their results.
+    """Plays matches on real physics, from kickoffs, half of them with sides changed.
+
+    It prints their results, and the goal difference with its 95 % confidence interval.
 
     Args:
-        player: A run id, a path (run, milestone, checkpoint, exported agent), the name of an agent that comes with
-            fabric-rl, a bot of `envs.bots.BOTS`, or a bot's class path.
-        opponent: The same.
-        matches: How many.
+        player: A run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), a bot
+            (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
+        opponent: One of the same.
+        matches: How many are played.
         minutes: Game time of each match.
         team_size: Cars in a team.
         seed: Of the kickoffs; the same one gives the same results.

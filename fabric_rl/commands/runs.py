@@ -1,104 +1,104 @@
-"""The command `fabric-rl runs`."""
+"""`fabric-rl runs`: what run folders hold, while runs go on and after."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from rich.console import Console
 from rich.text import Text
 
 from fabric_rl.runs.curves import choose_metrics, draw_png, draw_text, read_metrics
-from fabric_rl.runs.records import RunRecord, find_run, list_runs
+from fabric_rl.runs.records import find_run, list_runs
 from fabric_rl.runs.tables import comparison_table, milestones_table, run_table, runs_table
 
+_RUNS = Path("runs")
+USUAL_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")
+"""What `compare` shows if nothing is asked for."""
 
-def runs_command(argv: Sequence[str] | None = None) -> int:
-    """`fabric-rl runs [show ID | compare ID ID ...]`.
+
+def runs(runs_dir: Path = _RUNS) -> int:
+    """Lists the runs of a folder with their latest milestones.
 
     Args:
-        argv: The words after `fabric-rl runs`. Default: `sys.argv[2:]`.
+        runs_dir: Folder of all runs.
 
     Returns:
-        Exit status: 0, or 2 after one line on standard error.
+        The exit status, 0.
 
     Raises:
-        BrokenPipeError: Nobody reads the output any more.
+        ValueError: There is no such folder.
     """
-    try:
-        args = _parser().parse_args(sys.argv[2:] if argv is None else argv)
-        runs_dir = Path(getattr(args, "runs_dir", "runs"))
-        if not runs_dir.is_dir():
-            raise ValueError(f"--runs_dir {runs_dir}: there is no such folder")
-        if args.command == "show":
-            _show(find_run(runs_dir, args.id))
-        elif args.command == "compare":
-            _compare(runs_dir, args)
-        else:
-            runs = list_runs(runs_dir)
-            Console().print(runs_table(runs) if runs else Text(f"there are no runs in {runs_dir}"))
-    except BrokenPipeError:
-        raise
-    except (ValueError, OSError, ImportError) as error:
-        print(f"fabric-rl runs: error: {error}", file=sys.stderr)
-        return 2
-    except SystemExit as end:  # --help
-        return int(end.code or 0)
+    found = list_runs(_existing(runs_dir))
+    Console().print(runs_table(found) if found else Text(f"there are no runs in {runs_dir}"))
     return 0
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Raises instead of printing the usage, too."""
-        raise ValueError(f"{message} (see {self.prog} --help)")
+def show(id: str, runs_dir: Path = _RUNS) -> int:
+    """Shows one run with all its milestones.
 
+    Args:
+        id: Run id or folder.
+        runs_dir: Folder of all runs.
 
-def _parser() -> argparse.ArgumentParser:
-    common = _Parser(add_help=False)
-    common.add_argument("--runs_dir", "--runs-dir", default=argparse.SUPPRESS, help="folder of all runs (runs)")
-    parser = _Parser("fabric-rl runs", description="Lists runs and milestones.", parents=[common], allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command")
-    show = commands.add_parser("show", help="one run with all its milestones", parents=[common], allow_abbrev=False)
-    show.add_argument("id", help="run id or folder")
-    text = "draws the curves of several runs into a PNG and the terminal"
-    compare = commands.add_parser("compare", help=text, parents=[common], allow_abbrev=False)
-    compare.add_argument("ids", nargs="+", metavar="id", help="run ids or folders, two or more")
-    compare.add_argument("--metrics", nargs="+", default=(), help="names or patterns such as 'ppo/*'")
-    compare.add_argument("--output", type=Path, help="the PNG (compare.png in --runs_dir)")
-    return parser
+    Returns:
+        The exit status, 0.
 
-
-def _show(run: RunRecord) -> None:
+    Raises:
+        ValueError: There is no such run or folder.
+    """
+    run = find_run(_existing(runs_dir), id)
     console = Console()
     console.print(run_table(run))
     console.print(milestones_table(run.milestones) if run.milestones else "no milestones")
+    return 0
 
 
-def _compare(runs_dir: Path, args: argparse.Namespace) -> None:
-    folders = list(dict.fromkeys(find_run(runs_dir, run_id).folder.resolve() for run_id in args.ids))
+def compare(ids: Sequence[str], metrics: Sequence[str] = (), output: Path | None = None, runs_dir: Path = _RUNS) -> int:
+    """Draws the curves of several runs into a PNG and the terminal.
+
+    Args:
+        ids: Run ids or folders, two or more.
+        metrics: Names, or patterns such as 'ppo/*'; default: returns, touches, goals and entropy.
+        output: The PNG; default: compare.png in the folder of all runs.
+        runs_dir: Folder of all runs.
+
+    Returns:
+        The exit status, 0.
+
+    Raises:
+        ValueError: There is no such run, folder or metric, or no two runs.
+        ImportError: A package for drawings is missing; what can be shown without it has been.
+    """
+    folders = list(dict.fromkeys(find_run(_existing(runs_dir), run_id).folder.resolve() for run_id in ids))
     if len(folders) < 2:
         raise ValueError("compare: give two or more different runs")
     names = [folder.name for folder in folders]
     labels = [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
     curves = {label: read_metrics(folder / "metrics.csv") for label, folder in zip(labels, folders, strict=True)}
-    metrics = choose_metrics(curves, args.metrics)
+    chosen = choose_metrics(curves, metrics, USUAL_METRICS)
     console = Console()
-    console.print(comparison_table(curves, metrics))
+    console.print(comparison_table(curves, chosen))
     missing = []
     try:
-        for metric in metrics:
+        for metric in chosen:
             drawing = draw_text(curves, metric, width=min(console.width, 100) - 1)
             encoding = sys.stdout.encoding or "utf-8"
             print(drawing.encode(encoding, "replace").decode(encoding))
     except ImportError:
         missing.append("plotext")
     try:
-        output = args.output or runs_dir / "compare.png"
-        draw_png(output, curves, metrics)
-        print(f"curves: {output}")
+        picture = output or runs_dir / "compare.png"
+        draw_png(picture, curves, chosen)
+        print(f"curves: {picture}")
     except ImportError:
         missing.append("matplotlib")
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         raise ImportError(f'{" and ".join(missing)} {verb} not installed; pip install "fabric-rl[plots]"')
+    return 0
+
+
+def _existing(runs_dir: Path) -> Path:
+    if not runs_dir.is_dir():
+        raise ValueError(f"--runs_dir {runs_dir}: there is no such folder")
+    return runs_dir

@@ -16,31 +16,27 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
+from envs import RocketSimPool
 from envs.audit.resets import reset_rows
 from envs.resets.first_states import ResetRow, ranges_of
 from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
-from fabric_rl.commands.parsing import EnvParser
 from fabric_rl.types import EnvFactory
 
 COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
 
 
-def main(argv: Sequence[str]) -> int:
-    """The command line of `show_resets`; returns the exit status, 2 for wrong usage."""
-    text = "Where episodes begin: ranges of ball and cars, a picture from above, all states as a table."
-    parser = EnvParser("fabric-rl show-resets", text, out="files to write: .png the picture, .csv all first states")
-    parser.add_argument("--episodes", type=int, default=100, help="how many (100)")
-    return parser.run(argv, show_resets)
-
-
 def show_resets(
-    env: EnvFactory, episodes: int = 100, seed: int = 0, phase: str | None = None, out: Sequence[Path] = ()
+    env: EnvFactory = RocketSimPool,
+    episodes: int = 100,
+    seed: int = 0,
+    phase: str | None = None,
+    out: Sequence[Path] = (),
 ) -> int:
-    """Prints the ranges of first states and writes them.
+    """Shows where episodes begin: ranges of ball and cars, a picture from above, all states as a table.
 
     Args:
-        env: The environment.
-        episodes: How many.
+        env: Environment class with its settings, a RocketSimPool.
+        episodes: How many are looked at.
         seed: Decides everything.
         phase: Phase of training, where the environment has some; default: the first.
         out: Files to write: .png the picture, .csv all first states.

@@ -7,27 +7,16 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
+from envs import RocketSimPool
 from envs.audit.parts import short_name
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
 from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
-from fabric_rl.commands.parsing import EnvParser
 from fabric_rl.types import EnvFactory
 
 
-def main(argv: Sequence[str]) -> int:
-    """The command line of `trace_rewards`; returns the exit status, 2 for wrong usage."""
-    text = "What one car is paid, step by step, through one episode that scripted bots play."
-    parser = EnvParser("fabric-rl trace-rewards", text, out="files to write: .png the plot, .csv the table of steps")
-    parser.add_argument("--bot", choices=BOTS, default="shooter", help="plays the car's team (shooter)")
-    parser.add_argument("--opponent", choices=BOTS, default="idle", help="plays the other team (idle)")
-    parser.add_argument("--car", type=int, default=0, help="slot of the car, blue first (0)")
-    parser.add_argument("--seconds", type=float, default=30.0, help="game time at most (30)")
-    return parser.run(argv, trace_rewards)
-
-
 def trace_rewards(
-    env: EnvFactory,
+    env: EnvFactory = RocketSimPool,
     bot: str = "shooter",
     opponent: str = "idle",
     car: int = 0,
@@ -36,12 +25,12 @@ def trace_rewards(
     phase: str | None = None,
     out: Sequence[Path] = (),
 ) -> int:
-    """Prints the sums of a trace and writes it.
+    """Shows what one car is paid, step by step, through one episode that scripted bots play.
 
     Args:
-        env: The environment.
-        bot: Plays the car's team, a name in `envs.bots.BOTS`.
-        opponent: Plays the other team.
+        env: Environment class with its settings, a RocketSimPool.
+        bot: Plays the car's team: idle, random, chaser, shooter, circle, hover or hop.
+        opponent: Plays the other team, one of the same.
         car: Slot of the car, blue first.
         seconds: Game time at most.
         seed: Decides everything.
@@ -53,6 +42,9 @@ def trace_rewards(
     """
     writers = {".png": draw_trace, ".csv": write_csv}
     check_out(out, writers)
+    for flag, name in (("bot", bot), ("opponent", opponent)):
+        if name not in BOTS:
+            raise ValueError(f"--{flag} {name}: there is no such bot; choose one of {', '.join(BOTS)}")
     ours, theirs = (RandomBot(seed) if BOTS[name] is RandomBot else BOTS[name]() for name in (bot, opponent))
     rows = reward_trace(env, ours, theirs, car=car, seconds=seconds, seed=seed, phase=phase)
     console().print(sums_table(rows))

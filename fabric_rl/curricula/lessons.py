@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasParameters, ParameterValue
 
 PROGRESS, REWARD = "progress", "reward"
@@ -221,6 +221,4 @@ def _not_logged(name: str, metrics: Mapping[str, float]) -> str:
 def _announce(state: TrainState, name: str, course: Course) -> None:
     if state.fabric.is_global_zero:
         values = ", ".join(f"{key} {value}" for key, value in course.curriculum.values(course.lesson).items())
-        line = f"lesson {course.lesson} of {name} after {state.steps:,} steps: {values}"
-        logger.info(line)
-        say(line)
+        logger.info("lesson %s of %s after %s steps: %s", course.lesson, name, f"{state.steps:,}", values)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasPhases
 
 PATIENCE = 20
@@ -204,8 +204,5 @@ class Phases(Callback):
         if isinstance(state.env, HasPhases):
             state.env.set_phase(phase.name, self.number)
         if state.fabric.is_global_zero:
-            line = (
-                f"phase {self.number} of {len(self.phases)}, {phase.label or phase.name}, after {state.steps:,} steps"
-            )
-            logger.info(line)
-            say(line)
+            name, count = phase.label or phase.name, len(self.phases)
+            logger.info("phase %s of %s, %s, after %s steps", self.number, count, name, f"{state.steps:,}")

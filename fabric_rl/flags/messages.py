@@ -24,8 +24,8 @@ _CLASS = r"Problem with given class_path '(?P<path>[^']+)': "
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """`; did you mean X?` for the known word that is most like this one, nothing if none is."""
-    close = get_close_matches(word, known, n=1)
+    """`; did you mean X?` for the known word that is most like this one or begins with it, nothing if none is."""
+    close = get_close_matches(word, known, n=1) or [name for name in known if word and name.startswith(word)]
     return f"; did you mean {close[0]}?" if close else ""
 
 
@@ -56,7 +56,9 @@ def _in_plain_words(flag: str, text: str) -> str:
     text = re.sub(r"Expected an instantiatable class, but ([\w.]+) is abstract", r"choose a subclass of \1 first", text)
     text = re.sub(r"Expected '([\w.]+)' to be a subclass of (\w+)\.?", r"\1 is no subclass of \2", text)
     text = re.sub(r"Import path ([\w.]+) does not correspond to a subclass of", r"\1 is no subclass of", text)
-    text = re.sub(r"^argument (--[\w.]+): expected one argument$", _needs_value, text)
+    text = re.sub(r"^argument (--[\w.]+): expected (?:at least )?one argument$", _needs_value, text)
+    if text.startswith("the following arguments are required: "):  # those of commands with the names of these
+        text = re.sub(r" (?:[\w-]+\.)+", " ", text)
     text = re.sub(r"^unrecognized arguments: (.*)$", r"\1: not understood; flags begin with --, see --help", text)
     text = re.sub(r"^Problems parsing config: (.*)$", r"--config: this is no YAML file of settings: \1", text)
     text = re.sub(r"^Unexpected config: .*$", "--config: this is no YAML file of settings (name: value)", text)
@@ -100,7 +102,7 @@ def _expected(kinds: list[str], value: str | None) -> str:
     words, suggestion = [], ""
     for kind in kinds:
         kind = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", kind)
-        origin = kind.rpartition(".")[2]
+        name = kind.rpartition(".")[2]
         if choices := re.search(r"Literal\[(.*)\]", kind):
             options = [option.strip(" '\"") for option in choices[1].split(",")]
             words.append("one of " + ", ".join(options))
@@ -109,8 +111,8 @@ def _expected(kinds: list[str], value: str | None) -> str:
             words.append(f"the path of a subclass of {subclass[1]}")
         elif kind.startswith("dot import path"):
             words.append("the path of a class")
-        elif origin != "NoneType":
-            words.append(_KINDS.get(origin, f"a {origin}" if origin.isidentifier() else kind))
+        elif name != "NoneType":
+            words.append(_KINDS.get(name, f"a {name}" if name.isidentifier() else kind))
     got = "" if value is None else f", got {value}"
     return f"expected {' or '.join(dict.fromkeys(words))}{got}{suggestion}"
 

@@ -4,9 +4,11 @@ import argparse
 import re
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args, get_type_hints
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
+
+from fabric_rl.flags.messages import did_you_mean
 
 _MANY_CLASSES = 60
 """A help text that would list more classes (those of torch.nn, above all) names the base class only."""
@@ -49,6 +51,14 @@ class FlagParser(ArgumentParser):
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
         return names
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
+        """Says what an unknown command may have meant."""
+        if isinstance(action.choices, Mapping) and value not in action.choices:
+            known = list(action.choices)
+            hint = did_you_mean(value, known) or f"; known: {', '.join(known)}"
+            raise argparse.ArgumentError(None, f"there is no command {value}{hint}")
+        super()._check_value(action, value)
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Raises; an unknown flag or key first gets its suggestion, which `one_line` looks for."""
         if unknown := _UNKNOWN.match(message):
@@ -74,6 +84,12 @@ def normalise(argv: Sequence[str], switches: Collection[str]) -> list[str]:
             word = f"{name}=true" if bare and name in switches else name + equals + value
         flags.append(word)
     return flags
+
+
+def switches(*owners: Any) -> set[str]:  # noqa: ANN401 - functions and classes
+    """Flags of parameters and fields that may be true, which is what the bare flag means."""
+    hints = [hint for owner in owners for hint in get_type_hints(owner).items()]
+    return {f"--{name}" for name, hint in hints if hint is bool or bool in get_args(hint)}
 
 
 def with_classes_of_help(flags: Sequence[str], classes: Mapping[str, str]) -> list[str]:

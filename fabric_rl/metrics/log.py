@@ -1,12 +1,20 @@
-"""What happens in a run: on the console of rank 0 and in its log."""
+"""What happens in a run: each event is logged once, and goes to the console of rank 0 and into the run's `log.txt`."""
 
 import logging
 import os
 import sys
-from contextlib import suppress
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from logging.handlers import MemoryHandler
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
-logger = logging.getLogger("fabric_rl")
-"""What happens in a run; `Run.open_log` writes it into the run folder."""
+PROGRAM = "train_fabric.py"
+"""Begins the lines of warnings and errors."""
+_MOST_WAITING = 10_000
 
 
 def say(*lines: str) -> None:
@@ -15,6 +23,18 @@ def say(*lines: str) -> None:
         print(*lines, sep="\n", flush=True)
     except OSError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+
+
+class Console(logging.Handler):
+    """Prints information as it is, and warnings on standard error. An error ends the run: who catches it says so."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Prints one record."""
+        if record.levelno == logging.INFO:
+            say(record.getMessage())
+        elif record.levelno == logging.WARNING:
+            with suppress(OSError):
+                print(f"{PROGRAM}: warning: {record.getMessage()}", file=sys.stderr, flush=True)
 
 
 class RunLog(logging.FileHandler):
@@ -27,3 +47,69 @@ class RunLog(logging.FileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Says nothing: the disk is full, which the checkpoints' warning says."""
+
+
+logger = logging.getLogger("fabric_rl")
+"""What happens in a run: `debug` is for its log only, `info` and `warning` are shown, too; tell it on rank 0."""
+logger.setLevel(logging.DEBUG)
+logger.addHandler(Console())
+logger.propagate = False
+
+
+@contextmanager
+def warnings_are_events() -> Iterator[None]:
+    """Warnings of the block are told to `logger`, so that they are shown and written in the same way as other events.
+
+    So is an OSError that ends a thread: TensorBoard's writer, which is left out then.
+    """
+    shown, failed = warnings.showwarning, threading.excepthook
+
+    def show(message: Warning | str, *_place: Any, **_more: Any) -> None:  # noqa: ANN401 - as warnings.showwarning
+        logger.warning("%s", message)
+
+    def report(failure: threading.ExceptHookArgs) -> None:
+        if isinstance(failure.exc_value, OSError):
+            logger.warning("a logger cannot write: %s", failure.exc_value)
+        else:
+            failed(failure)
+
+    warnings.showwarning, threading.excepthook = show, report
+    try:
+        yield
+    finally:
+        warnings.showwarning, threading.excepthook = shown, failed
+
+
+class EventLog:
+    """While it is entered, keeps all events for a `log.txt` that may be opened later; the last one is why it failed."""
+
+    def __init__(self) -> None:
+        """Does not listen yet."""
+        self._handler: logging.Handler = MemoryHandler(_MOST_WAITING, flushLevel=logging.CRITICAL + 1)
+
+    def open(self, path: Path) -> None:
+        """Writes what has happened so far into a file, and what happens from now on."""
+        file = RunLog(path, encoding="utf-8", delay=True)
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        if isinstance(self._handler, MemoryHandler):
+            self._handler.setTarget(file)
+        self._close()  # which hands over what has waited
+        self._handler = file
+        logger.addHandler(file)
+
+    def __enter__(self) -> "EventLog":
+        """Begins to listen."""
+        logger.addHandler(self._handler)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the file."""
+        if error is not None:
+            logger.error("%s", f"{type(error).__name__}: {error}".rstrip(": "))
+        self._close()
+
+    def _close(self) -> None:
+        logger.removeHandler(self._handler)
+        self._handler.close()

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
 from fabric_rl.metrics.console import TrainConsole
-from fabric_rl.metrics.csv_file import rows_until
+from fabric_rl.metrics.csv_reader import number, read_rows
 from fabric_rl.metrics.loggers import Loggers
 from fabric_rl.metrics.sums import Sums, means, reduce_sums
 from fabric_rl.metrics.wandb import keep_in_run_folder
@@ -172,10 +172,13 @@ class Record:
 
     def _remember_earlier(self, run: Run, steps: int) -> None:
         """Reads the headlines of a run that goes on after so many steps."""
-        for row in rows_until(run.dir / "metrics.csv", steps):
-            for name, history in self._headlines.items():
-                if row.get(name):
-                    history.append((int(row["step"]), float(row[name])))
+        with suppress(OSError):
+            for row in read_rows(run.dir / "metrics.csv"):
+                step = number(row.get("step"))
+                for name, history in self._headlines.items():
+                    value = number(row.get(name))
+                    if step is not None and step <= steps and value is not None:
+                        history.append((int(step), value))
 
 
 def _take_recent(sums: Sums) -> Sums:

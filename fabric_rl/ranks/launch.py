@@ -63,6 +63,11 @@ def machines() -> int:
     return int(os.environ.get("SLURM_NNODES", "1")) if used_srun() else 1
 
 
+def cores() -> set[int]:
+    """The cores that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
 def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:
     """`--devices` and `--num_nodes`, which torchrun and SLURM decide about where the user has left their defaults."""
     if used_torchrun():
@@ -116,9 +121,9 @@ def ranks_on_these_cores(fabric: Fabric) -> int:
         return max(1, int(os.environ["LOCAL_WORLD_SIZE"]))
     if fabric.world_size == 1:
         return 1
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
-    everyone = _gather(fabric, (fabric.node_rank, cores))
-    return sum(node == fabric.node_rank and not cores.isdisjoint(theirs) for node, theirs in everyone)
+    own = cores()
+    everyone = _gather(fabric, (fabric.node_rank, own))
+    return sum(node == fabric.node_rank and not own.isdisjoint(theirs) for node, theirs in everyone)
 
 
 def check_same_settings(fabric: Fabric, settings: str | None) -> None:
@@ -217,7 +222,7 @@ def forget_run() -> None:
         agents.delete_key("run")
 
 
-def remembered_run() -> Path | None:
+def run_before_restart() -> Path | None:
     """The run that this launch had before torchrun started its ranks again; None at the first start.
 
     Raises:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import pickle
-import re
 import stat
 import struct
 import warnings
@@ -22,11 +21,11 @@ from typing import Any, BinaryIO
 
 import torch
 
+from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.runs.primitives import from_primitives, to_primitives
 
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
-_NAME = re.compile(r"step_(\d+)\.ckpt")
 _TEMPORARY = ".ckpt.tmp"
 
 
@@ -39,28 +38,6 @@ class CheckpointWarning(UserWarning):
 
 
 # ---------------------------------------------------------------- files
-
-
-def file_name(steps: int) -> str:
-    """File name of the checkpoint after so many agent-steps; names sort by steps, e.g. `step_000001000000.ckpt`."""
-    return f"step_{steps:012d}.ckpt"
-
-
-def steps_of(path: Path) -> int:
-    """Agent-steps that `file_name` put into a file's name.
-
-    Raises:
-        ValueError: The file has another name.
-    """
-    match = _NAME.fullmatch(path.name)
-    if match is None:
-        raise ValueError(f"{path}: not named like a checkpoint (step_<steps>.ckpt)")
-    return int(match[1])
-
-
-def checkpoints(folder: str | Path) -> list[Path]:
-    """Finished checkpoints of a folder, oldest first; none if there is no such folder."""
-    return sorted((path for path in Path(folder).glob("step_*.ckpt") if _NAME.fullmatch(path.name)), key=steps_of)
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """Curves of runs: reading `metrics.csv`, choosing metrics, drawing them as a picture and with characters."""
 
-import csv
 import math
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -11,13 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fabric_rl.runs.records import parse
+from fabric_rl.metrics.csv_reader import number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` each, by rising steps."""
 
-DEFAULT_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")
-"""What `compare` shows if nothing is asked for; runs without any of these: their first four metrics."""
 _MARKERS = "ox+*#@%&"
 
 
@@ -30,40 +27,41 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
     Raises:
         ValueError: The file is missing or has no column `step`.
     """
-    file = Path(file)
     points: dict[str, dict[float, float]] = {}
     try:
-        with open(file, newline="", encoding="utf-8", errors="replace") as lines:
-            rows = csv.DictReader(line for line in lines if line.endswith("\n"))
-            if "step" not in (rows.fieldnames or ()):
-                raise ValueError(f"{file} has no column 'step'; it is no metrics file of a run")
-            for row in rows:
-                step = parse(row.pop("step"))
-                for name, cell in row.items():
-                    value = parse(cell) if isinstance(name, str) else None
-                    if step is not None and value is not None:
-                        points.setdefault(name, {})[step] = value
+        rows = read_rows(file)
     except OSError as error:
         raise ValueError(f"{file} cannot be read ({error.strerror}); the run has logged no metrics") from error
+    if rows and "step" not in rows[0]:
+        raise ValueError(f"{file} has no column 'step'; it is no metrics file of a run")
+    for row in rows:
+        step = number(row.pop("step"))
+        for name, cell in row.items():
+            value = number(cell)
+            if step is not None and value is not None:
+                points.setdefault(name, {})[step] = value
     return {
         name: (np.array(sorted(curve)), np.array([curve[step] for step in sorted(curve)]))
         for name, curve in points.items()
     }
 
 
-def choose_metrics(curves: dict[str, dict[str, Curve]], asked: Sequence[str] = ()) -> list[str]:
+def choose_metrics(
+    curves: dict[str, dict[str, Curve]], asked: Sequence[str] = (), usual: Sequence[str] = ()
+) -> list[str]:
     """The metrics to compare, in order.
 
     Args:
         curves: Run -> metric -> curve.
-        asked: Names, or patterns such as `ppo/*`. Default: `DEFAULT_METRICS`.
+        asked: Names, or patterns such as `ppo/*`.
+        usual: What to show of what there is if nothing is asked for; where there is none of it, the first four.
 
     Raises:
         ValueError: No run has one that was asked for.
     """
     known = sorted({name for run in curves.values() for name in run})
     if not asked:
-        return [name for name in DEFAULT_METRICS if name in known] or known[:4]
+        return [name for name in usual if name in known] or known[:4]
     chosen: list[str] = []
     for pattern in asked:
         found = [name for name in known if fnmatchcase(name, pattern)]
@@ -87,9 +85,9 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
     figure = import_module("matplotlib.figure").Figure(figsize=(6.5 * columns, 3.5 * rows), layout="constrained")
     for i, metric in enumerate(metrics):
         axes = figure.add_subplot(rows, columns, i + 1)
-        for number, (name, run) in enumerate(curves.items()):
+        for line, (name, run) in enumerate(curves.items()):
             if metric in run:
-                axes.plot(*run[metric], color=f"C{number % 10}", label=name.replace("$", r"\$"))
+                axes.plot(*run[metric], color=f"C{line % 10}", label=name.replace("$", r"\$"))
         axes.set(title=metric, xlabel="agent-steps")
         axes.grid(alpha=0.3)
         axes.legend(*axes.get_legend_handles_labels())

@@ -1,31 +1,26 @@
 """A run on disk: `runs/<run_id>/` with its configuration, checkpoints, milestones, metrics and log."""
 
-import json
-import logging
 import os
-import re
 import shutil
 import tempfile
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from fabric_rl.metrics.log import RunLog, logger
+from fabric_rl.args import check_run_id
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Origin, Weights, json_text, write_text
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
+from fabric_rl.runs.json_files import read_json, write_json
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
 
 LOCK = ".lock"
 _PATIENCE = 3.0
 """Seconds that a run waits for what is left of a process that was killed."""
-_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
-_LONGEST_NAME = 100
 
 
 class Run:
@@ -33,13 +28,13 @@ class Run:
 
     Attributes:
         dir: `runs/<run_id>`.
-        origin: How the run began.
+        provenance: How the run began.
     """
 
     def __init__(self, folder: Path) -> None:
         """Takes an existing folder; `create` makes a new one."""
         self.dir = folder
-        self.origin = Origin(folder)
+        self.provenance = Provenance(folder)
         self._lock = FileLock(folder / LOCK)
 
     @classmethod
@@ -86,7 +81,7 @@ class Run:
             made = cls(folder)
             made.claim()
             if weights is not None:
-                made.origin.begin_with(weights)
+                made.provenance.begin_with(weights)
             made.checkpoints.mkdir()  # last: --resume takes a folder without it for no run
             with tempfile.TemporaryFile(dir=folder):
                 pass
@@ -161,16 +156,12 @@ class Run:
     @property
     def newest_checkpoint(self) -> Path | None:
         """The newest checkpoint file, whether it is good or not."""
-        found = checkpoint.checkpoints(self.checkpoints)
+        found = checkpoints(self.checkpoints)
         return found[-1] if found else None
 
     def read_summary(self) -> dict[str, Any]:
         """`summary.json`; empty if there is none."""
-        try:
-            summary = json.loads((self.dir / "summary.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return summary if isinstance(summary, dict) else {}
+        return read_json(self.dir / "summary.json")
 
     def write_timers(self, timers: Timers) -> None:
         """Writes `timers.json`. A full disk is a warning, not the end."""
@@ -188,45 +179,11 @@ class Run:
         if timers is not None:
             self.write_timers(timers)
 
-    def ensure_origin(self) -> None:
-        """Writes `config.yaml`, `environment.json` and `weights.json` again if the folder has been lost in between."""
-        self.origin.ensure()
-
-    @contextmanager
-    def open_log(self) -> Iterator[None]:
-        """While it is open, what happens and all warnings also go to `log.txt`."""
-        handler = RunLog(self.dir / "log.txt", encoding="utf-8", delay=True)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        level, shown, failed = logger.level, warnings.showwarning, threading.excepthook
-
-        def show(message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None) -> None:  # noqa: ANN401
-            logger.warning("%s", message)
-            shown(message, category, filename, lineno, file, line)
-
-        def report(failure: threading.ExceptHookArgs) -> None:
-            if isinstance(failure.exc_value, OSError):  # of TensorBoard's writer, which is left out then
-                warnings.warn(f"a logger cannot write: {failure.exc_value}", RuntimeWarning, stacklevel=2)
-            else:
-                failed(failure)
-
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        warnings.showwarning, threading.excepthook = show, report
-        try:
-            yield
-        except BaseException as error:
-            logger.error("%s", f"{type(error).__name__}: {error}".rstrip(": "))
-            raise
-        finally:
-            warnings.showwarning, threading.excepthook = shown, failed
-            logger.setLevel(level)
-            logger.removeHandler(handler)
-            handler.close()
-
     def discard_if_empty(self) -> None:
-        """Removes the folder of a run that failed before it wrote anything of worth."""
+        """Removes the folder of a run that failed before it wrote anything of worth; a video is of the parts' trial."""
         made_at_start = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
-        if not any(path.is_file() and path.name not in made_at_start for path in self.dir.rglob("*")):
+        found = (path for path in self.dir.rglob("*") if path.is_file() and path.parent != self.videos)
+        if all(path.name in made_at_start for path in found):
             self.release()
             shutil.rmtree(self.dir, ignore_errors=True)
             if _replaced(self.dir).is_dir():
@@ -246,26 +203,13 @@ class Run:
             How many were moved.
         """
         steps, moved = state["steps"], 0
-        for newer in checkpoint.checkpoints(self.checkpoints):
-            if checkpoint.steps_of(newer) >= steps and newer.resolve() != path.resolve():
+        for newer in checkpoints(self.checkpoints):
+            if steps_of(newer) >= steps and newer.resolve() != path.resolve():
                 move_aside(newer, self.checkpoints / "set_aside")
                 moved += 1
         if path.resolve().parent != self.checkpoints.resolve():
-            checkpoint.write(self.checkpoints / checkpoint.file_name(steps), state)
+            checkpoint.write(self.checkpoints / file_name(steps), state)
         return moved
-
-
-def check_run_id(name: str) -> None:
-    """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
-    if not name.strip():
-        raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
-    if Path(name).name != name or name.startswith("."):
-        raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
-    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME:
-        raise ValueError(
-            f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
-            'these: < > : " | ? *'
-        )
 
 
 def move_aside(path: Path, folder: Path) -> None:
@@ -276,11 +220,6 @@ def move_aside(path: Path, folder: Path) -> None:
         target = folder / f"{path.stem}-{number}{path.suffix}"
     folder.mkdir(parents=True, exist_ok=True)
     os.replace(path, target)
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes JSON in one step (temporary file, then rename)."""
-    write_text(path, json_text(content))
 
 
 def _replaced(folder: Path) -> Path:

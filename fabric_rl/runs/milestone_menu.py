@@ -1,6 +1,5 @@
 """The milestones that somebody at a terminal may go on from."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,8 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.runs import Milestone, RunRecord, checkpoint
+from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import Milestone, RunRecord
 
 MOST_SHOWN = 20
 """Milestones that are offered by number."""
@@ -97,10 +98,10 @@ def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str]
     """
     of_run: dict[str, str] | None = None
     for milestone in sorted(record.milestones, key=lambda milestone: milestone.steps, reverse=True):
-        files = checkpoint.checkpoints(milestone.folder)
+        files = checkpoints(milestone.folder)
         if not files:
             continue
-        fingerprint = _from_meta(milestone)
+        fingerprint = milestone.fingerprint
         if fingerprint is None:
             if of_run is None:
                 try:
@@ -109,12 +110,3 @@ def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str]
                     of_run = None  # damaged; the next one may be good
             fingerprint = of_run
         yield milestone, fingerprint
-
-
-def _from_meta(milestone: Milestone) -> dict[str, str] | None:
-    try:
-        meta = json.loads((milestone.folder / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    fingerprint = meta.get("fingerprint") if isinstance(meta, dict) else None
-    return fingerprint if isinstance(fingerprint, dict) else None

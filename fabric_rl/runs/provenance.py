@@ -1,7 +1,5 @@
 """Where a run comes from: its settings, the versions it was made with, and the weights that it began with."""
 
-import json
-import os
 import platform
 import re
 import subprocess
@@ -15,6 +13,7 @@ from torch import Tensor
 
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.json_files import json_text, read_json, write_json, write_text
 
 PACKAGES = (
     "fabric-rl",
@@ -30,8 +29,8 @@ PACKAGES = (
 CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
 EXPORTED = "weights.ckpt"
 """An agent without its run: `fabric_rl.runs.trained.export`."""
-_BEGINNING = ("initialize_from", "inference")
-"""Settings that say how a run began; they stay those of its beginning."""
+_HOW_IT_BEGAN = ("initialize_from", "inference")
+"""Settings that say how a run began; they stay as they were then."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Weights:
     """Whether the run only plays with them."""
 
 
-class Origin:
+class Provenance:
     """The files of a run folder that say how the run began.
 
     `config.yaml` (all settings), `environment.json` (versions, git state), and of a run with another one's weights
@@ -100,7 +99,7 @@ class Origin:
         except (ValueError, yaml.YAMLError):
             return [f"all settings: {self.config} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name not in _BEGINNING]
+        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name not in _HOW_IT_BEGAN]
 
     def _texts(self) -> dict[str, str]:
         """The content of each file; nothing before `write`."""
@@ -108,15 +107,15 @@ class Origin:
         if self._begun_with is not None:
             texts[WEIGHTS] = json_text(self._begun_with)
         if self._config is not None:
-            texts[CONFIG] = self._with_beginning(self._config)
+            texts[CONFIG] = self._as_it_began(self._config)
         return texts
 
-    def _with_beginning(self, config: str) -> str:
+    def _as_it_began(self, config: str) -> str:
         """The settings with those that make a new run begin as this one did."""
         if self._begun_with is None:
             return config
         path = str(self._initial.absolute()) if self._initial.exists() else str(self._begun_with.get("from"))
-        for name, value in zip(_BEGINNING, (path, self._begun_with.get("inference") is True), strict=True):
+        for name, value in zip(_HOW_IT_BEGAN, (path, self._begun_with.get("inference") is True), strict=True):
             line = yaml.safe_dump({name: value}, width=1_000_000, allow_unicode=True).strip()
             replacement = line.replace("\\", r"\\")
             config, found = re.subn(rf"^{name}:.*$", replacement, config, flags=re.MULTILINE)
@@ -135,7 +134,7 @@ class Origin:
         """
         path = str(weights.path.absolute())
         checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
-        write_text(self.folder / WEIGHTS, json_text({"from": path, "inference": weights.inference}))
+        write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference})
 
     def weights(self) -> Weights | None:
         """What the run, which has no checkpoint yet, begins again with; None for new weights.
@@ -160,13 +159,8 @@ class Origin:
 
     def _read_weights_json(self) -> dict[str, Any] | None:
         """`weights.json`; None without, empty if it is damaged."""
-        try:
-            kept = json.loads((self.folder / WEIGHTS).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError):
-            return {}
-        return kept if isinstance(kept, dict) else {}
+        path = self.folder / WEIGHTS
+        return read_json(path) if path.exists() else None
 
 
 def read_initial(path: Path) -> dict[str, Tensor]:
@@ -191,18 +185,6 @@ def describe_environment() -> dict[str, Any]:
             continue
     git = {name: _git(*command) for name, command in _GIT.items()}
     return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
-
-
-def json_text(content: dict[str, Any]) -> str:
-    """JSON for people."""
-    return json.dumps(content, indent=2) + "\n"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a text file in one step (temporary file, then rename)."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds

@@ -1,8 +1,5 @@
 """Reading run folders: which runs there are, and what each one has left behind."""
 
-import csv
-import io
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.runs.checkpoint import checkpoints, steps_of
+from fabric_rl.metrics.csv_reader import number, read_rows
+from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
+from fabric_rl.runs.json_files import read_json
 
 SET_ASIDE = "set_aside"
 """Below `milestones/`: those of a time that the run has gone back from."""
@@ -28,8 +27,9 @@ class Milestone:
         mean_reward: Mean return of the last 100 episodes.
         entropy: Of the policy, in nats.
         kl: Estimate of the divergence between the policies before and after the last update, in nats.
-        rating: The metric `rating/elo`.
+        rating: Its skill, where something measures that.
         timestamp: When it was written, local time.
+        fingerprint: Of environment and agent, what a run that goes on from it must share; old ones do not tell it.
     """
 
     folder: Path
@@ -40,6 +40,7 @@ class Milestone:
     kl: float | None = None
     rating: float | None = None
     timestamp: datetime | None = None
+    fingerprint: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
 def load_run(folder: str | Path) -> RunRecord:
     """Reads one run folder."""
     folder = Path(folder)
-    summary = _read_json(folder / "summary.json")
+    summary = read_json(folder / "summary.json")
     saved = checkpoints(folder / "checkpoints")
     files = [folder / "summary.json", folder / "metrics.csv", *saved[-1:]]
     times = [file.stat().st_mtime for file in files if file.is_file()]
@@ -127,40 +128,20 @@ def _is_run(folder: Path) -> bool:
 def _milestones(folder: Path) -> Iterator[Milestone]:
     for path in folder.glob("*/*"):
         if path.is_dir() and path.name.isdecimal() and path.parent.name != SET_ASIDE:
-            meta = _read_json(path / "meta.json")
+            meta = read_json(path / "meta.json")
             numbers = {key: number_of(meta.get(key)) for key in ("mean_reward", "entropy", "kl", "rating")}
-            yield Milestone(path, path.parent.name, int(path.name), timestamp=_time(meta.get("timestamp")), **numbers)
+            time, fingerprint = _time(meta.get("timestamp")), meta.get("fingerprint")
+            fingerprint = fingerprint if isinstance(fingerprint, dict) else None
+            yield Milestone(path, path.parent.name, int(path.name), timestamp=time, fingerprint=fingerprint, **numbers)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # missing, or damaged
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _last_step(file: Path, tail_bytes: int = 1 << 16) -> float | None:
+def _last_step(file: Path) -> float | None:
     """The step of the last complete row, without reading a long file from its beginning."""
     try:
-        with open(file, "rb") as stream:
-            header = next(csv.reader([stream.readline().decode("utf-8", "replace")]), [])
-            stream.seek(max(stream.tell(), stream.seek(0, io.SEEK_END) - tail_bytes))
-            rows = [row for row in stream.read().decode("utf-8", "replace").splitlines(True) if row.endswith("\n")]
+        rows = read_rows(file, last_bytes=1 << 16)
     except OSError:
         return None
-    if "step" not in header or not rows:
-        return None
-    cells = next(csv.reader(rows[-1:]), [])
-    return parse(cells[header.index("step")]) if len(cells) == len(header) else None
-
-
-def parse(cell: str | None) -> float | None:
-    """The finite number in a cell of a table; None for anything else."""
-    try:
-        return number_of(float(cell or "nan"))
-    except (TypeError, ValueError):
-        return None
+    return number(rows[-1].get("step")) if rows else None
 
 
 def number_of(value: object) -> float | None:

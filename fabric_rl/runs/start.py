@@ -1,30 +1,35 @@
-"""How a run begins: new, with another one's weights, or where it was left."""
+"""How a run starts: new, with another one's weights, or where it was left; and what is left of one that never does."""
 
-import logging
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.args import TrainArgs
-from fabric_rl.callbacks import Callback, TrainState
-from fabric_rl.flags.parser import names_of, value_of
-from fabric_rl.metrics.log import say
+import gymnasium
+from lightning import Fabric
+from lightning.fabric.loggers.logger import Logger
+from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+
+from fabric_rl.args import StartArgs, TrainArgs
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.cli.errors import MISTAKES
+from fabric_rl.metrics.csv_writer import MetricsFile
+from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.ranks import launch
-from fabric_rl.runs import find as choose
+from fabric_rl.ranks.lost import LostRankError, lost_rank
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.fingerprint import fingerprint_of
-from fabric_rl.runs.folder import Run, check_run_id
+from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights
+from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
 from fabric_rl.types import AgentFactory, EnvFactory
 
 
 @dataclass(frozen=True)
 class Start:
-    """How a run begins."""
+    """How a run starts."""
 
     run: Run
     resume: dict[str, Any] | None = None
@@ -41,105 +46,181 @@ class Start:
         """Agent-steps after which the run goes on; None for a new one."""
         return (self.resume["steps"] if self.resume else 0) if self.going_on else None
 
-    @property
-    def states(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """`resume` and `weights` as `train` takes them."""
-        return self.resume, {"agent": self.weights.agent} if self.weights else None
 
+class StartedRun(Callback):
+    """A run from the choice of its folder to the end of its training, on every rank.
 
-def check_start(
-    run_id: str | None, resume: bool | str, force: bool, initialize_from: str | None, inference: bool
-) -> None:
-    """Raises ValueError for settings that exclude each other."""
-    if run_id is not None:
-        check_run_id(run_id)
-    if force and resume:
-        raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
-    if force and run_id is None:
-        raise ValueError("--force needs --run_id, the run to delete and start again")
-    if isinstance(resume, str) and run_id not in (None, resume):
-        raise ValueError(f"--resume {resume} says which run goes on; leave --run_id out")
-    if inference and not (resume or initialize_from):
-        raise ValueError("--inference needs weights: add --run_id NAME --resume, or --initialize_from RUN_OR_PATH")
+    As a callback it says how the run starts once everything is built and restored, and keeps its settings.
 
+    Attributes:
+        run: Its folder; None on other ranks than 0 before `share`, and on a rank that a later call has started.
+        resume: The checkpoint to go on from, as `train` takes it; after `share`.
+        weights: Likewise the weights to begin with.
+        training: Whether all was well until the first rollout.
+        hardware: What the run has, to be said at its start.
+    """
 
-def check_start_flags(given: Sequence[str], resume: bool | str) -> None:
-    """Raises ValueError for flags that exclude each other; in a configuration they may say how its run has begun."""
-    if resume and "--initialize_from" in names_of(given):
-        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
+    def __init__(self, start: Start | None, args: TrainArgs, config: str | None, log: EventLog) -> None:
+        """Keeps what is to be said on rank 0.
+
+        Args:
+            start: How the run starts; None on other ranks.
+            args: Its settings.
+            config: All settings as YAML.
+            log: What happens, for the run's folder.
+        """
+        self.run = start.run if start else None
+        self.resume: dict[str, Any] | None = None
+        self.weights: dict[str, Any] | None = None
+        self.training, self.hardware = False, ""
+        self._start, self._args, self._config, self._log = start, args, config, log
+
+    def loggers(self, given: Logger | list[Logger] | None) -> list[Logger]:
+        """The user's loggers or TensorBoard's, and the one that writes `metrics.csv`; none on other ranks than 0.
+
+        The last two forget what a run that goes on had logged after its checkpoint.
+        """
+        if self._start is None:
+            return []
+        folder, steps = self._start.run.dir, self._start.steps
+        table = MetricsFile(folder, until=steps)
+        if given is not None:
+            return [*(given if isinstance(given, list) else [given]), table]
+        purge: dict[str, Any] = {} if steps is None else {"purge_step": steps + 1}
+        return [TensorBoardLogger(folder, name="tensorboard", version="", **purge), table]
+
+    def share(self, fabric: Fabric) -> None:
+        """Tells all ranks what rank 0 knows, and opens the log; every rank calls it."""
+        start, states = self._start, (None, None)
+        if start is not None:
+            self._log.open(start.run.dir / "log.txt")
+            states = start.resume, {"agent": start.weights.agent} if start.weights else None  # type: ignore[assignment]
+        folder = fabric.broadcast(str(self.run.dir) if self.run else "")
+        self.run = self.run or (Run(Path(folder)) if folder else None)
+        self.resume, self.weights = fabric.broadcast(states)
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Says it, and makes the folder that of this run."""
+        self.training = True
+        start = self._start
+        if start is None:
+            return
+        lines = [*_how_it_starts(start, self._args, self._config), self.hardware]
+        if start.steps is None or start.steps < self._args.total_timesteps:
+            if start.resume is not None and start.path is not None:
+                moved = start.run.go_on_from(start.path, start.resume)
+                if moved:
+                    lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
+            start.run.provenance.write(self._config)
+            start.run.replace()
+        for line in lines:
+            logger.info("%s", line)
+
+    def give_up(self, error: BaseException) -> BaseException:
+        """Removes a new run that has not begun; returns what is to be raised for the error that has ended it."""
+        run = self.run
+        if run is not None and self._start is not None and not self._start.going_on:
+            if not self.training:
+                run.discard_if_empty()
+            if not (self.training and run.dir.exists()):
+                launch.forget_run()
+        if lost := lost_rank(error):
+            what_next = "start again"
+            if launch.restarts_left():
+                what_next = "torchrun starts all ranks again"
+            elif self.training and run is not None:
+                what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"
+            return LostRankError(f"{lost}; {what_next}")
+        if self.training and isinstance(error, (*MISTAKES, gymnasium.error.Error)):
+            return RuntimeError(f"training stopped: {error}")  # no flag's fault: the traceback matters
+        return error
 
 
 @contextmanager
-def remembered(texts: list[str]) -> Iterator[None]:
-    """Keeps the warnings of the block, for a log that is not open yet."""
-    shown = warnings.showwarning
+def started_run(
+    env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None
+) -> Iterator[StartedRun]:
+    """Chooses or makes the folder of a run, on rank 0, and holds it while the block trains.
 
-    def show(message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None) -> None:  # noqa: ANN401
-        texts.append(str(message))
-        shown(message, category, filename, lineno, file, line)
+    Args:
+        env: Builds the environment, for the choice of a run that fits.
+        agent: Builds the agent, likewise.
+        args: Settings of the training loop.
+        start: How the run starts.
+        config: All settings as YAML.
 
-    warnings.showwarning = show
+    Raises:
+        LostRankError: Another rank is gone.
+        RuntimeError: In place of what would be a user's mistake before training.
+        BaseException: What the block raises; a new run that it has not begun leaves no folder.
+    """
+    started: StartedRun | None = None
     try:
-        yield
+        with warnings_are_events(), EventLog() as log:
+            started = StartedRun(_choose(env, agent, args, start) if launch.is_rank_0() else None, args, config, log)
+            yield started
+    except BaseException as error:
+        meant = error if started is None else started.give_up(error)
+        if meant is error:
+            raise
+        raise meant from error
     finally:
-        warnings.showwarning = shown
+        if started is not None and launch.is_rank_0() and started.run is not None:
+            started.run.release()
 
 
-def start_run(
-    env: EnvFactory,
-    agent: AgentFactory,
-    args: TrainArgs,
-    runs_dir: str,
-    run_id: str | None,
-    resume: bool | str,
-    force: bool,
-    initialize_from: str | None,
-    inference: bool,
-) -> Start:
+def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs) -> Start:
     """Finds or makes the run folder, and reads the checkpoint or weights that it begins with.
 
     `initialize_from` only counts where no run goes on.
     """
-    if resume:
+    chosen = None if start.inference else _started_before()
+    if chosen is None and start.resume:
         own = partial(fingerprint_of, env, agent, args.seed)
-        choice = choose.resume_choice(runs_dir, run_id, resume, own)
+        choice = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if choice is not None:
-            return _play(choice, runs_dir) if inference else _go_on(choice)
-        if inference and initialize_from is None:
-            raise CheckpointError(f"--inference: {runs_dir} holds no run that fits")
-        say(f"--resume: {runs_dir} holds no run that fits; a new one begins")
-    weights: Weights | None = None
-    if initialize_from is not None:
-        weights = choose.load_weights(choose.locate("--initialize_from", runs_dir, initialize_from), inference)
-    return Start(Run.create(runs_dir, run_id, force, weights), weights=weights)
+            chosen = _play(choice, start.runs_dir) if start.inference else _go_on(choice)
+        elif start.inference and start.initialize_from is None:
+            raise CheckpointError(f"--inference: {start.runs_dir} holds no run that fits")
+        else:
+            logger.info("--resume: %s holds no run that fits; a new one begins", start.runs_dir)
+    if chosen is None:
+        weights: Weights | None = None
+        if start.initialize_from is not None:
+            path = locate("--initialize_from", start.runs_dir, start.initialize_from)
+            weights = load_weights(path, start.inference)
+        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights), weights=weights)
+    if not start.inference:
+        launch.remember_run(chosen.run.dir)
+    return chosen
 
 
-def start_again() -> Start | None:
+def _started_before() -> Start | None:
     """The run that this launch has begun before torchrun started its ranks again; None at first."""
-    folder = launch.remembered_run()
+    folder = launch.run_before_restart()
     if folder is None:
         return None
-    choice = choose.newest_of(Run(folder))
-    say(f"torchrun has started the ranks of run {choice.run.name} again (restart {launch.restarts()})")
+    choice = newest_of(Run(folder))
+    logger.info("torchrun has started the ranks of run %s again (restart %s)", choice.run.name, launch.restarts())
     return _go_on(choice)
 
 
-def _go_on(choice: choose.Choice) -> Start:
+def _go_on(choice: Choice) -> Start:
     choice.run.claim()
-    weights = choice.run.origin.weights() if choice.state is None else None
+    weights = choice.run.provenance.weights() if choice.state is None else None
     return Start(choice.run, choice.state, choice.path, weights, going_on=True)
 
 
-def _play(choice: choose.Choice, runs_dir: str) -> Start:
+def _play(choice: Choice, runs_dir: str) -> Start:
     """A run of its own that plays with the weights of another."""
     if choice.state is None or choice.path is None:
-        choice.run.origin.weights()  # says more of a run that itself only plays
+        choice.run.provenance.weights()  # says more of a run that itself only plays
         raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
     weights = Weights(choice.path, choice.state["agent"], inference=True)
     return Start(Run.create(runs_dir, weights=weights), weights=weights)
 
 
-def _beginning(start: Start, args: TrainArgs, config: str | None) -> list[str]:
+def _how_it_starts(start: Start, args: TrainArgs, config: str | None) -> list[str]:
     """Where the run goes on or comes from, and which settings have changed."""
     whose = f" with the weights of {start.weights.path}" if start.weights else ""
     if not start.going_on:
@@ -152,70 +233,7 @@ def _beginning(start: Start, args: TrainArgs, config: str | None) -> list[str]:
         how = "" if exact else " (equivalent to a run without breaks, not bit-identical)"
         lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
     if config is not None:
-        lines += [f"changed: {line}" for line in start.run.origin.changed_settings(config)]
+        lines += [f"changed: {line}" for line in start.run.provenance.changed_settings(config)]
     if steps >= args.total_timesteps:
         lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")
     return lines
-
-
-def config_of_run(given: Sequence[str]) -> Path | None:
-    """The configuration of the run that `--resume` goes on with, if the flags name it and it has one.
-
-    Of a run without, rank 0 says so.
-    """
-    flags = value_of(given, "--resume"), value_of(given, "--run_id"), value_of(given, "--runs_dir") or "runs"
-    path, run_id, runs_dir = flags
-    word = (path or "true").lower()
-    if word in ("false", "no", "off"):
-        return None
-    run: Run | None = None
-    try:
-        if word not in ("true", "yes", "on"):
-            run = choose.run_of(choose.locate("--resume", runs_dir, str(path)))
-        elif run_id:
-            run = Run.find(runs_dir, run_id)
-    except (CheckpointError, OSError, ValueError):
-        return None  # said in one line later
-    if run is None:
-        return None
-    if run.origin.config.exists():
-        return run.origin.config
-    if launch.is_rank_0():
-        say(
-            f"--resume: run {run.name} has no config.yaml, so its settings are not known: those of this command line "
-            "are used, and of the default preset"
-        )
-    return None
-
-
-def everywhere(config: Path | None) -> Path | str | None:
-    """The same on all machines: the text of the configuration that rank 0 has found, where there are several."""
-    if launch.machines() == 1:
-        return config
-    return launch.share_text(config.read_text(encoding="utf-8") if config else None)
-
-
-class Announcement(Callback):
-    """Says how the run begins once everything is built and restored, and keeps its settings."""
-
-    def __init__(self, line: str, start: Start | None, args: TrainArgs, config: str | None) -> None:
-        """Keeps what is to be said on rank 0; `start` is None on other ranks."""
-        self.line, self.start, self.args, self.config = line, start, args, config
-        self.made = False
-
-    def on_train_start(self, state: TrainState) -> None:
-        """Says it, and makes the folder that of this run."""
-        self.made = True
-        if self.start is not None:
-            start, run = self.start, self.start.run
-            lines = [*_beginning(start, self.args, self.config), self.line]
-            if start.steps is None or start.steps < self.args.total_timesteps:
-                if start.resume is not None and start.path is not None:
-                    moved = run.go_on_from(start.path, start.resume)
-                    if moved:
-                        lines.append(f"newer checkpoints: {moved} moved to {run.checkpoints / 'set_aside'}")
-                run.origin.write(self.config)
-                run.replace()
-            for line in lines:
-                say(line)
-                logging.getLogger("fabric_rl").info(line)

@@ -1,8 +1,7 @@
 """Agents that have been trained, rebuilt from what their run left behind."""
 
-import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,19 @@ import numpy as np
 import torch
 import yaml
 from gymnasium import Space
+from jsonargparse import ArgumentError
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.flags.config import load_agent_factory, load_env
+from fabric_rl.flags.config import as_flag, section_of
+from fabric_rl.flags.messages import one_line
+from fabric_rl.flags.parser import FlagParser
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.find import load_weights, locate
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, write_text
+from fabric_rl.runs.json_files import write_text
+from fabric_rl.runs.provenance import CONFIG, EXPORTED
+from fabric_rl.runs.resume import load_weights, locate
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, reads_masks
 
 
@@ -78,8 +81,8 @@ def load_trained(name: str | Path, runs_dir: str | Path = "runs") -> Trained:
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
     config = str(_config_of(weights.path))
-    env = load_env(config, default="envs.RocketSimPool")
-    agent = load_agent_factory(config, default="agents.PPOLightningAgent")
+    env: EnvFactory = _factory(config, "env", EnvFactory)
+    agent: AgentFactory = _factory(config, "agent", AgentFactory)
     return Trained(Path(name).name, weights.path, env, agent, weights.agent)
 
 
@@ -115,21 +118,25 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     return target
 
 
-def export_command(argv: Sequence[str]) -> int:
-    """`fabric-rl export NAME FOLDER`; returns the exit status."""
-    parser = argparse.ArgumentParser("fabric-rl export", description="An agent without its run, as a small folder.")
-    parser.add_argument("name", help="run id, or path of a run, milestone or checkpoint")
-    parser.add_argument("folder", help="the new folder")
-    parser.add_argument("--runs_dir", "--runs-dir", default="runs", help="folder of the run ids (runs)")
-    args = parser.parse_args(argv)
+def _factory(config: str, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
+    """What jsonargparse makes of a section of a configuration.
+
+    Raises:
+        ValueError: The file cannot be read, or its settings are wrong; one line.
+    """
+    section = section_of(config, name)
+    if section is None:
+        raise ValueError(f"{config}: does not say which {name} the agent was trained with")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # as `python train_fabric.py` in this folder: classes of the user's own
+    parser = FlagParser(prog="fabric-rl", exit_on_error=False)
+    parser.add_argument(f"--{name}", type=kind)
     try:
-        folder = export(args.name, args.folder, args.runs_dir)
-    except (ValueError, OSError) as error:
-        print(f"fabric-rl export: error: {error}", file=sys.stderr)
-        return 2
-    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
-    print(f"written: {folder} ({size:.1f} MB)")
-    return 0
+        found = parser.parse_args([as_flag(name, section)])
+        return parser.instantiate(found)[name]
+    except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
+        raise ValueError(one_line(str(error))) from error
 
 
 def _config_of(path: Path) -> Path:

@@ -2,42 +2,20 @@
 
 import time
 import warnings
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.args import Saving
+from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.folder import Run, move_aside, write_json
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
+from fabric_rl.runs.folder import Run, move_aside
+from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.primitives import to_primitives
 from fabric_rl.runs.records import SET_ASIDE
 from fabric_rl.session.session import Session
-
-
-@dataclass(frozen=True)
-class Saving:
-    """How often a run saves itself."""
-
-    checkpoint_every_timesteps: int | None = 1_000_000
-    """Agent-steps (over all ranks) between checkpoints; a run resumed from one goes on bit for bit. None: only the last
-    one."""
-    checkpoint_every_minutes: float | None = None
-    """Minutes between checkpoints; a run resumed from one of these is equivalent, not bit-identical."""
-    keep_checkpoints: int = 3
-    """How many of the newest checkpoints stay."""
-    milestone_interval: int | None = None
-    """Agent-steps between milestones: full copies that stay for good."""
-
-    def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
-        for name in ("checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval"):
-            number = getattr(self, name)
-            if number is not None and not number > 0:
-                raise ValueError(f"--{name} must be positive, got {number}")
-        if self.keep_checkpoints < 1:
-            raise ValueError(f"--keep_checkpoints must be at least 1, got {self.keep_checkpoints}")
 
 
 class NoSaver:
@@ -105,14 +83,14 @@ class Saver(NoSaver):
         if self._saved_steps == steps or not self._session.fabric.is_global_zero:
             return {}
         newest = self.newest_good
-        lost = steps - (0 if newest is None else checkpoint.steps_of(newest))
+        lost = steps - (0 if newest is None else steps_of(newest))
         logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{lost:,}", newest)
         return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
 
     @property
     def newest_good(self) -> Path | None:
         """The newest checkpoint of the run whose checksum is right; reads it once, whole."""
-        for path in reversed(checkpoint.checkpoints(self.run.checkpoints)):
+        for path in reversed(checkpoints(self.run.checkpoints)):
             try:
                 checkpoint.verify(path)
             except checkpoint.CheckpointError:
@@ -141,9 +119,7 @@ class Saver(NoSaver):
             message = f"newer milestones of {self.run.milestones} cannot be moved to {SET_ASIDE}: {error}"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         if moved:
-            line = f"newer milestones: {moved} moved to {aside}"
-            say(line)
-            logger.info(line)
+            logger.info("newer milestones: %s moved to %s", moved, aside)
 
     def after_iteration(self, on_demand: bool) -> None:
         """Saves what is due; every rank calls it with the same argument.
@@ -174,12 +150,12 @@ class Saver(NoSaver):
         state |= {"exact": not self._inexact, "seconds": dict(self._record.seconds)}
         try:
             if by_steps or on_demand or ending:
-                path = self.run.checkpoints / checkpoint.file_name(steps)
+                path = self.run.checkpoints / file_name(steps)
                 checkpoint.write(path, state)
                 self._saved_steps = steps
-                self.run.ensure_origin()
+                self.run.provenance.ensure()
                 checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)
-                logger.info("checkpoint %s", path)
+                logger.debug("checkpoint %s", path)
             if milestone:
                 self._write_milestone(state)
         except (OSError, checkpoint.CheckpointError) as error:
@@ -197,7 +173,7 @@ class Saver(NoSaver):
     def _write_milestone(self, saved: dict[str, Any]) -> None:
         state = self._session.state
         folder = self.run.milestones / state.phase / f"{state.steps:012d}"
-        checkpoint.write(folder / checkpoint.file_name(state.steps), saved)
+        checkpoint.write(folder / file_name(state.steps), saved)
         meta = {
             "steps": state.steps,
             "phase": state.phase,
@@ -208,4 +184,4 @@ class Saver(NoSaver):
             "fingerprint": saved["fingerprint"],
         }
         write_json(folder / "meta.json", meta)  # last: a folder without it is not finished
-        logger.info("milestone %s", folder)
+        logger.debug("milestone %s", folder)

@@ -60,7 +60,7 @@ class StopSignals:
         state.stop, state.save = state.stop or asked["stop"][0] > 0, False
         if asked["stop"][0] > 0 and not state.done:
             state.stopped_by = next((STOP_NAMES[name] for name in STOP_NAMES if asked[name][0] > 0), "a callback")
-            logger.info("stopped early by %s after %s steps", state.stopped_by, f"{state.steps:,}")
+            logger.debug("stopped early by %s after %s steps", state.stopped_by, f"{state.steps:,}")
         return asked["save"][0] > 0
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from envs import Kickoff, ProcessPool, RocketSimPool
 from envs.partials import taken_apart
-from fabric_rl.flags.config import load_env
+from fabric_rl.flags.parser import FlagParser
+from fabric_rl.types import EnvFactory
 
 
 class Tuned(RocketSimPool):
@@ -23,7 +24,9 @@ def test_nested_partials_are_one_call():
 
 def test_what_jsonargparse_hands_out_is_the_class():
     flags = ["--env=envs.ProcessPool", "--env.factory=envs.RocketSimPool", "--env.factory.num_arenas=5"]
-    call = taken_apart(load_env(None, flags, "envs.RocketSimPool"))
+    parser = FlagParser(exit_on_error=False)
+    parser.add_argument("--env", type=EnvFactory)
+    call = taken_apart(parser.instantiate(parser.parse_args(flags)).env)
     assert call.function is ProcessPool and call.args == ()
     inner = taken_apart(call.named()["factory"])
     assert inner.function is RocketSimPool and inner.named()["num_arenas"] == 5

@@ -18,7 +18,7 @@ class Watch:
 sys.meta_path.insert(0, Watch())
 import MODULE
 """
-MODULES = ("train_fabric", "fabric_rl", "fabric_rl.cli.launcher", "agents", "agents.ppo")
+MODULES = ("train_fabric", "fabric_rl.types", "fabric_rl.loop", "agents", "agents.ppo")
 
 
 PASSIVE = ({}, "PASSIVE 10000")

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from fabric_rl import Callback
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import ROOT, environment, kill
 
 FABRIC = Path(sysconfig.get_path("scripts"), "fabric")

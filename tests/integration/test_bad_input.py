@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from agents import PPOLightningAgent
+from fabric_rl import StartArgs
 
 FILES = {
     "file": "in the way",
@@ -324,7 +325,7 @@ def test_a_notebook_gets_the_exception(tmp_path: Path):
     import train_fabric
 
     with pytest.raises(ValueError, match="--num_envs goes with --env_id"):
-        train_fabric.main(num_envs=3, runs_dir=str(tmp_path))
+        train_fabric.main(num_envs=3, start=StartArgs(runs_dir=str(tmp_path)))
 
 
 def test_a_failed_trial_leaves_no_video_behind(tmp_path: Path, monkeypatch):
@@ -336,5 +337,6 @@ def test_a_failed_trial_leaves_no_video_behind(tmp_path: Path, monkeypatch):
 
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")  # which main() sets
     with pytest.raises(ValueError, match="the loss must be"):
-        train_fabric.main(agent=NoScalar, env_id="CartPole-v1", capture_video=True, runs_dir=str(tmp_path))
+        start = StartArgs(runs_dir=str(tmp_path))
+        train_fabric.main(agent=NoScalar, start=start, env_id="CartPole-v1", capture_video=True)
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fabric_rl.runs.checkpoint import checkpoints
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import free_port
 from tests.integration.launching import (
     CPU,
@@ -41,6 +41,7 @@ def undisturbed(forks, tmp_path_factory):
     return runs / "r"
 
 
+@pytest.mark.slow
 def test_torchrun_goes_on_after_ranks_were_killed(undisturbed, tmp_path):
     """First rank 1, then rank 0. The old run of that name is deleted once, not at every restart."""
     run, old = tmp_path / "r", "step_000000000001.ckpt"

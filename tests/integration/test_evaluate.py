@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from envs import LookupTable
 from fabric_rl import load_trained
-from fabric_rl.cli.launcher import fabric_rl
+from fabric_rl.commands.main import main
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.trained import policy
 from train_fabric import cli
@@ -37,9 +37,8 @@ def runs(tmp_path_factory):
 
 def command(*argv):
     """The exit status of `fabric-rl ...`."""
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
-        patch.setattr("sys.argv", ["fabric-rl", *map(str, argv)])
-        fabric_rl()
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in argv])
     return ended.value.code
 
 
@@ -89,6 +88,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_the_agent_that_comes_with_it_touches_and_scores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert evaluate("school_1v1", "idle", "--matches", 8, "--minutes", 1, "--out", "a.json") == 0

@@ -13,7 +13,7 @@ import torch
 import yaml
 
 from fabric_rl import load_checkpoint
-from fabric_rl.runs.checkpoint import checkpoints
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import kill
 from tests.integration.launching import until
 

@@ -15,8 +15,10 @@ import yaml
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from fabric_rl import load_checkpoint
-from fabric_rl.runs import runs_command
-from fabric_rl.runs.checkpoint import checkpoints, write
+from fabric_rl.commands.runs import compare, show
+from fabric_rl.commands.runs import runs as list_runs
+from fabric_rl.runs.checkpoint import write
+from fabric_rl.runs.checkpoint_names import checkpoints
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="os.fork")
 CPU = ["--accelerator", "cpu"]
@@ -430,15 +432,17 @@ def test_a_second_signal_ends_at_once(begin, end, runs, number):
 
 def test_runs_are_listed_shown_and_compared(first, runs, capsys):
     copy_of(first, "second")
-    assert runs_command(["--runs_dir", str(runs)]) == 0
+    assert list_runs(runs) == 0
     out = capsys.readouterr().out
     assert "first" in out and "finished" in out and "milestone" in out
     assert max(map(len, out.splitlines())) <= 80
-    assert runs_command(["show", "first", "--runs_dir", str(runs)]) == 0
+    assert show("first", runs) == 0
     out = capsys.readouterr().out
     assert "512" in out and "384, 512, 640" in out
-    status = runs_command(["compare", "first", "second", "--metrics", "ppo/entropy", "--runs_dir", str(runs)])
-    out, err = capsys.readouterr()
-    if "is not installed" not in err:
-        assert status == 0 and "ppo/entropy" in out
+    try:
+        status = compare(["first", "second"], ["ppo/entropy"], runs_dir=runs)
+    except ImportError as error:
+        assert "installed; pip install" in str(error)
+    else:
+        assert status == 0 and "ppo/entropy" in capsys.readouterr().out
         assert (runs / "compare.png").read_bytes()[:4] == b"\x89PNG"

@@ -11,7 +11,8 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Minibatch, TrainArgs, learn, train
 from fabric_rl.ranks.sharding import UNIT_NUMBERS, WORKS_ON_CPU, _units
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.integration.launching import (
     CPU,
     FABRIC,

@@ -9,6 +9,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.lines import tell, warn
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
+from fabric_rl.runs.checkpoint_names import checkpoints
 
 
 class Listener(logging.Handler):
@@ -16,7 +17,7 @@ class Listener(logging.Handler):
 
     def __init__(self) -> None:
         """Has heard nothing yet."""
-        super().__init__(logging.INFO)
+        super().__init__()
         self.records: list[tuple[float, str]] = []
         """Seconds since the epoch, and text."""
 
@@ -36,7 +37,6 @@ class DebugCheckpoints(Callback):
     def __init__(self) -> None:
         """Has heard of none yet."""
         self._heard = Listener()
-        self._level: int | None = None
         self._ended = time.time()
         self._restored = False
 
@@ -45,9 +45,6 @@ class DebugCheckpoints(Callback):
         if not state.fabric.is_global_zero:
             return
         logger.addHandler(self._heard)
-        if not logger.isEnabledFor(logging.INFO):
-            self._level = logger.level
-            logger.setLevel(logging.INFO)
         if state.iteration:
             whole = ", with what callbacks remember" if self._restored else "; Debug was not among its callbacks"
             end = f"{state.steps:,} of {state.args.total_timesteps:,} steps, iteration {state.iteration}"
@@ -68,11 +65,11 @@ class DebugCheckpoints(Callback):
     def on_train_end(self, state: TrainState) -> None:
         """Tells about the last ones."""
         self._report(state)
-        self._stop()
+        logger.removeHandler(self._heard)
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
         """Listens no longer."""
-        self._stop()
+        logger.removeHandler(self._heard)
 
     def state_dict(self) -> dict[str, Any]:
         """Something to find again in a resumed run."""
@@ -82,18 +79,12 @@ class DebugCheckpoints(Callback):
         """A run goes on."""
         self._restored = True
 
-    def _stop(self) -> None:
-        logger.removeHandler(self._heard)
-        if self._level is not None:
-            logger.setLevel(self._level)
-            self._level = None
-
     def _report(self, state: TrainState) -> None:
         records, self._heard.records = self._heard.records, []
         for created, text in records:
             kind, _, where = text.partition(" ")
             if kind in ("checkpoint", "milestone") and Path(where).exists():
-                path = Path(where) if kind == "checkpoint" else next(iter(checkpoint.checkpoints(where)), Path(where))
+                path = Path(where) if kind == "checkpoint" else next(iter(checkpoints(where)), Path(where))
                 try:
                     tell(state, "checkpoints", f"{kind} {path}: {created - self._ended:.2f} s, {contents(path)}")
                 except checkpoint.CheckpointError as error:

@@ -12,12 +12,12 @@ from agents import PPOLightningAgent
 from envs import ExplicitState, GymnasiumEnvs, HybridTable, Kickoff, ProcessPool, RocketSimPool
 from envs.audit.resets import reset_rows
 from envs.resets.first_states import problems_of
-from fabric_rl import History, Run, TrainArgs, TrainState, load_checkpoint, train
+from fabric_rl import History, Run, Saving, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import Debug
 from fabric_rl.callbacks.debug.actions import DebugActions, action_metrics
 from fabric_rl.callbacks.debug.learning import DebugLearning, batch_metrics
 from fabric_rl.callbacks.debug.signs import Signs
-from fabric_rl.session.saving import Saving
+from fabric_rl.metrics.log import EventLog
 from fabric_rl.types import Minibatch
 
 POOL = partial(RocketSimPool, 2, num_threads=1)
@@ -128,7 +128,8 @@ def test_looking_changes_nothing(fabric, tmp_path):
 def test_a_run_tells_everything(fabric, tmp_path, capsys):
     run, history = Run.create(tmp_path, "bots"), History()
     debug = Debug(everything=True, every_iterations=1, episodes=2)
-    with run.open_log():
+    with EventLog() as log:
+        log.open(run.dir / "log.txt")
         played(fabric, partial(POOL, action=HybridTable()), [debug, history], run)
     said = capsys.readouterr().out
     for text in (

@@ -19,7 +19,8 @@ from envs import (
     TouchReward,
 )
 from fabric_rl import History, Phase, Phases, Promotion, Run, Saving, TrainArgs, load_checkpoint, train
-from fabric_rl.runs.checkpoint import checkpoints, read
+from fabric_rl.runs.checkpoint import read
+from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.envs.conftest import Dropped
 
 TOUCH = Promotion("game/touch_ratio", 0.8, for_iterations=3)

@@ -95,21 +95,21 @@ def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
     (tmp_path / "r/checkpoints").mkdir(parents=True)
     agents = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     launched(TORCHRUN | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agents.port)})
-    assert launch.remembered_run() is None
+    assert launch.run_before_restart() is None
     launch.remember_run(tmp_path / "r")
-    assert launch.remembered_run() == tmp_path / "r"
+    assert launch.run_before_restart() == tmp_path / "r"
     launch.forget_run()
-    assert launch.remembered_run() is None
+    assert launch.run_before_restart() is None
     launch.remember_run(tmp_path / "of_another_machine")
     with pytest.raises(FileNotFoundError, match=r"does not see .*of_another_machine; use a shared folder"):
-        launch.remembered_run()
+        launch.run_before_restart()
 
 
 def test_without_restarts_nothing_is_remembered(launched, tmp_path):
     launched(FABRIC_RUN)  # at an address that does not answer
     assert not launch.restarts_left()
     launch.remember_run(tmp_path)
-    assert launch.remembered_run() is None
+    assert launch.run_before_restart() is None
 
 
 def test_ranks_meet_at_a_new_place_after_each_restart(launched):

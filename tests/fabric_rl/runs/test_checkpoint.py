@@ -22,15 +22,13 @@ from fabric_rl.runs.checkpoint import (
     _TRAILER,
     CheckpointError,
     CheckpointWarning,
-    checkpoints,
-    file_name,
     newest_good,
     prune,
     read,
-    steps_of,
     verify,
     write,
 )
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 from fabric_rl.runs.primitives import from_primitives, to_primitives
 
 

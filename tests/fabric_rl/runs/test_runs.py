@@ -9,18 +9,13 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from fabric_rl.runs import (
-    choose_metrics,
-    curves,
-    draw_png,
-    draw_text,
-    find_run,
-    list_runs,
-    load_run,
-    read_metrics,
-    runs_command,
-)
-from fabric_rl.runs.checkpoint import file_name, write
+from fabric_rl.commands.main import main
+from fabric_rl.commands.runs import USUAL_METRICS
+from fabric_rl.runs import curves
+from fabric_rl.runs.checkpoint import write
+from fabric_rl.runs.checkpoint_names import file_name
+from fabric_rl.runs.curves import choose_metrics, draw_png, draw_text, read_metrics
+from fabric_rl.runs.records import find_run, list_runs, load_run
 
 NAMES = ["step", "reward/episode_return", "ppo/entropy"]
 
@@ -179,14 +174,21 @@ def test_a_run_is_found_by_name_or_folder_and_an_unknown_one_gets_a_hint(runs, m
 def test_metrics_are_chosen_by_default_name_or_pattern():
     curve = (np.array([1.0]), np.array([1.0]))
     curves = {"a": dict.fromkeys(["ppo/kl", "ppo/entropy"], curve), "b": {"game/touches_per_minute": curve}}
-    assert choose_metrics(curves) == ["game/touches_per_minute", "ppo/entropy"]
+    assert choose_metrics(curves, usual=USUAL_METRICS) == ["game/touches_per_minute", "ppo/entropy"]
     assert choose_metrics(curves, ["ppo/*", "ppo/kl"]) == ["ppo/entropy", "ppo/kl"]
-    assert choose_metrics({"a": dict.fromkeys("edcba", curve)}) == ["a", "b", "c", "d"]
+    assert choose_metrics({"a": dict.fromkeys("edcba", curve)}, usual=USUAL_METRICS) == ["a", "b", "c", "d"]
     with pytest.raises(ValueError, match="did you mean ppo/entropy"):
         choose_metrics(curves, ["ppo/entrpy"])
 
 
 # ---------------------------------------------------------------- command
+
+
+def runs_command(*argv):
+    """The exit status of `fabric-rl runs ...`."""
+    with pytest.raises(SystemExit) as ended:
+        main(["runs", *argv])
+    return ended.value.code
 
 
 @pytest.fixture
@@ -195,7 +197,7 @@ def command(runs, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
 
     def run(*argv):
-        status = runs_command([*argv, "--runs_dir", str(runs)])
+        status = runs_command(*argv, "--runs_dir", str(runs))
         out, err = capsys.readouterr()
         assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("curves: "))
         assert len(err.splitlines()) <= 1
@@ -252,11 +254,11 @@ def test_show_says_how_many_milestones_are_set_aside(command, runs):
     [
         (["show", "alpa"], "did you mean alpha?"),
         (["show"], "required: id"),
-        (["shwo"], "invalid choice: 'shwo'"),
+        (["shwo"], "there is no command shwo; did you mean show?"),
         (["compare", "alpha"], "two or more"),
         (["compare", "alpha", "alpha"], "two or more"),
         (["compare", "alpha", "beta", "--metrics", "nope"], "--metrics nope: no run has it"),
-        (["--metric=x"], "--metric=x"),
+        (["--metric=x"], "--metric: no such setting; see --help"),
     ],
 )
 def test_mistakes_are_one_line_and_status_2(command, argv, complaint):
@@ -267,9 +269,9 @@ def test_mistakes_are_one_line_and_status_2(command, argv, complaint):
 
 
 def test_an_empty_and_a_missing_folder(tmp_path, capsys):
-    assert runs_command(["--runs_dir", str(tmp_path)]) == 0
+    assert runs_command("--runs_dir", str(tmp_path)) == 0
     assert "there are no runs in" in capsys.readouterr().out
-    assert runs_command(["--runs-dir", str(tmp_path / "missing")]) == 2
+    assert runs_command("--runs-dir", str(tmp_path / "missing")) == 2
     assert "there is no such folder" in capsys.readouterr().err
 
 
@@ -295,7 +297,7 @@ def test_runs_of_the_same_name_are_told_apart_by_their_folders(tmp_path, runs, c
     other = make_run(tmp_path / "other", "alpha", [[10, 1, 2]])
     output = tmp_path / "out.png"
     argv = ["compare", "alpha", str(other), "--runs_dir", str(runs), "--metrics", "ppo/*", "--output", str(output)]
-    assert runs_command(argv) == 0
+    assert runs_command(*argv) == 0
     assert row_of(capsys.readouterr().out, "ppo/entropy")[1:] == ["3.045", "2"]  # 4 minus the mean of 0.91..1
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from fabric_rl import Callback, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.cli.report import report
-from fabric_rl.runs import load_run
-from fabric_rl.runs.checkpoint import checkpoints, file_name
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name
+from fabric_rl.runs.records import load_run
 
 BOTH = Saving(checkpoint_every_timesteps=30, milestone_interval=15, keep_checkpoints=100)
 

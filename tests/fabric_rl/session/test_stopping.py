@@ -8,7 +8,8 @@ import pytest
 
 from fabric_rl import Callback, Run, TrainArgs, train
 from fabric_rl.cli.report import next_steps, report
-from fabric_rl.runs import runs_command
+from fabric_rl.commands.runs import show
+from fabric_rl.metrics.log import EventLog
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
 
@@ -37,7 +38,8 @@ def stopped(fabric, counter_env, known_agent, tmp_path):
     def call(*callbacks):
         run = Run.create(tmp_path, "bots")
         args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=60)
-        with run.open_log():
+        with EventLog() as log:
+            log.open(run.dir / "log.txt")
             return run, train(fabric, counter_env, known_agent, args, run, callbacks, plain=True)
 
     return call
@@ -77,7 +79,7 @@ def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
     assert summary["stopped_by"] == "a callback"
     assert "30 steps in" in report(run, summary) and "stopped early by a callback" in report(run, summary)
     capsys.readouterr()
-    assert runs_command(["show", "bots", "--runs_dir", str(tmp_path)]) == 0
+    assert show("bots", tmp_path) == 0
     assert "a callback" in capsys.readouterr().out
 
 

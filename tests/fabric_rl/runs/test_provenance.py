@@ -11,8 +11,9 @@ import yaml
 from fabric_rl import Run
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.find import load_weights
+from fabric_rl.runs.checkpoint_names import file_name
 from fabric_rl.runs.provenance import Weights
+from fabric_rl.runs.resume import load_weights
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"
 WEIGHTS = Weights(Path("runs/x/step.ckpt"), {"w": torch.tensor([1.5, -2.0])})
@@ -38,28 +39,28 @@ def test_a_name_that_is_none_on_windows_or_in_a_shell_is_refused(tmp_path, name)
 def test_what_is_set_aside_stays_beside_what_was(tmp_path):
     run, state = Run.create(tmp_path, "r"), {"steps": 100, "x": 1}
     for _ in range(3):
-        checkpoint.write(run.checkpoints / checkpoint.file_name(200), {"steps": 200})
-        good = checkpoint.write(run.checkpoints / checkpoint.file_name(100), state)
-        assert good is None and run.go_on_from(run.checkpoints / checkpoint.file_name(100), state) == 1
+        checkpoint.write(run.checkpoints / file_name(200), {"steps": 200})
+        good = checkpoint.write(run.checkpoints / file_name(100), state)
+        assert good is None and run.go_on_from(run.checkpoints / file_name(100), state) == 1
     names = sorted(path.name for path in (run.checkpoints / "set_aside").iterdir())
     assert names == [f"step_000000000200{number}.ckpt" for number in ("-2", "-3", "")]
 
 
 def test_a_new_run_keeps_its_settings_as_they_are(tmp_path):
     run = Run.create(tmp_path, "r")
-    assert run.origin.weights() is None
-    run.origin.write(CONFIG)
-    assert run.origin.config.read_text() == CONFIG
+    assert run.provenance.weights() is None
+    run.provenance.write(CONFIG)
+    assert run.provenance.config.read_text() == CONFIG
     assert set(texts(run)) == {"config.yaml", "environment.json"}
 
 
 def test_a_run_keeps_a_copy_of_the_weights_it_begins_with(tmp_path):
     run = Run.create(tmp_path, "r [1] #2", weights=WEIGHTS)
-    run.origin.write(CONFIG)
+    run.provenance.write(CONFIG)
     copy = run.dir / "initial.ckpt"
     expected = {"seed": 3, "initialize_from": str(copy), "inference": False, "agent": {"initialize_from": 7}}
-    assert yaml.safe_load(run.origin.config.read_text()) == expected
-    kept = Run(run.dir).origin.weights()
+    assert yaml.safe_load(run.provenance.config.read_text()) == expected
+    kept = Run(run.dir).provenance.weights()
     assert kept.path == copy and kept.agent["w"].tolist() == [1.5, -2.0]
     assert load_weights(copy).agent["w"].tolist() == [1.5, -2.0]
     assert json.loads((run.dir / "weights.json").read_text())["from"] == str(WEIGHTS.path.absolute())
@@ -67,26 +68,26 @@ def test_a_run_keeps_a_copy_of_the_weights_it_begins_with(tmp_path):
 
 def test_settings_without_a_word_about_weights_get_one(tmp_path):
     run = Run.create(tmp_path, "r", weights=WEIGHTS)
-    run.origin.write("seed: 3")
+    run.provenance.write("seed: 3")
     copy = str(run.dir / "initial.ckpt")
-    assert yaml.safe_load(run.origin.config.read_text()) == {"seed": 3, "initialize_from": copy, "inference": False}
+    assert yaml.safe_load(run.provenance.config.read_text()) == {"seed": 3, "initialize_from": copy, "inference": False}
 
 
 def test_how_a_run_began_is_no_changed_setting(tmp_path):
     run = Run.create(tmp_path, "r", weights=WEIGHTS)
-    run.origin.write(CONFIG)
-    assert run.origin.changed_settings(CONFIG.replace("3", "4")) == ["seed: 3 -> 4"]
+    run.provenance.write(CONFIG)
+    assert run.provenance.changed_settings(CONFIG.replace("3", "4")) == ["seed: 3 -> 4"]
 
 
 def test_a_run_that_plays_keeps_what_it_plays_with(tmp_path):
     run = Run.create(tmp_path, "r", weights=Weights(WEIGHTS.path, WEIGHTS.agent, inference=True))
-    run.origin.write(CONFIG)
-    settings = yaml.safe_load(run.origin.config.read_text())
+    run.provenance.write(CONFIG)
+    settings = yaml.safe_load(run.provenance.config.read_text())
     assert (settings["inference"], settings["initialize_from"]) == (True, str(run.dir / "initial.ckpt"))
     with pytest.raises(
         CheckpointError, match=r"^--resume: run r only plays; .*--initialize_from .*initial.ckpt --inference$"
     ):
-        run.origin.weights()
+        run.provenance.weights()
 
 
 def test_damaged_weights_are_never_replaced_by_random_ones(tmp_path):
@@ -96,29 +97,29 @@ def test_damaged_weights_are_never_replaced_by_random_ones(tmp_path):
     with pytest.raises(
         CheckpointError, match=r"no checkpoint yet, and checkpoint .*; start it again with --run_id r --fo"
     ):
-        run.origin.weights()
+        run.provenance.weights()
     copy.unlink()
     with pytest.raises(CheckpointError, match=r"no checkpoint yet, and checkpoint .*No such file"):
-        run.origin.weights()
+        run.provenance.weights()
     (run.dir / "weights.json").unlink()
     copy.mkdir()  # something else of that name
     with pytest.raises(CheckpointError, match="start it again"):
-        run.origin.weights()
+        run.provenance.weights()
 
 
 def test_what_is_lost_is_written_again(tmp_path):
     run = Run.create(tmp_path, "r", weights=WEIGHTS)
-    run.ensure_origin()
+    run.provenance.ensure()
     assert set(texts(run)) == {"weights.json"}  # nothing is known yet
-    run.origin.write(CONFIG)
+    run.provenance.write(CONFIG)
     before = texts(run)
     assert len(before) == 3
-    run.origin.config.unlink()
+    run.provenance.config.unlink()
     (run.dir / "environment.json").write_text("edited")
-    run.ensure_origin()
+    run.provenance.ensure()
     assert texts(run) == before | {"environment.json": "edited"}
     shutil.rmtree(run.dir)
-    run.ensure_origin()
+    run.provenance.ensure()
     lost = str(run.dir / "initial.ckpt")
     # The copy is lost with the folder: the settings name where it was from.
     assert texts(run) == before | {"config.yaml": before["config.yaml"].replace(lost, str(WEIGHTS.path.absolute()))}

@@ -1,4 +1,4 @@
-"""`metrics.csv`: one row per iteration, none lost and none twice, whatever happens to the run or the disk."""
+"""Writing `metrics.csv`: one row per iteration, none lost and none twice, whatever happens to the run or the disk."""
 
 import csv
 import os
@@ -10,7 +10,8 @@ from typing import Any
 
 from lightning.fabric.loggers.csv_logs import CSVLogger
 
-Row = dict[str, str]
+from fabric_rl.metrics.csv_reader import Row, read_rows
+
 _MOST_WAITING = 100_000
 
 
@@ -64,7 +65,7 @@ class MetricsFile(CSVLogger):
     def _write(self) -> None:
         kept: list[Row] = []
         if self._columns is None:
-            kept = [] if self._until is None else rows_until(self.path, self._until)
+            kept = [] if self._until is None else _rows_until(self.path, self._until)
             names = list(dict.fromkeys(name for row in kept for name in row))
         else:
             names = self._columns
@@ -72,7 +73,7 @@ class MetricsFile(CSVLogger):
         names = ["step", *(name for name in names if name != "step")]
         if names != self._columns or not self.path.exists():
             if self._columns is not None:
-                kept = rows_until(self.path, None)
+                kept = _rows_until(self.path, None)
             self._rewrite(names, [*kept, *self._waiting])
         else:
             with open(self.path, "r+", newline="", encoding="utf-8") as file:
@@ -92,11 +93,7 @@ class MetricsFile(CSVLogger):
         os.replace(temporary, self.path)
 
 
-def rows_until(path: Path, steps: int | None) -> list[Row]:
-    """The complete rows of a `metrics.csv` up to so many agent-steps (None: all), as text; none without a file."""
-    if not path.exists():
-        return []
-    with open(path, newline="", encoding="utf-8", errors="replace") as file:
-        table = csv.DictReader(line for line in file if line.endswith("\n"))  # a killed run leaves half a line
-        rows = [row for row in table if None not in row and None not in row.values() and row.get("step", "").isdigit()]
+def _rows_until(path: Path, steps: int | None) -> list[Row]:
+    """The rows up to so many agent-steps (None: all); none without a file."""
+    rows = [row for row in read_rows(path) if row.get("step", "").isdigit()] if path.exists() else []
     return rows if steps is None else [row for row in rows if int(row["step"]) <= steps]

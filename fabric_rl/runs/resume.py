@@ -12,13 +12,15 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
-from fabric_rl.runs import checkpoint, list_runs, load_run
-from fabric_rl.runs import milestone_menu as choose_milestone
+from fabric_rl.metrics.log import logger
+from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, Weights, read_initial
+from fabric_rl.runs.records import list_runs, load_run
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """Agents that come with fabric-rl."""
@@ -35,7 +37,7 @@ class Choice:
     state: dict[str, Any] | None
 
 
-def load(path: str | Path) -> tuple[Path, dict[str, Any]]:
+def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
     """Reads a checkpoint file, or the newest good one of a run or milestone folder.
 
     Raises:
@@ -57,7 +59,7 @@ def load(path: str | Path) -> tuple[Path, dict[str, Any]]:
 
 def _instead(path: Path) -> str:
     """What a run has where its checkpoints are lost; empty without milestones."""
-    folders = [m.folder for m in load_run(path).milestones if checkpoint.checkpoints(m.folder)]
+    folders = [m.folder for m in load_run(path).milestones if checkpoints(m.folder)]
     if not folders:
         return ""
     folders.sort(key=lambda folder: int(folder.name))
@@ -77,7 +79,7 @@ def load_weights(path: str | Path, inference: bool = False) -> Weights:
         path /= EXPORTED
     if path.name in (INITIAL, EXPORTED):
         return Weights(path, read_initial(path), inference)
-    path, state = load(path)
+    path, state = load_checkpoint(path)
     return Weights(path, state["agent"], inference)
 
 
@@ -108,7 +110,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _read_named(path: Path) -> dict[str, Any]:
     state = _read(path)
-    if state["steps"] != checkpoint.steps_of(path):  # renamed: what is newest would be wrong
+    if state["steps"] != steps_of(path):  # renamed: what is newest would be wrong
         raise CheckpointError(f"checkpoint {path} is refused: by its content it is after {state['steps']:,} steps")
     return state
 
@@ -150,19 +152,19 @@ def resume_choice(
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
     own = fingerprint() if records else {}
     if sys.stdin.isatty() and sys.stdout.isatty():
-        offers, left_out = choose_milestone.fitting(records, own)
-        milestone = choose_milestone.ask(offers, left_out) if offers else None
+        offers, left_out = milestone_menu.fitting(records, own)
+        milestone = milestone_menu.ask(offers, left_out) if offers else None
         if milestone is not None:
             return _going_back(milestone.folder)
     chosen: Choice | None = None
     unfit: dict[str, list[tuple[str, str, str]]] = {}
     for record in records:
-        if not checkpoint.checkpoints(record.folder / "checkpoints"):
+        if not checkpoints(record.folder / "checkpoints"):
             continue  # has only played, or has failed
         try:
-            path, state = load(record.folder)
+            path, state = load_checkpoint(record.folder)
         except CheckpointError as error:
-            print(f"--resume: run {record.name} is left out: {error}", flush=True)
+            logger.info("--resume: run %s is left out: %s", record.name, error)
             continue
         problems = differences(state["fingerprint"], own)
         if not problems:
@@ -183,7 +185,7 @@ def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
     if others := list(unfit)[1:]:
         names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
         does = "more run does" if len(others) == 1 else "more runs do"
-        print(f"--resume: {len(others)} {does} not fit: {names}", flush=True)
+        logger.info("--resume: %s %s not fit: %s", len(others), does, names)
 
 
 def newest_of(run: Run) -> Choice:
@@ -192,11 +194,11 @@ def newest_of(run: Run) -> Choice:
     Raises:
         CheckpointError: It has checkpoints, but none can be read.
     """
-    if not checkpoint.checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
+    if not checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
         return Choice(run, None, None)
-    return Choice(run, *load(run.dir))
+    return Choice(run, *load_checkpoint(run.dir))
 
 
 def _going_back(path: Path) -> Choice:
-    file, state = load(path)
+    file, state = load_checkpoint(path)
     return Choice(run_of(file), file, state)

@@ -1,4 +1,4 @@
-"""Whose mistake an exception is: the flag, the class and the line of the part that failed."""
+"""Which part of a configuration failed: its flag, its class, and the line in a file of the user's own."""
 
 import inspect
 import os
@@ -48,7 +48,7 @@ _failures: ContextVar[list[PartError] | None] = ContextVar("_failures", default=
 
 
 def build(part: type, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any class with any arguments
-    """Builds a part of a configuration: what `jsonargparse` calls for every class, see `told_by_flag`.
+    """Builds a part of a configuration: what `jsonargparse` calls for every class, see `naming_the_flag`.
 
     Raises:
         PartError: The class refused, or failed for any other reason; also an agent that lacks what every agent has.
@@ -70,7 +70,7 @@ INSTANTIATORS = [(build, object, True)]
 
 
 @contextmanager
-def told_by_flag(config: Any) -> Iterator[None]:  # noqa: ANN401 - jsonargparse's Namespace
+def naming_the_flag(config: Any) -> Iterator[None]:  # noqa: ANN401 - jsonargparse's Namespace
     """Where the block, which instantiates `config`, fails: the first part that did is the reason, with its flag.
 
     jsonargparse tries every type that a setting may have, and would list what each of them had to say.
@@ -97,7 +97,7 @@ def flag_of(part: type) -> str:
     return next((flag for kind, flag in _FLAGS.items() if issubclass(part, kind)), "")
 
 
-def blamed(error: BaseException) -> str | None:
+def which_part_failed(error: BaseException) -> str | None:
     """Which part an exception comes from: `--agent Own.act() (own.py, line 12)`; None where it is nobody's.
 
     It is the innermost function of a part, or else of the user's own code, that the exception has come through. The
@@ -116,12 +116,12 @@ def blamed(error: BaseException) -> str | None:
     return None
 
 
-def explained(error: BaseException) -> str:
+def message_with_part(error: BaseException) -> str:
     """The message of an error that ends the program; one that names no flag says which part it comes from."""
     message = str(error)
     if _NAMES_FLAG.search(message) or isinstance(error, OSError):
         return message
-    where = blamed(error)
+    where = which_part_failed(error)
     return f"{where}: {message}" if where and where.startswith("--") else message
 
 

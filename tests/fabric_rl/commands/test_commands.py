@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import sys
 from functools import partial
 
 import numpy as np
@@ -14,9 +13,9 @@ from envs.audit.audit import audit_rewards
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import Matches
-from fabric_rl.cli.launcher import fabric_rl
 from fabric_rl.commands.audit_rewards import draw_audit
 from fabric_rl.commands.evaluate import goal_difference, summary
+from fabric_rl.commands.main import main
 from fabric_rl.commands.show_resets import draw_resets
 from fabric_rl.commands.trace_rewards import draw_trace
 
@@ -82,16 +81,15 @@ agent:
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
+def command(capsys, tmp_path):
     """Runs `fabric-rl` in this process: (status, output, errors)."""
 
     def run(*args, reward="envs.TouchReward"):
         config = tmp_path / "config.yaml"
         config.write_text(CONFIG.format(reward=reward))
         words = [str(config) if arg == "CONFIG" else str(arg) for arg in args]
-        monkeypatch.setattr(sys, "argv", ["fabric-rl", *words])
         with pytest.raises(SystemExit) as ended:
-            fabric_rl()
+            main(words)
         return ended.value.code, *capsys.readouterr()
 
     return run
@@ -153,14 +151,15 @@ def test_trace_and_reset_commands_write_tables(command, tmp_path):
         (["audit-rewards", "--config", "none.yaml"], "--config none.yaml: "),
         (["audit-rewards", "--config", "CONFIG", "--out", "audit.txt"], "--out audit.txt: must end in .json or .png"),
         (["audit-rewards", "--config", "CONFIG", "--out", "none/a.json"], "there is no folder none"),
-        (["audit-rewards", "--config", "CONFIG", "--second", "3"], "unrecognized arguments: --second 3"),
+        (["audit-rewards", "--second", "3"], "--second: no such setting; did you mean --seconds?"),
         (["audit-rewards", "--config", "CONFIG", "--env.tick_skp", "3"], "did you mean tick_skip?"),
         (["audit-rewards", "--env.reward", "NoReward"], "--env.reward"),
         (["audit-rewards", "--env", "envs.GymnasiumEnvs", "--env.env_id", "CartPole-v1"], "got GymnasiumEnvs"),
         (["trace-rewards", "--config", "CONFIG", "--car", "4"], "--car 4 is not there"),
-        (["trace-rewards", "--bot", "genius"], "argument --bot: invalid choice: 'genius'"),
+        (["trace-rewards", "--bot", "genius"], "--bot genius: there is no such bot; choose one of idle, random, "),
         (["show-resets", "--config", "CONFIG", "--episodes", "0"], "--episodes must be at least 1"),
-        (["audit"], "unknown command 'audit'; known: runs, evaluate, export, audit-rewards, trace-rewards"),
+        (["audit"], "there is no command audit; did you mean audit-rewards?"),
+        (["frobnicate"], "there is no command frobnicate; known: train, runs, evaluate, export, audit-rewards"),
     ],
 )
 def test_mistakes_are_one_line(command, args, said):

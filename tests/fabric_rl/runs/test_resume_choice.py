@@ -8,10 +8,11 @@ from datetime import datetime
 import pytest
 import torch
 
-from fabric_rl.runs import find as choose
-from fabric_rl.runs import list_runs
-from fabric_rl.runs.checkpoint import CheckpointError, checkpoints, file_name, write
+from fabric_rl.runs import resume as choose
+from fabric_rl.runs.checkpoint import CheckpointError, write
+from fabric_rl.runs.checkpoint_names import checkpoints, file_name
 from fabric_rl.runs.milestone_menu import fitting
+from fabric_rl.runs.records import list_runs
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
 OTHER = OURS | {"observations": "Box(6)"}
@@ -79,13 +80,13 @@ def test_a_run_whose_checkpoints_are_damaged_names_its_milestones(tmp_path):
     for path in checkpoints(run / "checkpoints"):
         damage(path)
     with pytest.raises(CheckpointError, match=r"none of the 2 checkpoints in .* can be read; start a new run$"):
-        choose.load(run)
+        choose.load_checkpoint(run)
     for steps in (50, 100):
         make_milestone(run, "main", steps)
     newest = make_milestone(run, "late", 120)
     (run / "milestones/late/000000000999").mkdir()  # never finished
     with pytest.raises(CheckpointError) as raised:
-        choose.load(run)
+        choose.load_checkpoint(run)
     assert str(raised.value) == (
         f"none of the 2 checkpoints in {run / 'checkpoints'} can be read; its milestones are main/000000000050, "
         f"main/000000000100, late/000000000120: --resume {newest}"
@@ -93,16 +94,16 @@ def test_a_run_whose_checkpoints_are_damaged_names_its_milestones(tmp_path):
     assert choose.resume_choice(tmp_path, None, str(newest), dict).state["steps"] == 120
     make_milestone(run, "main", 10)
     with pytest.raises(CheckpointError, match="its 4 milestones end with main/000000000050, main/000000000100, late/0"):
-        choose.load(run)
+        choose.load_checkpoint(run)
 
 
 def test_a_run_without_checkpoints_names_its_milestones(tmp_path):
     run = make_run(tmp_path / "r")
     with pytest.raises(CheckpointError, match=r"r: holds no checkpoints$"):
-        choose.load(run)
+        choose.load_checkpoint(run)
     only = make_milestone(run, "main", 50)
     with pytest.raises(CheckpointError) as raised:
-        choose.load(run)
+        choose.load_checkpoint(run)
     assert str(raised.value).endswith(f"holds no checkpoints; its milestones are main/000000000050: --resume {only}")
 
 

@@ -1,0 +1,32 @@
+"""What `fabric_rl` exports."""
+
+from .args import Hardware as Hardware
+from .args import Saving as Saving
+from .args import StartArgs as StartArgs
+from .args import TrainArgs as TrainArgs
+from .callback import Callback as Callback
+from .callback import TrainState as TrainState
+from .callbacks.history import History as History
+from .curricula.lessons import Curriculum as Curriculum
+from .curricula.lessons import Lessons as Lessons
+from .curricula.phases import Phase as Phase
+from .curricula.phases import Phases as Phases
+from .curricula.phases import Promotion as Promotion
+from .learning.estimator import GAE as GAE
+from .learning.estimator import Estimator as Estimator
+from .learning.gae import gae as gae
+from .learning.ppo import ppo_loss as ppo_loss
+from .learning.update import learn as learn
+from .loop import train as train
+from .rollouts.collect import collect as collect
+from .rollouts.episodes import EpisodeStats as EpisodeStats
+from .rollouts.rollout import Rollout as Rollout
+from .runs.folder import Run as Run
+from .runs.resume import load_checkpoint as load_checkpoint
+from .runs.trained import Trained as Trained
+from .runs.trained import load_trained as load_trained
+from .types import ActorCritic as ActorCritic
+from .types import ActOutput as ActOutput
+from .types import Minibatch as Minibatch
+
+__version__: str

@@ -1,0 +1,158 @@
+"""From the words of the command line to the arguments of `main()`: its signature is the command line."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import Namespace, set_parsing_settings
+
+from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
+from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, value_of, with_classes_of_help
+from fabric_rl.metrics.log import logger, say
+from fabric_rl.ranks import launch
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.folder import Run
+from fabric_rl.runs.resume import locate, run_of
+
+_RESOLVED = "resolved_config"
+"""The parameter of `main()` that takes all settings as YAML; it is no flag."""
+_OF_ONE_START: dict[str, Any] = {"run_id": None, "initialize_from": None}
+_OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
+"""Settings that say how a run started, and would start another one in the same way."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a command line says."""
+
+    given: list[str]
+    """Its words, flags spelt with underscores; where a run goes on, after those that name its configuration."""
+    arguments: dict[str, Any]
+    """Of `main()`."""
+
+
+def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, preset: Path) -> Settings:
+    """Reads the arguments of `main()` from flags and configuration files.
+
+    A parameter whose default is a dataclass gets its fields as flags; every other one is a flag.
+
+    Args:
+        main: With a Google docstring, which becomes the help.
+        argv: The command line without the program's name.
+        about: What the program does.
+        preset: The configuration of a command line that names neither one nor an environment.
+
+    Raises:
+        ArgumentError: Unknown or wrong flags.
+        ValueError: Settings that do not go together, or a part that could not be built.
+        SystemExit: `--help` and `--print_config`.
+    """
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
+    groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
+    parser = FlagParser(prog=Path(inspect.getfile(main)).name, description=about, exit_on_error=False)
+    parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
+    for group in groups.values():
+        parser.add_class_arguments(group)
+    parser.add_function_arguments(main, skip={*groups, _RESOLVED})
+
+    parts = {name: part for name, part in defaults.items() if inspect.isclass(part)}
+    classes = {f"--{name}": f"{part.__module__}.{part.__qualname__}" for name, part in parts.items()}
+    given = with_classes_of_help(normalise(argv, switches(main, *groups.values())), classes)
+    if "--env_id" in names_of(given):
+        _refuse_env_flags(names_of(given), "--env_id")
+    of_run, base = _base(given, preset)
+    config = parser.parse_args([*base, *given])
+    _check(parser, given, config, preset)
+    config.pop("config")
+    again = config.clone()
+    for name, default in _OF_ONE_START.items():
+        again[name] = default
+    with naming_the_flag(config):
+        values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
+    for name, group in groups.items():
+        values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+    values[_RESOLVED] = parser.dump(again, skip_validation=True)
+    return Settings([*of_run, *given], values)
+
+
+def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
+    """The configuration that the flags are laid over, where they name none.
+
+    Returns:
+        The flag for that of the run which goes on, and the one to read: that, or the preset.
+    """
+    names = names_of(given)
+    if {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
+        return [], []
+    if "--resume" not in names:
+        return [], [f"--config={preset}"]
+    of_run = _config_of_run(given)
+    own = [] if of_run is None else ["--config", str(of_run)]
+    return own, [f"--config={_same_on_all_machines(of_run) or preset}"]
+
+
+def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
+    """Raises ValueError for flags that exclude each other; says what has no effect."""
+    names = names_of(given)
+    if config.env_id is not None:
+        _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
+        _note_replaced_env(parser, given, config, preset)
+    if config.resume and "--initialize_from" in names:  # in a configuration it says how its run began
+        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
+
+
+def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
+    """Rejects flags of `env` beside `env_id`, which would take the environment's place; a config file's env may."""
+    env_flags = [name for name in names if name.partition(".")[0] == "--env"]
+    if env_flags:
+        raise ValueError(
+            f"{', '.join(env_flags)} would have no effect beside {env_id}, which chooses another environment "
+            "(its own flag is --num_envs); leave one of them out"
+        )
+
+
+def _note_replaced_env(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
+    """Says that the `env` of a config file has no effect; that of the preset, or one that sets nothing, goes unsaid."""
+    file = value_of(given, "--config")
+    if file is None or Path(file).resolve() == preset.resolve() or not launch.is_rank_0():
+        return
+    if config.env != parser.parse_args([]).env:
+        say(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
+
+
+def _config_of_run(given: Sequence[str]) -> Path | None:
+    """The configuration of the run that `--resume` goes on with, if the flags name it and it has one.
+
+    Of a run without, rank 0 says so.
+    """
+    name, run_id = value_of(given, "--resume") or "true", value_of(given, "--run_id")
+    runs_dir = value_of(given, "--runs_dir") or "runs"
+    if name.lower() in ("false", "no", "off"):
+        return None
+    run: Run | None = None
+    try:
+        if name.lower() not in ("true", "yes", "on"):
+            run = run_of(locate("--resume", runs_dir, name))
+        elif run_id:
+            run = Run.find(runs_dir, run_id)
+    except (CheckpointError, OSError, ValueError):
+        return None  # said in one line later
+    if run is None or run.provenance.config.exists():
+        return None if run is None else run.provenance.config
+    if launch.is_rank_0():
+        logger.info(
+            "--resume: run %s has no config.yaml, so its settings are not known: those of this command line are used, "
+            "and of the default preset",
+            run.name,
+        )
+    return None
+
+
+def _same_on_all_machines(config: Path | None) -> Path | str | None:
+    """The text of the configuration that rank 0 has found, where there are several machines."""
+    if launch.machines() == 1:
+        return config
+    return launch.share_text(config.read_text(encoding="utf-8") if config else None)

@@ -1,0 +1,114 @@
+"""From the settings of the hardware to ranks that are connected and share the cores of their machine."""
+
+import os
+from datetime import timedelta
+from typing import Any
+
+import torch
+from lightning import Fabric
+from lightning.fabric.loggers.logger import Logger
+from lightning.fabric.strategies import STRATEGY_REGISTRY
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+from fabric_rl.args import Hardware
+from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.ranks import launch
+from fabric_rl.ranks.lost import end_with_parent, lost_rank
+from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_arguments
+from fabric_rl.ranks.sharding import ShardedStrategy
+
+_HALF_PRECISION = ("16", "16-mixed")
+
+
+def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabric:
+    """Builds Fabric and connects the ranks; every rank calls it.
+
+    Args:
+        hardware: The settings. What a launcher has decided wins.
+        num_players: Ranks that only play.
+        loggers: For Fabric; those of rank 0 count.
+
+    Returns:
+        Fabric, launched.
+
+    Raises:
+        ValueError: The settings do not go together.
+        MisconfigurationException: There is no such hardware.
+    """
+    if launch.in_notebook() and str(hardware.devices) != "1":
+        raise ValueError(
+            f"devices={hardware.devices}: main() cannot start processes from a notebook; give a function that calls "
+            "fabric_rl.train() to Fabric(...).launch(), as notebooks/03_rewards_and_states.ipynb does"
+        )
+    arguments: dict[str, Any] = launch.devices_and_nodes(hardware.devices, hardware.num_nodes)
+    arguments |= {name: getattr(hardware, name) for name in ("accelerator", "strategy", "precision")}
+    if launch.used_fabric_run():
+        arguments = _left_by_fabric_run(hardware)
+    launch.connect_freshly()
+    if num_players:
+        arguments = fabric_arguments(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))
+    fabric = _fabric(loggers, arguments)
+    if not launch.used_fabric_run():
+        fabric.launch()
+    launch.set_timeout(fabric, hardware.timeout_minutes)
+    if launch.used_torchrun():
+        end_with_parent(seconds=60)
+    elif os.environ.get("LOCAL_RANK", "0") != "0" and not launch.used_srun():
+        end_with_parent(seconds=5)  # rank 0 has started this one, and without it there is nobody who saves
+    return fabric
+
+
+def share_cores(fabric: Fabric) -> str:
+    """Divides the cores between the ranks of this machine (pools read LOCAL_WORLD_SIZE) and describes it."""
+    ranks = launch.ranks_on_these_cores(fabric)
+    os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
+    cores = launch.cores()
+    threads = max(1, len(cores) // ranks)
+    torch.set_num_threads(threads)
+    count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
+    nodes = int(getattr(fabric.strategy, "num_nodes", 1))
+    where = f"{nodes} machines ({fabric.device.type})" if nodes > 1 else fabric.device.type
+    roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, PlayersStrategy) else ""
+    return f"{count} on {where}, {threads} of {len(cores)} cores each{roles}"
+
+
+def _left_by_fabric_run(hardware: Hardware) -> dict[str, Any]:
+    """What Fabric still takes under `fabric run`, which has fixed the rest: the precision, if not given there."""
+    precision = os.environ.get("LT_PRECISION")
+    if precision is None:
+        return {"precision": hardware.precision}
+    if precision not in ("32", "32-true", "bf16", "bf16-mixed", *_HALF_PRECISION):
+        raise ValueError(f"--precision {precision} is not supported; use 32-true, bf16-mixed or 16-mixed")
+    return {}
+
+
+def _fabric(loggers: list[Logger], arguments: dict[str, Any]) -> Fabric:
+    wanted = {name: arguments.get(name, os.environ.get(f"LT_{name.upper()}")) for name in ("precision", "accelerator")}
+    half = wanted["precision"] in _HALF_PRECISION
+    if half and (wanted["accelerator"] == "cpu" or not torch.cuda.is_available()):
+        raise ValueError(f"--precision {wanted['precision']} needs a GPU; use bf16-mixed or 32-true on the CPU")
+    strategy = arguments.get("strategy", os.environ.get("LT_STRATEGY"))
+    contradicting: tuple[str, ...] = ()  # what `fabric run` has set
+    if isinstance(strategy, PlayersStrategy):
+        contradicting = OF_FABRIC_RUN
+    elif strategy == "fsdp":  # Fabric's own of that name needs a GPU and an agent that was written for it
+        if half:
+            raise ValueError(
+                f"--strategy fsdp: --precision {wanted['precision']} is not supported; use bf16-mixed or 32-true"
+            )
+        arguments = arguments | {"strategy": ShardedStrategy()}
+        contradicting = ("LT_STRATEGY",)
+    elif isinstance(strategy, str) and strategy not in (known := ["auto", *STRATEGY_REGISTRY.available_strategies()]):
+        hint = did_you_mean(strategy, known) or "; use auto, ddp or fsdp"
+        raise ValueError(f"--strategy {strategy}: no such strategy{hint}")
+    kept = {name: os.environ.pop(name) for name in contradicting if name in os.environ}
+    try:
+        return Fabric(loggers=loggers, **arguments)
+    except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
+        if lost_rank(error):
+            raise
+        flag = next((name for name in ("devices", "num_nodes") if name in arguments and name in str(error)), None)
+        named = f"--{flag} {arguments[flag]}: " if flag else ""
+        raise MisconfigurationException(f"{named}{error}") from error
+    finally:
+        os.environ.update(kept)

@@ -1,0 +1,48 @@
+"""The one way in which a program ends for a reason that its user can act on: a line on standard error, and a status."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from jsonargparse import ArgumentError
+
+from fabric_rl.flags.messages import one_line
+
+MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
+"""What a user's mistake is raised as."""
+
+
+def fail(program: str, message: str, status: int = 2) -> NoReturn:
+    """Ends the program.
+
+    Args:
+        program: Who says it.
+        message: What is wrong, and what to do; it is made one line.
+        status: 2 for a mistake that was noticed before any work, 1 for work that went wrong.
+    """
+    print(f"{program}: error: {one_line(message)}", file=sys.stderr, flush=True)
+    sys.exit(status)
+
+
+def wants_traceback() -> bool:
+    """Whether errors keep their traceback: `FABRIC_RL_TRACEBACK=1`."""
+    return os.environ.get("FABRIC_RL_TRACEBACK") == "1"
+
+
+@contextmanager
+def mistakes_in_one_line(program: str) -> Iterator[None]:
+    """Ends the program with one line and status 2 where the block raises one of `MISTAKES`.
+
+    Raises:
+        BrokenPipeError: Nobody reads the output any more.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except MISTAKES as error:
+        if wants_traceback():
+            raise
+        fail(program, str(error).removeprefix(f"{program.split()[-1]}: "))

@@ -1,0 +1,58 @@
+"""How training ends where something goes wrong: who says it, in which words, with which exit status."""
+
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gymnasium
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+from fabric_rl.cli.errors import MISTAKES, fail, wants_traceback
+from fabric_rl.cli.which_part_failed import message_with_part, which_part_failed
+from fabric_rl.learning.update import TooLittleMemoryError
+from fabric_rl.metrics.log import PROGRAM
+from fabric_rl.ranks import launch
+from fabric_rl.ranks.lost import LostRankError, orphaned
+from fabric_rl.types import NonFiniteError
+
+RANK_0_SECONDS = 10
+"""How long a failing rank leaves the word to rank 0: once one rank has ended, a launcher ends all the others."""
+
+
+@contextmanager
+def errors_end_in_one_line() -> Iterator[None]:
+    """Ends the program where the block fails; a mistake that all ranks make is told by rank 0.
+
+    Raises:
+        SystemExit: Status 2 after a mistake; 1 after NaN, a lack of memory, a lost rank, or a failure in a part of
+            the user's own, which keeps its traceback; 130 after Ctrl+C.
+        Exception: A programming error of this project, as it is; any error with `FABRIC_RL_TRACEBACK=1`.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        if wants_traceback():
+            raise
+        status, message, speaks = 2, message_with_part(error), launch.is_rank_0()
+        if isinstance(error, MisconfigurationException):
+            message = f"{error} Change --devices, --accelerator, --strategy or --precision."
+        elif isinstance(error, LostRankError):
+            status, speaks = 1, launch.is_local_rank_0() or orphaned()
+        elif isinstance(error, NonFiniteError | TooLittleMemoryError):  # may have happened on one rank only
+            status, speaks = 1, True
+        elif not isinstance(error, (*MISTAKES, gymnasium.error.Error)):
+            part = which_part_failed(error)
+            if part is None:
+                raise
+            traceback.print_exception(error)
+            status, message, speaks = 1, f"{part}: {type(error).__name__}: {error}", True
+        if not speaks and launch.used_torchrun():
+            time.sleep(RANK_0_SECONDS)
+            speaks = True
+        if speaks:
+            fail(PROGRAM, message, status)
+        sys.exit(status)

@@ -1,0 +1,172 @@
+"""`fabric-rl COMMAND`: each command is a function in a file of its own, and its signature is its command line.
+
+Parameters without a default, and those before a `/`, are words in that order; all others are flags. A sequence takes
+one word or more. A command that has a parameter `env` also takes `--config`. The function returns the exit status.
+"""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, NoReturn, get_args, get_origin
+
+import docstring_parser
+from jsonargparse import ArgumentParser
+
+from fabric_rl.cli.errors import mistakes_in_one_line
+from fabric_rl.flags.config import with_env_of_config
+from fabric_rl.flags.parser import FlagParser, normalise, switches
+
+_PROGRAM = "fabric-rl"
+_ABOUT = "Trains agents for Rocket League, and looks at what they have learned."
+_HELP = "Each has its own --help."
+_CONFIG = "YAML file for train_fabric.py, whose env is taken; flags such as --env.tick_skip 4 change it."
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of `fabric-rl`."""
+
+    function: str
+    """Where it is, `module:name`; it is imported when it is asked for."""
+    help: str
+    """What it does, in the list of all commands."""
+    commands: Mapping[str, "Command"] = field(default_factory=dict)
+    """Commands of its own, if it is one without any of them, too."""
+
+
+COMMANDS = {
+    "train": Command("train_fabric:cli", "train an agent; the same as python train_fabric.py"),
+    "runs": Command(
+        "fabric_rl.commands.runs:runs",
+        "list the runs of a folder, show one, or compare several",
+        {
+            "show": Command("fabric_rl.commands.runs:show", "one run with all its milestones"),
+            "compare": Command("fabric_rl.commands.runs:compare", "curves of several runs, as a picture and as text"),
+        },
+    ),
+    "evaluate": Command(
+        "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
+    ),
+    "export": Command("fabric_rl.commands.export:export", "a trained agent without its run, as a small folder"),
+    "audit-rewards": Command(
+        "fabric_rl.commands.audit_rewards:audit", "what every part of a reward pays for; status 1 if for own goals"
+    ),
+    "trace-rewards": Command(
+        "fabric_rl.commands.trace_rewards:trace_rewards", "what one car is paid, step by step, through one episode"
+    ),
+    "show-resets": Command(
+        "fabric_rl.commands.show_resets:show_resets", "where episodes begin, as a picture and a table"
+    ),
+}
+
+
+class _CommandParser(FlagParser):
+    """Does not keep from `_quiet_pipe` that nobody reads the help."""
+
+    def print_help(self, file: Any = None) -> None:  # noqa: ANN401 - argparse's
+        """Prints it."""
+        print(self.format_help(), end="", file=file)
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Entry point of the `fabric-rl` command.
+
+    Args:
+        argv: The words after `fabric-rl`; default: those of this process.
+
+    Raises:
+        SystemExit: Status 0 for success, 1 for an audit that failed or output that nobody reads, 2 for wrong usage.
+    """
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    program = f"{_PROGRAM} {words[0]}" if words[0] in COMMANDS else _PROGRAM
+    if os.getcwd() not in sys.path:  # classes of the user's own, as `python train_fabric.py` finds them
+        sys.path.append(os.getcwd())
+    with _quiet_pipe(), mistakes_in_one_line(program):
+        if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
+            sys.exit(_load(COMMANDS["train"])(words[1:]))
+        sys.exit(_run(words))
+
+
+def _run(words: list[str]) -> int:
+    """Calls the command that the words name; returns its status."""
+    parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
+    functions = _add_commands(parser, COMMANDS, only=words[0])
+    words = normalise(words, switches(*functions.values()))
+    if any("env" in inspect.signature(function).parameters for function in functions.values()):
+        words = with_env_of_config(words)
+    values: Any = parser.instantiate(parser.parse_args(words))
+    path, settings = "", dict[str, Any]()
+    while name := values.get("command"):
+        path, values, before = f"{path} {name}".strip(), values[name], settings
+        parameters = inspect.signature(functions[path]).parameters
+        settings = {key: values[key] for key in parameters}
+        for key in before.keys() & parameters.keys():  # `runs --runs_dir X show A`: both commands have the flag
+            settings[key] = before[key] if settings[key] == parameters[key].default else settings[key]
+    words_of = [settings.pop(key) for key in parameters if parameters[key].kind is inspect.Parameter.POSITIONAL_ONLY]
+    status: int = functions[path](*words_of, **settings)
+    return status
+
+
+def _add_commands(
+    parser: ArgumentParser, commands: Mapping[str, Command], only: str | None = None, path: str = ""
+) -> dict[str, Callable[..., int]]:
+    """Adds commands to a parser, and their flags; those of one only, if it is named.
+
+    Returns:
+        The functions of those with flags, by what names them: `runs`, `runs show`.
+    """
+    functions: dict[str, Callable[..., int]] = {}
+    subparsers = parser.add_subcommands(required=not path, dest="command", title="commands", description=_HELP)
+    for name, command in commands.items():
+        own = subparsers.add_subcommand(name, _CommandParser(), help=command.help)
+        own.prog = f"{parser.prog} {name}"
+        if only in (None, name):
+            found = f"{path} {name}".strip()
+            functions[found] = _load(command)
+            _add_parameters(own, functions[found])
+            if command.commands:
+                functions |= _add_commands(own, command.commands, path=found)
+    return functions
+
+
+def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> None:
+    """Adds the parameters of a function, with what its docstring says about them."""
+    parameters = inspect.signature(function).parameters.values()
+    text = docstring_parser.parse(function.__doc__ or "")
+    parser.description = text.description
+    several = {p.name for p in parameters if get_origin(p.annotation) is Sequence}
+    optional = {p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty}
+    parser.add_function_arguments(function, as_group=False, as_positional=True, skip={*several, *optional})
+    if any(p.name == "env" for p in parameters):  # in its place, see with_env_of_config
+        parser.add_argument("--config", help=_CONFIG)
+    helps = {param.arg_name: param.description for param in text.params}
+    for p in parameters:
+        if p.name in several:
+            kind, name = get_args(p.annotation)[0], p.name if p.default is p.empty else f"--{p.name}"
+            default = {} if p.default is p.empty else {"default": p.default}
+            parser.add_argument(name, nargs="+", type=kind, help=helps[p.name], **default)
+        elif p.name in optional:
+            parser.add_argument(p.name, nargs="?", type=p.annotation, default=p.default, help=helps[p.name])
+
+
+def _load(command: Command) -> Callable[..., Any]:
+    module, _, name = command.function.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
+@contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """Ends with status 1 and without a word where nobody reads the output any more, as in `... | head`."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here, where it can be caught, and not when Python ends
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the end
+        sys.exit(1)

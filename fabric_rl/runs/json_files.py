@@ -1,0 +1,32 @@
+"""Text and JSON files of a run: written in one step, read without complaint where they are missing or damaged."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; an empty one where it is missing, damaged or something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """JSON for people."""
+    return json.dumps(content, indent=2) + "\n"
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Writes an object in one step."""
+    write_text(path, json_text(content))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file in one step (temporary file, then rename)."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)

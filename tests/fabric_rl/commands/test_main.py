@@ -1,0 +1,83 @@
+"""`fabric-rl` itself: its list of commands, what it loads for them, and that their signatures are their flags."""
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+
+from fabric_rl.commands.main import COMMANDS, _load, main
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs `fabric-rl` in this process: (status, output, errors)."""
+
+    def call(*words):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_the_help_lists_every_command_with_a_sentence(call, words):
+    status, out, err = call(*words)
+    assert (status, err) == (0, "")
+    for name, command in COMMANDS.items():
+        assert re.search(rf"^    {name} +{re.escape(command.help[:30])}", out, re.MULTILINE), name
+
+
+LEAVES = [(name,) for name, command in COMMANDS.items() if name != "train"] + [("runs", "show"), ("runs", "compare")]
+
+
+@pytest.mark.parametrize("names", LEAVES)
+def test_the_signature_of_a_command_is_its_command_line(call, names):
+    command = COMMANDS[names[0]]
+    function = _load(command.commands[names[1]] if names[1:] else command)
+    status, out, err = call(*names, "--help")
+    assert (status, err) == (0, "")
+    said = " ".join(out.split())
+    sentences = dict(re.findall(r"^ +(\w+): ((?:.|\n {12,})+)", function.__doc__.partition("Args:")[2], re.MULTILINE))
+    parameters = inspect.signature(function).parameters
+    assert parameters
+    for name, parameter in parameters.items():
+        is_word = parameter.default is parameter.empty or parameter.kind is parameter.POSITIONAL_ONLY
+        assert re.search(rf"^  {'' if is_word else '--'}{name}\b", out, re.MULTILINE), name
+        assert " ".join(sentences[name].split()) in said
+    assert " ".join(function.__doc__.partition("\n")[0].split()) in said
+
+
+def test_flags_before_a_command_of_a_command_hold_for_it(call, tmp_path):
+    (tmp_path / "a" / "checkpoints").mkdir(parents=True)
+    for words in (["--runs_dir", tmp_path, "show", "a"], ["show", "a", f"--runs-dir={tmp_path}"]):
+        status, out, err = call("runs", *words)
+        assert (status, err) == (0, "") and "no milestones" in out
+
+
+def test_train_is_train_fabric(call):
+    assert call("train", "--num_steps", 0) == (2, "", "train_fabric.py: error: --num_steps must be at least 1, got 0\n")
+    status, out, _ = call("train", "--help")
+    assert status == 0 and "--total_timesteps" in out
+
+
+def test_a_traceback_on_demand(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRIC_RL_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="there is no such folder"):
+        main(["runs", "--runs_dir", str(tmp_path / "none")])
+
+
+@pytest.mark.parametrize("words", [["--help"], ["runs", "--help"], ["runs", "--runs_dir", "."], ["frobnicate"]])
+def test_looking_at_runs_loads_no_torch(words):
+    code = """
+import sys
+from fabric_rl.commands.main import main
+try:
+    main()
+finally:
+    print(sorted({"torch", "lightning", "gymnasium"} & sys.modules.keys()), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "[]"

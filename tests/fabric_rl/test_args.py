@@ -1,0 +1,52 @@
+"""Settings that cannot work are refused when they are made, in one line that names the flag."""
+
+from dataclasses import fields
+
+import pytest
+
+from fabric_rl import Hardware, Saving, StartArgs, TrainArgs
+
+GROUPS = (TrainArgs, StartArgs, Saving, Hardware)
+
+
+@pytest.mark.parametrize(
+    ("group", "settings", "message"),
+    [
+        (StartArgs, {"run_id": "../x"}, "--run_id ../x: must be a plain name"),
+        (StartArgs, {"run_id": "a", "resume": True, "force": True}, "--force deletes the run that --resume goes on"),
+        (StartArgs, {"force": True}, "--force needs --run_id"),
+        (StartArgs, {"run_id": "a", "resume": "b"}, "--resume b says which run goes on; leave --run_id out"),
+        (StartArgs, {"inference": True}, "--inference needs weights"),
+        (Saving, {"checkpoint_every_minutes": 0}, "--checkpoint_every_minutes must be positive, got 0"),
+        (Saving, {"milestone_interval": float("nan")}, "--milestone_interval must be positive, got nan"),
+        (Saving, {"keep_checkpoints": 0}, "--keep_checkpoints must be at least 1, got 0"),
+        (Hardware, {"timeout_minutes": 0}, "--timeout_minutes must be positive, got 0"),
+        (Hardware, {"num_nodes": 0}, "--num_nodes must be at least 1, got 0"),
+        (Hardware, {"precision": "64-true"}, "--precision 64-true: choose 32-true, bf16-mixed or 16-mixed"),
+        (Hardware, {"accelerator": "tpu"}, "--accelerator tpu: choose auto, cpu, gpu, cuda or mps"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(group, settings, message):
+    with pytest.raises(ValueError) as raised:
+        group(**settings)
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"run_id": "a", "resume": "a"},
+        {"resume": True, "initialize_from": "b"},
+        {"run_id": "a", "force": True},
+        {"resume": True, "inference": True},
+        {"initialize_from": "b", "inference": True},
+    ],
+)
+def test_starts_that_go_together(settings):
+    assert StartArgs(**settings)
+
+
+def test_the_groups_share_no_flag():
+    """They are flattened into one command line and one config.yaml."""
+    names = [field.name for group in GROUPS for field in fields(group)]
+    assert len(names) == len(set(names))
