@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 
 from fabric_rl.callback import Callback, TrainState
+from fabric_rl.form import COUNT, check
 
 logger = logging.getLogger("fabric_rl")
 
@@ -137,7 +138,8 @@ class AdaptiveBatchSize(Callback):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
-        self._size, self._growing = int(state["size"]), bool(state["growing"])
+        check(state, {"size": COUNT, "growing": True}, "it")
+        self._size, self._growing = state["size"], state["growing"]
 
 
 class GPUMemory:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fabric_rl.callback import Callback, TrainState
+from fabric_rl.form import Many, check
 
 
 class Notify(Callback):
@@ -81,6 +82,7 @@ class Notify(Callback):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
+        check(state, {"reached": Many("")}, "it")
         self._reached = list(state["reached"])
 
     def _tell(self, state: TrainState, event: str, what: str) -> None:

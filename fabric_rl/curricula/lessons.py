@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.form import COUNT, Many, Maybe, Number, check
 from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasParameters, ParameterValue
 
@@ -117,7 +118,9 @@ class Course:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; where there are fewer lessons now, the last one."""
-        self.lesson = min(int(state["lesson"]), self.curriculum.num_lessons - 1)
+        rows = Many([Number(0), Number(), Number(0)])
+        check(state, {"lesson": COUNT, "measured": Maybe(Number()), "window": rows}, "it")
+        self.lesson = min(state["lesson"], self.curriculum.num_lessons - 1)
         self.measured = state["measured"]
         self._window = deque((row[0], row[1], row[2]) for row in state["window"])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
 from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.form import COUNT, Named, check
 from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasPhases
 
@@ -148,6 +149,8 @@ class Phases(Callback):
             state.env.check_phases([phase.name for phase in self.phases])
         if self._begun_at < 0:  # chosen by hand for a run that goes on
             self._begun_at = state.steps
+        if self._begun_at > state.steps:
+            raise ValueError(f"Phases: by its checkpoint the run is in its phase since {self._begun_at:,} steps")
         self._enter(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
@@ -183,6 +186,7 @@ class Phases(Callback):
         Raises:
             ValueError: There is no phase of that name any more.
         """
+        check(state, {"phase": "", "start_phase": "", "begun_at": COUNT, "streaks": Named(COUNT)}, "it")
         if state["start_phase"] != self.phases[self._start - 1].name:
             self._begin(self._start, -1)
             return

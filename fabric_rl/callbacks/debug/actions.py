@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.inspector import inspector_of
 from fabric_rl.callbacks.debug.lines import tell, warn
+from fabric_rl.form import Numbers, check
 
 TOP = 10
 FALLBACKS = "action/fallback_share"
@@ -73,6 +74,7 @@ class DebugActions(Callback):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
+        check(state["used"], Numbers(np.zeros(np.shape(state["used"])[:1], np.int64), low=0), "used")
         self._used = np.array(state["used"])
 
 
