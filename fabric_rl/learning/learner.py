@@ -98,10 +98,12 @@ class Onlooker:
         Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
 
         Returns:
-            What begins anew, since nothing was saved of it.
+            What makes the run another one than without a break.
         """
+        precise = all(state["agent"][name].dtype == tensor.dtype for name, tensor in self.agent.state_dict().items())
         load_weights(self.agent, state["agent"])
-        anew, saved = [], state["optimizer"]["state"]
+        differs = [] if precise else ["weights of another --precision"]
+        saved = state["optimizer"]["state"]
         own = self.optimizer.optimizer.state_dict()["state"]
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         for number, entry in own.items():
@@ -110,14 +112,14 @@ class Onlooker:
             else:  # its gradient was never asked for
                 del self.optimizer.optimizer.state[parameters[number]]
         if missing := len(own.keys() - saved.keys()):
-            anew.append(f"the optimizer's memory of {missing} of {len(own)} parameters")
+            differs.append(f"nothing was saved of the optimizer's memory of {missing} of {len(own)} parameters")
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
             if state[name]:  # empty without a gradient scaler, None without that schedule
                 if part is not None:
                     part.load_state_dict(state[name])
             elif part is not None and part.state_dict():
-                anew.append(name)
-        return anew
+                differs.append(f"nothing was saved of {name}")
+        return differs
 
     def _stepped_optimizer(self) -> Any:  # noqa: ANN401 - torch's own
         """The optimizer's state after a step without gradients, which says what it keeps; weights are loaded later."""
@@ -145,8 +147,9 @@ class Onlooker:
     def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
         """Checks what `rank_state_dict` gave; raises ValueError. `rollout` has the form of what is learned from."""
 
-    def load_rank_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `rank_state_dict` gave."""
+    def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
+        """Goes on from what `rank_state_dict` gave after so many; returns what makes the run another one."""
+        return []
 
 
 class Learner(Onlooker):
@@ -236,12 +239,15 @@ class Learner(Onlooker):
         for number, fields in enumerate(state["experience"]):
             check(fields, rollout.form_of_batch(fields), f"{where}['experience'][{number}]")
 
-    def load_rank_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `rank_state_dict` gave."""
+    def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
+        """See `Onlooker.load_rank_state_dict`."""
         self._experience.clear()
         for fields in state["experience"]:
             self._experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
         self._shuffle.set_state(state["shuffle"])
+        kept = self._experience.maxlen or 1
+        missing = min(kept, iterations) - len(self._experience)
+        return [f"nothing was saved of {missing} older rollouts"] if kept > 1 and missing > 0 else []
 
 
 def _form_of(name: str, value: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors

@@ -177,12 +177,13 @@ class Collector:
             seconds: What a rollout took on average, for one that lies ready: its own is never the same twice.
 
         Returns:
-            What begins anew, since nothing was saved of it.
+            What makes the run another one than without a break.
 
         Raises:
             ValueError: The environment cannot take what was saved of it.
         """
-        anew = ["the deviation of the returns"] if self._scaler is not None and state["scaler"] is None else []
+        anew = self._scaler is not None and state["scaler"] is None
+        differs = ["nothing was saved of the deviation of the returns"] if anew else []
         self.episodes.load_state_dict(state["episodes"])
         if self._scaler is not None and state["scaler"] is not None:
             self._scaler.load_state_dict(state["scaler"])
@@ -190,12 +191,12 @@ class Collector:
         if state["env"] is not None or self._ready:
             self.rollout.load_state_dict(state["rollout"])
         if state["env"] is None:
-            anew += ["the environment"] if self._env_state() is not None else []
+            differs += ["nothing was saved of the environment"] if self._env_state() is not None else []
             self._begin_new_episodes(iteration)
         else:
             with fitting(f"what was saved of --env {type(self.envs).__name__}"):
                 cast(HasState, self.envs).load_state_dict(state["env"])
-        return anew
+        return differs
 
     def load_statistics(self, state: dict[str, Any]) -> None:
         """Takes over what `state_dict` gave of another number of sub-environments: the deviation of the returns."""

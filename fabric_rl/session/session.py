@@ -93,7 +93,7 @@ class Session:
             raise
         except ValueError as error:
             raise CheckpointError(f"the checkpoint does not fit this run: {error}") from error
-        if differs:
+        if differs and self.fabric.is_global_zero:
             warnings.warn(f"{'; '.join(differs)}: equivalent, not bit-identical", stacklevel=2)
         return not differs and bool(resume["exact"])
 
@@ -128,16 +128,18 @@ class Session:
         """Checks all of `saved`, then goes on from it; every rank calls it with the same.
 
         Returns:
-            Why the run is not exactly one without a break, on rank 0. With another number of ranks or
-            sub-environments, weights, optimizer and counters are restored, but environments and random generators
-            begin anew.
+            Why the run is not exactly one without a break. With another number of ranks or sub-environments, weights,
+            optimizer and counters are restored, but environments and random generators begin anew.
 
         Raises:
             ValueError: It is not what a run like this saves; the same on all ranks.
         """
         check_contents(saved)
-        check_fits(saved["fingerprint"], fingerprint(self.collector.envs, self.agent))
+        own = fingerprint(self.collector.envs, self.agent)
+        check_fits(saved["fingerprint"], own)
         self.learner.check(saved)
+        if saved["fingerprint"] != own:
+            raise ValueError("its fingerprint is that of other networks than its weights")
         rank, state = self.fabric.global_rank, self.state
         theirs = (saved["world_size"], saved.get("num_players", 0))  # older ones have none
         same = theirs == (self.fabric.world_size, self.args.num_players)
@@ -147,19 +149,19 @@ class Session:
             same &= self.collector.is_of_same_size(mine)
             self._check_rank(saved, number, same)
 
-        differs = [f"nothing was saved of {part}" for part in self.learner.load_state_dict(saved)]
+        differs = self.learner.load_state_dict(saved)
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
         state.iteration = min(state.iterations, round(state.steps / state.steps_per_iteration))
         self.iterations_missed = saved["iteration"] - state.iteration
         with raised_on_all_ranks(self.fabric):
             self.hooks.load_state_dict(saved)
             if same:
-                differs += [f"nothing was saved of {part}" for part in self._load_rank(saved, mine)]
+                differs += self._load_rank(saved, mine)
             else:
                 self.collector.load_statistics(mine)
                 differs.append("another number of ranks or sub-environments")
         everyone = gather_to_rank_0(self.fabric, differs) or []
-        return list(dict.fromkeys(why for each in everyone for why in each))
+        return list(self.fabric.broadcast(list(dict.fromkeys(why for each in everyone for why in each))))
 
     def _check_rank(self, saved: dict[str, Any], number: int, same: bool) -> None:
         """Checks what the rank of that number has saved; raises ValueError. `same`: as many, of this size."""
@@ -176,14 +178,14 @@ class Session:
             raise ValueError(f"{saved['steps']} steps are no multiple of those that all sub-environments take at once")
 
     def _load_rank(self, saved: dict[str, Any], mine: dict[str, Any]) -> list[str]:
-        """Goes on from what is this rank's own; returns what begins anew since nothing was saved of it."""
+        """Goes on from what is this rank's own; returns what makes the run another one than without a break."""
         iteration = self.state.iteration
-        anew = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
-        self.learner.load_rank_state_dict(mine)
+        differs = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
+        differs += self.learner.load_rank_state_dict(mine, saved["iteration"])
         torch.set_rng_state(mine["torch"])
         if self.fabric.device.type == "cuda":
             if mine["cuda"] is None:
-                return [*anew, "the GPU's random numbers"]
+                return [*differs, "nothing was saved of the GPU's random numbers"]
             with fitting("the state of the GPU's random numbers"):
                 torch.cuda.set_rng_state(mine["cuda"], self.fabric.device)
-        return anew
+        return differs

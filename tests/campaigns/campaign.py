@@ -1,0 +1,101 @@
+"""What a campaign has in common: many processes, one after the other, and a table of how they ended."""
+
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if __name__ != "__main__" and str(ROOT) not in sys.path:  # run as a script
+    sys.path.insert(0, str(ROOT))
+
+from tests.forks import Forks, kill  # noqa: E402
+
+SECONDS = 60
+BAD = ("crash", "hung", "traceback", "code ran", "several lines", "accepted in silence")
+GOOD = ("refused", "accepted")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One process that is given something bad."""
+
+    kind: str
+    what: str
+    words: list[str]
+    judge: Callable[[str], bool]
+    """Of what it has written to standard error: whether it may end well, as it has."""
+    program: str = "train_fabric.py"
+    canary: Path | None = None
+    """A file that only code which came with the bad thing would write."""
+
+
+def outcome(case, fork):
+    """How it ended, and the line that says so."""
+    lines = [line for line in fork.err.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    if case.canary is not None and case.canary.exists():
+        return "code ran", last
+    if fork.status is None:
+        return "hung", last
+    if fork.status < 0:
+        return "crash", f"signal {-fork.status}: {last}"
+    if any("Traceback (most recent call last)" in line for line in lines):
+        return "traceback", last
+    if fork.status == 0:
+        return ("accepted" if case.judge(fork.err) else "accepted in silence"), last
+    told = [line for line in lines if not re.match(r"[\w.-]+(\.py)?( \w+)?: (warning|error): |\[.*\] ", line)]
+    return ("refused", last) if not told and ": error: " in last else ("several lines", " | ".join(lines[:4]))
+
+
+def run(cases, folder, workers=2):
+    """Runs the cases; returns (case, outcome, line) for each."""
+    forks, results, running = Forks(folder), [], []
+    waiting = iter(cases)
+    try:
+        while True:
+            while len(running) < workers and (case := next(waiting, None)) is not None:
+                running.append((case, forks.start(*case.words, program=case.program), time.monotonic()))
+            if not running:
+                return results
+            for entry in list(running):
+                case, fork, began = entry
+                late = time.monotonic() - began > SECONDS
+                if forks.is_running(fork) and not late:
+                    continue
+                if late and fork.status is None:
+                    kill(fork.pid)
+                results.append((case, *outcome(case, fork)))
+                running.remove(entry)
+            time.sleep(0.01)
+    finally:
+        forks.close()
+
+
+def table(results):
+    """How many of each kind ended in which way."""
+    counts = defaultdict(Counter)
+    for case, how, _ in results:
+        counts[case.kind][how] += 1
+    columns = (*GOOD, *BAD)
+    rows = [("kind", "cases", *columns)]
+    for kind in sorted(counts):
+        rows.append((kind, counts[kind].total(), *(counts[kind][how] for how in columns)))
+    rows.append(("all", len(results), *(sum(counts[kind][how] for kind in counts) for how in columns)))
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(str(x).rjust(w) if i else str(x).ljust(w) for i, (x, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    )
+
+
+def report(results):
+    """Prints the table and every case that ended badly; returns how many did."""
+    print(table(results))
+    bad = [(case, how, line) for case, how, line in results if how in BAD]
+    for case, how, line in bad:
+        print(f"{how}: {case.kind}: {case.what}\n    {line[:300]}")
+    return len(bad)
