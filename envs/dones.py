@@ -54,10 +54,7 @@ class NoTouchCondition(DoneCondition):
         """Creates the condition.
 
         Args:
-            timeout_seconds: Game seconds since the last touch, or since the episode began.
-
-        Raises:
-            ValueError: Not positive.
+            timeout_seconds: Game seconds, above 0, since the last touch, or since the episode began.
         """
         self.timeout_seconds = positive("NoTouchCondition", "timeout_seconds", timeout_seconds)
 
@@ -76,10 +73,7 @@ class TimeoutCondition(DoneCondition):
         """Creates the condition.
 
         Args:
-            timeout_seconds: Game seconds since the episode began.
-
-        Raises:
-            ValueError: Not positive.
+            timeout_seconds: Game seconds, above 0, since the episode began.
         """
         self.timeout_seconds = positive("TimeoutCondition", "timeout_seconds", timeout_seconds)
 

@@ -27,11 +27,7 @@ class RandomBot(Bot):
     """Anything, anew in every step: what an untrained policy does."""
 
     def __init__(self, seed: int = 0) -> None:
-        """Seeds the generator; the same seed and number of cars give the same play.
-
-        Raises:
-            ValueError: Not one integer, 0 or more.
-        """
+        """Seeds the generator; the same seed and number of cars give the same play."""
         self._rng = np.random.default_rng(check_seed("RandomBot", seed))
 
     def act(self, state: GameState) -> Float:

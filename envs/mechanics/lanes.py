@@ -160,14 +160,10 @@ class MechanicsLanes(StateSetter, Phased):
 
         Args:
             inner: Writes all other episodes.
-            lanes: Default: one of every kind.
+            lanes: Each with a name of its own. Default: one of every kind.
             weights: One number >= 0 for each lane; they need not sum to one. Default: all the same.
             mechanics_weight: Share of the episodes that begin in a lane, 0..1.
             phase_weights: Phase -> this share in it. Default: 0 before the fourth phase, `mechanics_weight` from there.
-
-        Raises:
-            ValueError: The weights do not fit the lanes, two lanes have one name, or the share is none.
-            TypeError: Not a state setter, or not a lane.
         """
         self.inner: StateSetter = check_part("MechanicsLanes", "inner", inner, StateSetter)
         self.lanes = default_lanes() if lanes is None else tuple(lanes)
