@@ -136,10 +136,7 @@ class _Combined(DoneCondition):
     """What several conditions say together."""
 
     def __init__(
-        self,
-        conditions: DoneCondition | Sequence[DoneCondition],
-        *more: DoneCondition,
-        truncates: bool | None = None,
+        self, conditions: DoneCondition | Sequence[DoneCondition], *more: DoneCondition, truncates: bool | None = None
     ) -> None:
         """Creates the condition, of `(a, b)` or of `([a, b])`.
 

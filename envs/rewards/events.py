@@ -6,16 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.rewards.base import (
-    ZERO,
-    RememberingReward,
-    any_of_team,
-    number_in,
-    of_team,
-    only_present,
-    weights_of,
-    zeros,
-)
+from envs.rewards.base import ZERO, RememberingReward, any_of_team, number_in, of_team, only_present, weights_of, zeros
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState

@@ -8,16 +8,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
 from envs.rewards.ballistics import flies_into_goal
-from envs.rewards.base import (
-    ONE,
-    ZERO,
-    RememberingReward,
-    number_in,
-    of_team,
-    only_present,
-    weights_of,
-    zeros,
-)
+from envs.rewards.base import ONE, ZERO, RememberingReward, number_in, of_team, only_present, weights_of, zeros
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState

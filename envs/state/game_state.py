@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    DOUBLEJUMP_MAX_DELAY,
-    FLIP_TORQUE_TIME,
-    GOAL_THRESHOLD,
-    TICKS_PER_SECOND,
-)
+from rlgym.rocket_league.common_values import DOUBLEJUMP_MAX_DELAY, FLIP_TORQUE_TIME, GOAL_THRESHOLD, TICKS_PER_SECOND
 
 from envs.state.arrays import StateArrays
 from envs.state.layout import (
