@@ -126,7 +126,7 @@ class StateArrays:
 
     def copy(self: State) -> State:
         """A copy that keeps what is in it now, however the pool goes on; the live arenas are read for it first."""
-        self._read_stale_details()
+        self.read_stale_details()
         kept = self.select(np.arange(self.num_arenas))
         kept.team, kept.read_details = self.team.copy(), None
         return kept
@@ -135,7 +135,8 @@ class StateArrays:
         """See `copy`."""
         return self.copy()
 
-    def _read_stale_details(self) -> None:
+    def read_stale_details(self) -> None:
+        """Brings `details` and `last_touch_car` up to date, where there are live arenas to read them from."""
         if self.read_details is not None and self.details_stale.any():
             self.read_details(self)
 
