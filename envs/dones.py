@@ -200,11 +200,7 @@ class AllOf(_Combined):
 
 
 def ended_by(condition: DoneCondition, state: GameState) -> Bool:
-    """What `condition` says about `state`, `[A]` bool.
-
-    Raises:
-        ValueError: It returned something else; the message names its class.
-    """
+    """What `condition` says about `state`, `[A]` bool; a ValueError that names its class if it is something else."""
     ended: Any = condition.check(state)
     if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):
         return ended

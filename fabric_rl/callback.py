@@ -245,11 +245,7 @@ def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - wha
 
 
 def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
-    """What `callback.drain_metrics` gives.
-
-    Raises:
-        TypeError: Something that is no sum and count.
-    """
+    """What `callback.drain_metrics` gives; a TypeError for something that is no sum and count."""
     metrics = callback.drain_metrics()
     where = f"--callbacks {type(callback).__name__}.drain_metrics()"
     if not isinstance(metrics, dict):

@@ -56,11 +56,7 @@ class _Combinator(ActionParser):
         return mine | {f"inner/{name}": array for name, array in self.inner.state_dict().items()}
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: It came from a parser with another memory.
-        """
+        """Takes what `state_dict` gave; a ValueError for that of a parser with another memory."""
         mine = {name: array for name, array in state.items() if not name.startswith("inner/")}
         for name, array in mine.items():
             if name in self._memory and self._memory[name].shape != array.shape:

@@ -39,11 +39,7 @@ class RandomBot(Bot):
         return controls
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """`[N, ...]` drawn evenly from the action space; see `Bot.actions`.
-
-        Raises:
-            ValueError: An action space that is neither discrete nor a bounded box.
-        """
+        """`[N, ...]` drawn evenly from a discrete or bounded space (else a ValueError); see `Bot.actions`."""
         space, count = parser.action_space, int(state.present.sum())
         if isinstance(space, gymnasium.spaces.Discrete):
             return self._rng.integers(space.start, space.start + space.n, count)

@@ -142,11 +142,7 @@ class Lane(ABC):
         self.time_limit_seconds = positive(type(self).__name__, "time_limit_seconds", time_limit_seconds)
 
     def within_limit(self, argument: str, seconds: float) -> float:
-        """`seconds`, if an episode lasts longer.
-
-        Raises:
-            ValueError: Not positive, or not below the time limit.
-        """
+        """`seconds`; a ValueError unless it is above 0 and below the time limit."""
         if not 0 < seconds < self.time_limit_seconds:
             limit = f"time_limit_seconds={self.time_limit_seconds:g}"
             raise ValueError(f"{type(self).__name__}: {argument} must be between 0 and {limit}, got {seconds!r}")

@@ -102,11 +102,7 @@ class LaneEpisodes(StateLogger):
         return {name: array.copy() for name, array in arrays.items()} | {"counts": self._counts.copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: It is of other lanes.
-        """
+        """Takes what `state_dict` gave; a ValueError for that of other lanes."""
         counts, notes = np.array(state["counts"]), np.array(state["notes"])
         if counts.shape != self._counts.shape or notes.shape[1] != self._width:
             raise ValueError(f"{len(counts)} lanes with {notes.shape[1]} notes were saved, here are {len(self.lanes)}")

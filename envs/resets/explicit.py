@@ -111,11 +111,7 @@ def _array(
     max_norm: float | None = None,
     between: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
-    """`values` as a new float array of this shape (None: any length but 0).
-
-    Raises:
-        ValueError: Another shape, no numbers, not finite, vectors too long or numbers out of range.
-    """
+    """`values` as a new float array of this shape (None: any length but 0); a ValueError if they do not fit."""
     given = " ".join(repr(values).split())
     wanted = " x ".join("cars" if n is None else str(n) for n in shape)
     try:

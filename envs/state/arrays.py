@@ -147,11 +147,7 @@ class StateArrays:
         return arrays
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: Another number of arenas or cars.
-        """
+        """Takes what `state_dict` gave; a ValueError for that of other numbers of arenas or cars."""
         for name in _ARRAYS:
             mine = _plain(getattr(self, name))
             if mine.shape != arrays[name].shape:
