@@ -102,11 +102,7 @@ class AttentionPPOAgent(PPOAgent):
         self.value_head = ValueHead(critic_size, value_heads, ortho_init)
 
     def act(
-        self,
-        obs: Tensor,
-        state: Tensor | None = None,
-        deterministic: bool = False,
-        action_mask: Tensor | None = None,
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
         """See `ActorCritic.act`."""
         params, values = self.evaluate(obs)

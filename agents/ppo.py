@@ -82,11 +82,7 @@ class PPOLightningAgent(PPOAgent):
         self.value_head = ValueHead(critic_features, value_heads, ortho_init)
 
     def act(
-        self,
-        obs: Tensor,
-        state: Tensor | None = None,
-        deterministic: bool = False,
-        action_mask: Tensor | None = None,
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
         """See `ActorCritic.act`; gives no values unless the trunk is shared."""
         features = self.actor(self.normalizer(obs.float())[..., : self.actor_inputs])

@@ -112,11 +112,7 @@ class RecurrentPPOAgent(PPOAgent):
         self.value_head = ValueHead(critic_size, value_heads, ortho_init)
 
     def act(
-        self,
-        obs: Tensor,
-        state: Tensor | None = None,
-        deterministic: bool = False,
-        action_mask: Tensor | None = None,
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
         """See `ActorCritic.act`; without `state` it is the first step of an episode."""
         features, state = self._step(obs, state)

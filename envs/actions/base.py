@@ -87,11 +87,7 @@ def unwrapped(parser: ActionParser) -> list[ActionParser]:
 
 
 def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
-    """What `parser` makes of the actions of all slots.
-
-    Raises:
-        ValueError: It refuses them, or returned something else than `Controls`.
-    """
+    """What `parser` makes of the actions of all slots; a ValueError if it is something else than `Controls`."""
     controls = parser.parse(actions, state)
     if not isinstance(controls, Controls):
         name = type(parser).__name__
@@ -100,11 +96,7 @@ def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> 
 
 
 def mask_by(parser: ActionParser, state: GameState) -> Bool | None:
-    """The parser's mask, `[A, C, n]`.
-
-    Raises:
-        ValueError: It returned something else.
-    """
+    """The parser's mask, `[A, C, n]`; a ValueError if it returned something else."""
     mask, cars = parser.mask(state), (state.num_arenas, state.num_cars)
     if mask is None:
         return None

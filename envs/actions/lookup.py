@@ -25,9 +25,6 @@ class ActionTable(ActionParser):
 
         Args:
             table: `[n, 8]` as above, at least one row.
-
-        Raises:
-            ValueError: Another shape, or numbers outside these ranges.
         """
         name = type(self).__name__
         try:

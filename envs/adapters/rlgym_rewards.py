@@ -53,11 +53,7 @@ class RLGymReward(Reward):
             self._functions[arena].reset(list(rlgym_state.cars), rlgym_state, self._shared[arena])
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`.
-
-        Raises:
-            ValueError: The function left out an agent.
-        """
+        """See `Reward.compute`; a ValueError if the function left out an agent."""
         rewards = np.zeros((state.num_arenas, state.num_cars), np.float32)
         goals = state.goal_scored.tolist()
         for arena in range(state.num_arenas):
@@ -73,11 +69,7 @@ class RLGymReward(Reward):
         return rewards
 
     def state_dict(self) -> dict[str, Any]:
-        """Not available: nobody knows what a function of RLGym's remembers.
-
-        Raises:
-            TypeError: Always.
-        """
+        """Always raises TypeError: nobody knows what a function of RLGym's remembers."""
         raise TypeError(
             f"RLGymReward: {type(self.reward_function).__name__} cannot be saved; write it as an envs.Reward"
         )

@@ -15,11 +15,7 @@ def components_state(components: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def check_snapshot(snapshot: Any, num_arenas: int, components: Mapping[str, Any]) -> None:  # noqa: ANN401 - checked here
-    """Checks that `snapshot` is one of a pool with that many arenas and components.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """Raises a ValueError unless `snapshot` is one of a pool with that many arenas and components."""
     missing = [name for name in _PARTS if not isinstance(snapshot, dict) or name not in snapshot]
     if missing:
         raise ValueError(f"RocketSimPool: this is no snapshot of a pool, it lacks {', '.join(missing)}")

@@ -126,7 +126,7 @@ class StateArrays:
 
     def copy(self: State) -> State:
         """A copy that keeps what is in it now, however the pool goes on; the live arenas are read for it first."""
-        self._read_stale_details()
+        self.read_stale_details()
         kept = self.select(np.arange(self.num_arenas))
         kept.team, kept.read_details = self.team.copy(), None
         return kept
@@ -135,7 +135,8 @@ class StateArrays:
         """See `copy`."""
         return self.copy()
 
-    def _read_stale_details(self) -> None:
+    def read_stale_details(self) -> None:
+        """Brings `details` and `last_touch_car` up to date, where there are live arenas to read them from."""
         if self.read_details is not None and self.details_stale.any():
             self.read_details(self)
 
@@ -146,11 +147,7 @@ class StateArrays:
         return arrays
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: Another number of arenas or cars.
-        """
+        """Takes what `state_dict` gave; a ValueError for that of other numbers of arenas or cars."""
         for name in _ARRAYS:
             mine = _plain(getattr(self, name))
             if mine.shape != arrays[name].shape:

@@ -129,11 +129,7 @@ def write_json(result: Audit, path: Path) -> None:
 
 
 def draw_audit(result: Audit, path: Path) -> None:
-    """Shares, and what each situation pays a minute by part.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
+    """Shares, and what each situation pays a minute by part; an ImportError without matplotlib."""
     figure = new_figure(13, max(4.0, 2.0 + 0.3 * len(result.parts)))
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
     names = [short_name(part.name) for part in result.parts]

@@ -44,11 +44,7 @@ def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callabl
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
-    """An empty matplotlib figure of that many inches, which needs no display.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
+    """An empty matplotlib figure of that many inches, which needs no display; an ImportError without matplotlib."""
     try:
         figures = import_module("matplotlib.figure")
     except ImportError as error:

@@ -120,11 +120,7 @@ class ReturnScaler:
         return {name: tensor.clone() for name, tensor in state.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Goes on from a saved state.
-
-        Raises:
-            ValueError: It is of another number of sub-environments.
-        """
+        """Goes on from a saved state; a ValueError for that of another number of sub-environments."""
         if state["open"].shape[1] != self.num_envs:
             raise ValueError(
                 f"ReturnScaler: the saved state is of {state['open'].shape[1]} sub-environments, not {self.num_envs}; "

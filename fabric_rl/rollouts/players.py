@@ -40,11 +40,7 @@ class Exchange:
     """
 
     def __init__(self, fabric: Fabric, num_players: int) -> None:
-        """Takes the groups of the strategy.
-
-        Raises:
-            ValueError: Fabric has another strategy.
-        """
+        """Takes the groups of the strategy; a ValueError if Fabric has another one."""
         strategy = fabric.strategy
         if not isinstance(strategy, PlayersStrategy) or strategy.num_players != num_players:
             raise ValueError(

@@ -95,11 +95,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
 
 
 def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draws one metric of all runs with characters, without colours; needs plotext.
-
-    Raises:
-        ImportError: plotext is not installed.
-    """
+    """Draws one metric of all runs with characters, without colours; an ImportError without plotext."""
     plot = import_module("plotext")
     shown = {name: run[metric] for name, run in curves.items() if metric in run}
     largest = max(float(steps[-1]) for steps, _ in shown.values())

@@ -85,11 +85,7 @@ def list_runs(runs_dir: str | Path) -> list[RunRecord]:
 
 
 def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
-    """The run of that name, or in that folder.
-
-    Raises:
-        ValueError: There is none; the message names similar ones.
-    """
+    """The run of that name, or in that folder; else a ValueError that names similar ones."""
     for folder in (Path(runs_dir) / run_id, Path(run_id)):
         if _is_run(folder):
             return load_run(folder)
