@@ -22,10 +22,10 @@ from envs.partials import taken_apart
 from fabric_rl import GAE, Callback, Estimator, Hardware, Saving, StartArgs, TrainArgs, train
 from fabric_rl.callbacks import Profiler
 from fabric_rl.callbacks.video import RunVideos
+from fabric_rl.cli.command_line import read_settings
+from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
-from fabric_rl.cli.hardware import connect, share_cores
 from fabric_rl.cli.report import next_steps, report, unsaved
-from fabric_rl.cli.settings import read_settings
 from fabric_rl.cli.train_errors import errors_end_in_one_line
 from fabric_rl.metrics.log import PROGRAM, say, warnings_are_events
 from fabric_rl.ranks import launch

@@ -1,18 +1,12 @@
-"""Callback: the hooks into the training loop; TrainState: what they see; Hooks: all callbacks of a run as one."""
+"""Callback: the hooks into the training loop; TrainState: what they see."""
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.ranks.collectives import raised_on_all_ranks
-from fabric_rl.ranks.sharding import gathered
 from fabric_rl.types import ActorCritic, Minibatch
 
 
@@ -135,126 +129,3 @@ class Callback:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave, when a run goes on."""
-
-
-class Hooks:
-    """All callbacks of a run, called in order; around training it is a context manager.
-
-    Entering it is `on_train_start`, an exception that leaves it `on_exception`. All weights of a sharded agent are
-    there in `on_train_start`, `on_iteration_end` and `on_train_end`, so that a callback may play on one rank alone.
-    """
-
-    def __init__(self, state: TrainState, callbacks: Sequence[Callback]) -> None:
-        """Takes what the callbacks will see."""
-        self.state, self.callbacks = state, tuple(callbacks)
-        self._failing = ExitStack()
-
-    def __enter__(self) -> "Hooks":
-        """Calls `on_train_start`; a ValueError of one rank is raised on all of them."""
-        with ExitStack() as stack:
-            stack.enter_context(self._failures_told())
-            with gathered(self.state.agent):
-                for callback in self.callbacks:
-                    with raised_on_all_ranks(self.state.fabric):  # one may look at the environment of players only
-                        callback.on_train_start(self.state)
-            self._failing = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Calls `on_exception` if training has failed."""
-        self._failing.__exit__(kind, error, trace)
-
-    def on_iteration_start(self) -> None:
-        """Before a rollout is collected."""
-        for callback in self.callbacks:
-            callback.on_iteration_start(self.state)
-
-    def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Before learning; returns what to learn from."""
-        self.state.batch = batch
-        for callback in self.callbacks:
-            other = callback.on_learn_start(self.state)
-            if other is not None:
-                self.state.batch = batch = _checked(other, callback)
-        return batch
-
-    def on_iteration_end(self) -> None:
-        """After learning; the batch is gone then."""
-        with gathered(self.state.agent):
-            for callback in self.callbacks:
-                callback.on_iteration_end(self.state)
-        self.state.batch = None
-
-    def on_train_end(self) -> None:
-        """At the end of a run that did not fail."""
-        with gathered(self.state.agent):
-            for callback in self.callbacks:
-                callback.on_train_end(self.state)
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Metrics of all callbacks since the last call, as (sum, count) of this rank."""
-        return {name: pair for callback in self.callbacks for name, pair in _drained(callback).items()}
-
-    def state_dict(self) -> dict[str, Any]:
-        """What the callbacks remember, in order, and their names."""
-        return {
-            "callbacks": [callback.state_dict() for callback in self.callbacks],
-            "callback_names": [type(callback).__qualname__ for callback in self.callbacks],
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Gives each callback what one of its name remembered: there may be others now, or in another order."""
-        kept = list(zip(state["callback_names"], state["callbacks"], strict=True))
-        for callback in self.callbacks:
-            same = next((pair for pair in kept if pair[0] == type(callback).__qualname__), None)
-            if same is not None:
-                callback.load_state_dict(same[1])
-                kept.remove(same)
-
-    @contextmanager
-    def _failures_told(self) -> Iterator[None]:
-        """Calls `on_exception` of all callbacks when the block fails; the error is raised on whatever they do."""
-        try:
-            yield
-        except BaseException as error:
-            for callback in self.callbacks:
-                try:
-                    callback.on_exception(self.state, error)
-                except Exception as another:  # must not hide what went wrong first
-                    message = f"{type(callback).__name__}.on_exception() failed ({type(another).__name__}: {another})"
-                    warnings.warn(message, RuntimeWarning, stacklevel=2)
-            raise
-
-
-class HooksOfInference(Hooks):
-    """The same for a run that learns nothing."""
-
-    def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Calls nobody."""
-        self.state.batch = batch
-        return batch
-
-
-def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
-    if not isinstance(batch, Minibatch):
-        name, got = type(callback).__name__, type(batch).__name__
-        raise TypeError(f"--callbacks {name}.on_learn_start(): must return a fabric_rl.Minibatch or None, got {got}")
-    return batch
-
-
-def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
-    """What `callback.drain_metrics` gives.
-
-    Raises:
-        TypeError: Something that is no sum and count.
-    """
-    metrics = callback.drain_metrics()
-    where = f"--callbacks {type(callback).__name__}.drain_metrics()"
-    if not isinstance(metrics, dict):
-        raise TypeError(f"{where}: must return a dict of name -> (sum, count), got {type(metrics).__name__}")
-    for name, pair in metrics.items():
-        if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(hasattr(x, "__float__") for x in pair)):
-            raise TypeError(f"{where}: {name} must be two numbers (sum, count), got {pair!r}")
-    return metrics

@@ -11,7 +11,7 @@ from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.build import build
-from fabric_rl.session.evidence import evidence_of_nan
+from fabric_rl.session.evidence import keep_evidence_of_nan
 from fabric_rl.session.saving import NoSaver, Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.types import AgentFactory, EnvFactory
@@ -59,14 +59,14 @@ def train(
         NonFiniteError: NaN or infinity in observations, rewards or the loss.
         TooLittleMemoryError: A training step needs more memory than there is.
     """
-    session = build(fabric, env, agent, args, callbacks, estimator, inference)
-    exact = session.begin(resume, weights)
+    session = build(fabric, env, agent, args, callbacks, estimator, inference)  # every part tried once, on all ranks
+    exact = session.begin(resume, weights)  # whether it goes on to the bit as if it had never stopped
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     state.run_id = run.name if run is not None else None
     record = Record(session, run, plain, resume)
     saver = Saver(run, saving, session, record, exact) if run is not None and not inference else NoSaver()
 
-    with hooks, record, StopSignals(state) as signals, evidence_of_nan(session, run):
+    with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
         saver.begin(resumed=resume is not None)
         while not state.done:
             hooks.on_iteration_start()
@@ -76,13 +76,14 @@ def train(
             with record("advantages"):
                 advantage, returns = session.estimate(rollout)  # [T, N]
             batch = hooks.on_learn_start(rollout.flat(advantage, returns))  # [T * N]
-            with collector.meanwhile(another=state.goes_on), record("learn"):  # overlap, players: the next rollout
-                losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches
+            with collector.meanwhile(another=state.goes_on), record("learn"):  # --overlap plays the next rollout here
+                losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches of agent.training_step
             state.advance()
             record.reduce(losses)
             hooks.on_iteration_end()
             record.publish()
-            saver.after_iteration(on_demand=signals.agree(save=saver.minutes_due))
+            save_now = signals.agree(saver.minutes_due)  # all ranks stop, or save, after the same iteration
+            saver.after_iteration(save_now)
     summary = record.finish(saver.unsaved())
     hooks.on_train_end()
     record.close()

@@ -1,11 +1,15 @@
 """Shared by all tests."""
 
+import os
+
 import hypothesis
 import pytest
 import torch
 
 from tests.forks import Forks
 
+if "PYTEST_XDIST_WORKER_COUNT" in os.environ:  # the processes of the tests share the cores, as ranks do
+    os.environ["LOCAL_WORLD_SIZE"] = os.environ["PYTEST_XDIST_WORKER_COUNT"]
 hypothesis.settings.register_profile("tests", max_examples=30, derandomize=True, deadline=None)
 hypothesis.settings.load_profile("tests")
 

@@ -90,12 +90,16 @@ class Forks:
         folder.mkdir()
         for name, text in {"out": "", "err": "", **(files or {})}.items():
             (folder / name).write_text(text)
+        if not {"LOCAL_RANK", "SLURM_PROCID"} & variables.keys() and "LOCAL_WORLD_SIZE" in os.environ:
+            variables.setdefault("LOCAL_WORLD_SIZE", os.environ["LOCAL_WORLD_SIZE"])
         variables = {name: str(value) for name, value in variables.items()}
         self.started.append(Fork(self.ask([program, *map(str, words)], folder, variables), folder))
         return self.started[-1]
 
     def ranks(self, count, *words, **more):
         """As many ranks of one machine as Fabric's own launcher starts; `--devices`, or what a function asks for."""
+        if count == 1:
+            return [self.start(*words, **more)]
         launch = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
         return [self.start(*words, LOCAL_RANK=rank, **launch, **more) for rank in range(count)]
 

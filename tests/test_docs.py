@@ -86,8 +86,8 @@ def test_vtrace_by_hand():
     # delta: .5 (1 + .5 - 1) = .25; .5 (2 + 1 - 1) = 1; .5 (3 + .5 - 1) = 1.25; .5 (4 + 1 - 1) = 2
     # v - V: step 3: 2; step 2: 1.25 + .25 * 2 = 1.75; step 1 (cut): 1; step 0: .25 + .25 * 1 = .5
     assert target[:, 0].tolist() == [1.5, 2.0, 2.75, 3.0]
-    # .5 (1 + .5 (1 + 1) - 1); .5 (2 + .5 * 2 - 1); .5 (3 + .5 (1 + 2) - 1); .5 (4 + .5 * 2 - 1)
-    assert advantage[:, 0].tolist() == [0.5, 1.0, 1.75, 2.0]
+    # 1 + .5 (1 + 1) - 1; 2 + .5 * 2 - 1; 3 + .5 (1 + 2) - 1; 4 + .5 * 2 - 1
+    assert advantage[:, 0].tolist() == [1.0, 2.0, 3.5, 4.0]
 
 
 def test_vtrace_on_fresh_data_is_gae_with_its_value_targets():
@@ -105,8 +105,8 @@ def test_vtrace_clips_what_has_become_likelier():
     rollout = rollout_of([1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0, 0], [0, 0])
     vtrace = parts_of("# vtrace.py")["VTrace"]
     for rho_bar, expected in ((1.0, 1.0), (2.0, 2.0), (9.0, 4.0)):
-        advantage, _ = vtrace(rho_bar=rho_bar)(rollout, OneStepBehind(4.0), torch.tensor(0.0), 1.0)
-        assert advantage[:, 0].tolist() == pytest.approx([expected, expected])
+        _, target = vtrace(rho_bar=rho_bar)(rollout, OneStepBehind(4.0), torch.tensor(0.0), 1.0)
+        assert target[:, 0].tolist() == pytest.approx([expected, expected])
 
 
 def test_vtrace_trains(tmp_path):

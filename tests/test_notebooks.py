@@ -24,6 +24,8 @@ SAID = {  # what a cell must have printed, and how many figures there are
         2,
     ),
 }
+SMOKE = "03_rewards_and_states"
+"""The quickest, for every day."""
 
 
 def read(name):
@@ -50,7 +52,7 @@ def test_a_notebook_is_valid_and_has_no_outputs(name):
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == SMOKE else pytest.mark.slow) for name in SAID])
 def test_a_notebook_runs(name, tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):  # nothing is left in the home folder
         monkeypatch.setenv(variable, str(tmp_path / variable))

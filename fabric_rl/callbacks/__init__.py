@@ -2,12 +2,12 @@
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
-from fabric_rl.callbacks.composite import Callbacks
 from fabric_rl.callbacks.debug.debug import Debug
 from fabric_rl.callbacks.history import History
 from fabric_rl.callbacks.keyboard import KeyPress
 from fabric_rl.callbacks.notify import Notify
 from fabric_rl.callbacks.profiler import Profiler
+from fabric_rl.callbacks.several import Callbacks
 from fabric_rl.callbacks.video import VideoLogger
 
 __all__ = [

@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     if os.getcwd() not in sys.path:  # classes of the user's own, as `python train_fabric.py` finds them
         sys.path.append(os.getcwd())
     with _quiet_pipe(), mistakes_in_one_line(program):
-        if words[0] == "train":  # reads its own words, see fabric_rl.cli.settings
+        if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
             sys.exit(_load(COMMANDS["train"])(words[1:]))
         sys.exit(_run(words))
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.rollouts.transfer import to_device
+from fabric_rl.rollouts.gpu_copies import to_device
 from fabric_rl.schedules import KLAdaptive
 from fabric_rl.types import Minibatch, NonFiniteError
 

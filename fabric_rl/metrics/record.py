@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from fabric_rl.metrics.console import TrainConsole
-from fabric_rl.metrics.csv_file import number, read_rows
+from fabric_rl.metrics.csv_reader import number, read_rows
 from fabric_rl.metrics.loggers import Loggers
 from fabric_rl.metrics.sums import Sums, means, reduce_sums
 from fabric_rl.metrics.wandb import keep_in_run_folder

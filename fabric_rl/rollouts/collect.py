@@ -13,9 +13,9 @@ from torch import Tensor
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.episodes import EpisodeStats
 from fabric_rl.rollouts.finite import require_finite, within
+from fabric_rl.rollouts.gpu_copies import to_device, to_host
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.steps import BOOLS, NUMBERS, Step, checked_array, checked_step
-from fabric_rl.rollouts.transfer import to_device, to_host
 from fabric_rl.types import ActorCritic, HasGroups
 
 VALUE_NUMBERS = 2**22
@@ -56,6 +56,7 @@ def collect(
     groups = [_Collection(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
     rollout.roll_over()
     with _one_thread(if_small=weights * rollout.num_envs // len(groups)):
+        rollout.refresh_memory(agent)
         for t in range(rollout.num_steps + 1):
             for number, group in enumerate(groups):
                 if t > 0:

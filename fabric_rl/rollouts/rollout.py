@@ -1,7 +1,7 @@
 """Rollout buffers `[T, N]`."""
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -170,6 +170,22 @@ class Rollout:
         if self.state is not None:
             kept = len(self._states) - self.num_steps // self._length
             self._states[:kept] = self._states[self.num_steps // self._length :].clone()
+
+    def refresh_memory(self, agent: ActorCritic) -> None:
+        """Runs the burn-in of the next rollout again, so that it begins with the memory that training will compute.
+
+        The agent has learned since those steps, and its normalisation has changed: with the memory that they left, the
+        first ratios of PPO would not be 1 where a sequence has its burn-in in the rollout before.
+        """
+        if self.state is None or not self._burn_in:
+            return
+        state = self._states[0].clone()
+        for step, (obs, start) in enumerate(zip(self._obs, self._episode_start[: self._burn_in], strict=False)):
+            if step % self._length == 0:
+                self._states[step // self._length] = state
+            acted = agent.act(obs, state=state.masked_fill(start[:, None], 0), deterministic=True)
+            state = cast(Tensor, acted.state)
+        self.state = state.masked_fill(self.episode_start[0][:, None], 0)
 
     def inputs(self, step: int, rows: slice = slice(None)) -> dict[str, Any]:
         """What `agent.act` gets for the sub-environments `rows` besides the observations.

@@ -15,15 +15,15 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.metrics.csv_logger import MetricsFile
+from fabric_rl.metrics.csv_writer import MetricsFile
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
-from fabric_rl.runs import find
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.fingerprint import fingerprint_of
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights
+from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
 from fabric_rl.types import AgentFactory, EnvFactory
 
 
@@ -178,7 +178,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
     chosen = None if start.inference else _started_before()
     if chosen is None and start.resume:
         own = partial(fingerprint_of, env, agent, args.seed)
-        choice = find.resume_choice(start.runs_dir, start.run_id, start.resume, own)
+        choice = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if choice is not None:
             chosen = _play(choice, start.runs_dir) if start.inference else _go_on(choice)
         elif start.inference and start.initialize_from is None:
@@ -188,8 +188,8 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
     if chosen is None:
         weights: Weights | None = None
         if start.initialize_from is not None:
-            path = find.locate("--initialize_from", start.runs_dir, start.initialize_from)
-            weights = find.load_weights(path, start.inference)
+            path = locate("--initialize_from", start.runs_dir, start.initialize_from)
+            weights = load_weights(path, start.inference)
         chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights), weights=weights)
     if not start.inference:
         launch.remember_run(chosen.run.dir)
@@ -201,18 +201,18 @@ def _started_before() -> Start | None:
     folder = launch.run_before_restart()
     if folder is None:
         return None
-    choice = find.newest_of(Run(folder))
+    choice = newest_of(Run(folder))
     logger.info("torchrun has started the ranks of run %s again (restart %s)", choice.run.name, launch.restarts())
     return _go_on(choice)
 
 
-def _go_on(choice: find.Choice) -> Start:
+def _go_on(choice: Choice) -> Start:
     choice.run.claim()
     weights = choice.run.provenance.weights() if choice.state is None else None
     return Start(choice.run, choice.state, choice.path, weights, going_on=True)
 
 
-def _play(choice: find.Choice, runs_dir: str) -> Start:
+def _play(choice: Choice, runs_dir: str) -> Start:
     """A run of its own that plays with the weights of another."""
     if choice.state is None or choice.path is None:
         choice.run.provenance.weights()  # says more of a run that itself only plays

@@ -20,9 +20,9 @@ from fabric_rl.flags.parser import FlagParser
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.find import load_weights, locate
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
+from fabric_rl.runs.resume import load_weights, locate
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, reads_masks
 
 

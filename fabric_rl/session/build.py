@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.callback import Callback, Hooks, HooksOfInference, TrainState
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.hooks import Hooks, HooksOfInference
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.learner import Learner, Onlooker
 from fabric_rl.learning.normalize import ReturnScaler

@@ -12,7 +12,7 @@ from fabric_rl.types import NonFiniteError
 
 
 @contextmanager
-def evidence_of_nan(session: Session, run: Run | None) -> Iterator[None]:
+def keep_evidence_of_nan(session: Session, run: Run | None) -> Iterator[None]:
     """Keeps the rollout and the weights before it where the block meets NaN or infinity.
 
     Raises:

@@ -9,7 +9,8 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.callback import Hooks, TrainState
+from fabric_rl.callback import TrainState
+from fabric_rl.hooks import Hooks
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.metrics.sums import Sums

@@ -38,7 +38,7 @@ def objects_of(n=6, objects=7, features=F, seed=1):
 
 def outputs(agent, obs):
     """Logits and values."""
-    return agent._evaluate(obs)
+    return agent.evaluate(obs)
 
 
 def minibatch(agent, obs, mask=None):

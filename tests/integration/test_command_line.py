@@ -13,13 +13,12 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import load_checkpoint
-from tests.forks import kill
+from tests.forks import free_port, kill
 from tests.integration.launching import until
 
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
-# What `lightning run model ...` runs, so that the test needs no installed console script.
-LIGHTNING = ["-c", "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; lightning()"]
-RECORDED = ["--capture-video", "--env-id", "CartPole-v1", "--num-envs", 2, "--num-steps", 512]
+RUN_MODEL = ["run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
+CARTPOLE = ["--capture-video", "--env-id", "CartPole-v1", "--num-envs", 2, "--num-steps", 512]
 
 
 def events(run):
@@ -138,19 +137,19 @@ def test_every_config_file_trains(forks, root, tmp_path):
             assert len([tag for tag in tags if tag.startswith("reward/")]) >= 4
 
 
-def test_two_ranks_record_videos(run_python, tmp_path):
-    """Two ranks, video in the run folder and in TensorBoard; only rank 0 records, logs and prints."""
-    launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
-    few = ["--total-timesteps", 4096, "--update-epochs", 1, "--minibatch-size", 512]
-    result = run_python(*launcher, "train_fabric.py", *RECORDED, *few, "--runs-dir", tmp_path, "--run_id", "v")
-    assert result.returncode == 0, result.stderr
-    assert "Traceback" not in result.stderr
-    assert result.stdout.count("Run v: 4,096 steps") == 1
+def test_lightning_run_model_trains_on_two_ranks(forks, tmp_path):
+    """Video in the run folder and in TensorBoard; only rank 0 records, logs and prints."""
+    launcher = [*RUN_MODEL, f"--main-port={free_port()}", "train_fabric.py", *CARTPOLE, "--total-timesteps", 4096]
+    few = ["--update-epochs", 1, "--minibatch-size", 512, "--runs-dir", tmp_path, "--run_id", "v"]
+    statuses, out, err = forks.wait([forks.start(*launcher, *few, program="lightning")])
+    assert statuses == [0], err
+    assert "Traceback" not in err
+    assert out.count("Run v: 4,096 steps") == 1
     longer = (
         "\n  fabric run --accelerator=cpu --strategy=ddp --devices=2 train_fabric.py --capture_video=true --env_id "
     )
-    assert result.stdout.count(longer) == 1
-    assert result.stdout.rstrip().endswith("--total_timesteps 40_960")
+    assert out.count(longer) == 1
+    assert out.rstrip().endswith("--total_timesteps 40_960")
     assert [path.name for path in tmp_path.iterdir()] == ["v"]
     assert json.loads((tmp_path / "v/summary.json").read_text())["world_size"] == 2
 
@@ -250,6 +249,7 @@ def test_what_is_malformed_on_one_of_two_ranks_is_one_line(forks, tmp_path):
     assert list((tmp_path / "runs").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_line_is_printed_once_though_the_silent_rank_fails_first(run_python, fabric_run, tmp_path):
     """A launcher ends all workers as soon as one has failed."""
     slow = "import os, time, train_fabric\ntime.sleep(2 * (os.environ['RANK'] == '0'))\ntrain_fabric.cli()\n"
@@ -275,9 +275,9 @@ def test_an_environment_id_wins_over_a_config_files_environment(forks, root, tmp
 
 @pytest.mark.learning
 @pytest.mark.timeout(900)
-def test_two_ranks_that_record_videos_learn(run_python, tmp_path):
-    launcher = [*LIGHTNING, "run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
-    flags = [*RECORDED, "--total-timesteps", 100_000, "--runs_dir", tmp_path, "--run_id", "learned"]
-    result = run_python(*launcher, "train_fabric.py", *flags, seconds=800)
+def test_lightning_run_model_learns_on_two_ranks(run_python, tmp_path):
+    lightning = "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; lightning()"
+    flags = [*CARTPOLE, "--total-timesteps", 100_000, "--runs_dir", tmp_path, "--run_id", "learned"]
+    result = run_python("-c", lightning, *RUN_MODEL, "train_fabric.py", *flags, seconds=800)
     assert result.returncode == 0, result.stderr
     assert json.loads((tmp_path / "learned/summary.json").read_text())["mean_return"] >= 450

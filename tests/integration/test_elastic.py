@@ -41,6 +41,7 @@ def undisturbed(forks, tmp_path_factory):
     return runs / "r"
 
 
+@pytest.mark.slow
 def test_torchrun_goes_on_after_ranks_were_killed(undisturbed, tmp_path):
     """First rank 1, then rank 0. The old run of that name is deleted once, not at every restart."""
     run, old = tmp_path / "r", "step_000000000001.ckpt"

@@ -88,6 +88,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_the_agent_that_comes_with_it_touches_and_scores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert evaluate("school_1v1", "idle", "--matches", 8, "--minutes", 1, "--out", "a.json") == 0

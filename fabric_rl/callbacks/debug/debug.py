@@ -1,12 +1,12 @@
 """Debug: tells what happens inside of a run, by topic."""
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.callbacks.composite import Callbacks
 from fabric_rl.callbacks.debug.actions import DebugActions
 from fabric_rl.callbacks.debug.checkpoints import DebugCheckpoints
 from fabric_rl.callbacks.debug.learning import DebugLearning
 from fabric_rl.callbacks.debug.lines import tell
 from fabric_rl.callbacks.debug.resets import DebugResets
+from fabric_rl.callbacks.several import Callbacks
 
 
 class Debug(Callbacks):

@@ -59,7 +59,11 @@ def without_contact_of_cars(state):
     return gaps.min(axis=(1, 2)) > 600
 
 
-@by_name
+@pytest.mark.parametrize(
+    "table",
+    [TABLES[0], pytest.param(TABLES[1], marks=pytest.mark.slow)],
+    ids=lambda table: type(table).__name__,
+)
 def test_a_row_and_its_fallback_move_everything_the_same(table, head_on):
     """Pools that act without fallbacks do it twice from the same snapshot: with rows that cannot act, and with what
     they fall back to. Two steps, since the first tick of the second one still runs the first one's choice."""

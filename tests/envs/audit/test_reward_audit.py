@@ -139,6 +139,7 @@ def test_pay_by_random_actions_is_what_the_pool_pays(default_audit):
     assert default_audit.total.per_minute["random"] == pytest.approx(paid.mean() * 6, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything():
     audits = [audit_rewards(POOL, seconds=1, num_arenas=2, seed=seed) for seed in (5, 5, 6)]
     assert audits[0] == audits[1] != audits[2]
@@ -164,6 +165,7 @@ def test_own_goals_come_about_in_every_pool(team_size, action):
     assert not any(state.goal_scored.any() for state in aside.steps)
 
 
+@pytest.mark.slow
 def test_mixed_team_sizes_are_audited():
     pool = partial(POOL, num_arenas=1, team_size=[(1, 0), (2, 1)])
     audit = audit_rewards(pool, seconds=3, num_arenas=2)

@@ -88,28 +88,38 @@ def test_a_crash_that_comes_back_says_how_often(close):
 
 
 @pytest.mark.parametrize(
-    ("action", "actions", "message"),
+    ("action", "refused"),
     [
-        (None, actions_with(90, 5, 8), "action 90 of sub-environment 5 is outside 0..89"),
-        (None, actions_with(-1, 7, 8), "action -1 of sub-environment 7 is outside 0..89"),
-        (None, None, "actions must be an array of numbers, got NoneType"),
-        (None, "a", "actions must be an array of numbers, got str"),
-        (None, 3, r"actions must be int64 of shape \[8\], got int64 of shape \[\]"),
-        (ContinuousAction(), np.full((8, 8), np.nan), "nan among the actions of sub-environment 0"),
-        (MultiDiscreteAction(), np.full((8, 8), 2), "action 2 of sub-environment 0, column 5, is outside 0..1"),
+        (
+            None,
+            {
+                "action 90 of sub-environment 5 is outside 0..89": actions_with(90, 5, 8),
+                "action -1 of sub-environment 7 is outside 0..89": actions_with(-1, 7, 8),
+                "actions must be an array of numbers, got NoneType": None,
+                "actions must be an array of numbers, got str": "a",
+                r"actions must be int64 of shape \[8\], got int64 of shape \[\]": 3,
+            },
+        ),
+        (ContinuousAction(), {"nan among the actions of sub-environment 0": np.full((8, 8), np.nan)}),
+        (
+            MultiDiscreteAction(),
+            {"action 2 of sub-environment 0, column 5, is outside 0..1": np.full((8, 8), 2)},
+        ),
     ],
+    ids=["table", "continuous", "discrete"],
 )
-def test_a_bad_action_leaves_the_pool_usable(action, actions, message, close):
+def test_a_bad_action_leaves_the_pool_usable(action, refused, close):
     pool = close(ProcessPool(partial(signalling, action=action), 2))
     alone = signalling(action=action)
     pool.reset(seed=0), alone.reset(seed=0)
-    with pytest.raises(ValueError, match=f"^ProcessPool: {message}") as caught:
-        pool.step(actions)
-    assert "\n" not in str(caught.value)
-    shape = (8, *(pool.single_action_space.shape or ()))
-    good = np.ones(shape, pool.single_action_space.dtype)
-    for ours, theirs in zip(pool.step(good)[:4], alone.step(good)[:4], strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    for message, actions in refused.items():
+        with pytest.raises(ValueError, match=f"^ProcessPool: {message}") as caught:
+            pool.step(actions)
+        assert "\n" not in str(caught.value)
+        shape = (8, *(pool.single_action_space.shape or ()))
+        good = np.ones(shape, pool.single_action_space.dtype)
+        for ours, theirs in zip(pool.step(good)[:4], alone.step(good)[:4], strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_what_lives_in_the_workers_is_one_clear_sentence(close):

@@ -16,9 +16,9 @@ import torch
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
-from fabric_rl.callback import Hooks
 from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
+from fabric_rl.hooks import Hooks
 from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.session.saving import Saving

@@ -133,6 +133,7 @@ def test_run_model_help_shows_its_own_name(command):
     assert "--devices" in result.out
 
 
+@pytest.mark.slow
 def test_run_model_launches_every_rank_and_passes_arguments_on(process, tmp_path):
     arguments = ["--go", "--env-id", "CartPole-v1", "--num_envs=2"]
     result = process(*run_model(tmp_path, *arguments))
@@ -141,6 +142,7 @@ def test_run_model_launches_every_rank_and_passes_arguments_on(process, tmp_path
     assert {path.read_text() for path in tmp_path.glob("rank*")} == {f"2 {arguments}"}
 
 
+@pytest.mark.slow
 def test_failed_worker_gives_its_exit_status_and_no_traceback(process, tmp_path):
     result = process(*run_model(tmp_path, "--exit", "7"))
     assert result.status == 7
@@ -148,6 +150,7 @@ def test_failed_worker_gives_its_exit_status_and_no_traceback(process, tmp_path)
     assert "exitcode" not in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_killed_worker_is_named(process, tmp_path):
     result = process(*run_model(tmp_path, "--kill", str(int(signal.SIGKILL))))
@@ -156,6 +159,7 @@ def test_killed_worker_is_named(process, tmp_path):
     assert "Traceback" not in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_interrupt_ends_workers_and_launcher_quietly(forks, tmp_path):
     launcher = forks.start(*run_model(tmp_path, "--wait"), program="lightning")

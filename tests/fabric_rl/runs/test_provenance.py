@@ -12,8 +12,8 @@ from fabric_rl import Run
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.checkpoint_names import file_name
-from fabric_rl.runs.find import load_weights
 from fabric_rl.runs.provenance import Weights
+from fabric_rl.runs.resume import load_weights
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"
 WEIGHTS = Weights(Path("runs/x/step.ckpt"), {"w": torch.tensor([1.5, -2.0])})

@@ -35,6 +35,7 @@ def run(forks):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_bfloat16_computes_or_is_refused_in_one_line(run):
     refuses = run(_PROBE)[0] == -signal.SIGILL

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 import torch
 
-from fabric_rl.runs import find as choose
+from fabric_rl.runs import resume as choose
 from fabric_rl.runs.checkpoint import CheckpointError, write
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name
 from fabric_rl.runs.milestone_menu import fitting

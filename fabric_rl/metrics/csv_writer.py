@@ -10,7 +10,7 @@ from typing import Any
 
 from lightning.fabric.loggers.csv_logs import CSVLogger
 
-from fabric_rl.metrics.csv_file import Row, read_rows
+from fabric_rl.metrics.csv_reader import Row, read_rows
 
 _MOST_WAITING = 100_000
 

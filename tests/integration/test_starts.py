@@ -115,6 +115,7 @@ def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, fi
     assert settings_of(runs / "early")["initialize_from"] == str(runs / "early/initial.ckpt")
 
 
+@pytest.mark.slow
 def test_torchrun_begins_it_again(child, tmp_path, runs):
     flags = [*TASK, *TOTAL, *CPU, "--runs_dir", tmp_path, "--run_id", "r", *PAUSING, "--plain"]
     pause(tmp_path / "pauses", rank=0, iteration=1)
@@ -208,7 +209,7 @@ def test_an_empty_name_is_refused(first, call, runs, flags):
 
 def test_a_run_that_fails_in_its_first_iteration_stays(begin, forks, runs):
     """With the reason in its log; one that fails before anything is collected leaves nothing."""
-    failing = "--callbacks+=tests.integration.test_beginnings.Fails", "--callbacks.at_start"
+    failing = "--callbacks+=tests.integration.test_starts.Fails", "--callbacks.at_start"
     (status,), _, err = forks.wait([begin(*TASK, *TOTAL, "--run_id", "fails", *failing, "false")])
     assert status == 1 and "on purpose" in err
     assert "RuntimeError: on purpose" in (runs / "fails/log.txt").read_text()

@@ -11,7 +11,7 @@ from tests.integration.test_resume import assert_same, outcome
 SMALL = ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--plain", "--seed", 10]
 ROCKET = ["--env.num_arenas", 2, "--env.state_setter", "envs.RandomState", "--num_steps", 16, "--minibatch_size", 32]
 ROCKET += ["--agent.normalize_obs", "true", "--standardize_returns", "true", "--update_epochs", 2, *SMALL]
-PARTS = "tests.integration.decoupled_parts"
+PARTS = "tests.integration.players_parts"
 MEMORY = ["--env", f"{PARTS}.Masked", "--agent", "agents.RecurrentPPOAgent", "--agent.sequence_length", 8, *SMALL]
 MEMORY += ["--agent.burn_in", 4, "--agent.memory_size", 8, "--num_steps", 16, "--minibatch_size", 32]
 MEMORY += ["--agent.normalize_obs", "true", "--update_epochs", 2, "--exp_buffer_size", 128]
@@ -65,7 +65,7 @@ def test_each_player_is_a_block_of_columns(forks, tmp_path, monkeypatch):
     assert three["metrics"]["reward/episode_return"] == one["metrics"]["reward/episode_return"]
 
 
-@pytest.mark.parametrize("players", [2, 3])
+@pytest.mark.parametrize("players", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_two_trainers_are_one(forks, tmp_path, players):
     """Minibatches of the whole rollout, so that no order matters; of three players one has columns for both."""
     flags = [*CARTPOLE, "--env.num_envs", 2, "--num_players", players, "--total_timesteps", 4 * 64 * players]

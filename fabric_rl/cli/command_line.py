@@ -12,9 +12,9 @@ from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
 from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, value_of, with_classes_of_help
 from fabric_rl.metrics.log import logger, say
 from fabric_rl.ranks import launch
-from fabric_rl.runs import find
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.folder import Run
+from fabric_rl.runs.resume import locate, run_of
 
 _RESOLVED = "resolved_config"
 """The parameter of `main()` that takes all settings as YAML; it is no flag."""
@@ -135,7 +135,7 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
     run: Run | None = None
     try:
         if name.lower() not in ("true", "yes", "on"):
-            run = find.run_of(find.locate("--resume", runs_dir, name))
+            run = run_of(locate("--resume", runs_dir, name))
         elif run_id:
             run = Run.find(runs_dir, run_id)
     except (CheckpointError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""An environment and an agent for test_decoupled.py."""
+"""An environment and an agent for test_players.py."""
 
 import os
 from pathlib import Path

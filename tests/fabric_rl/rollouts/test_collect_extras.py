@@ -1,12 +1,16 @@
 """collect() and Rollout.flat with memory, burn-in, action masks, reward signals, pixels and Box actions."""
 
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.vector.utils import batch_space
 
-from fabric_rl import ActOutput, EpisodeStats, Rollout, collect
+from agents import RecurrentPPOAgent
+from envs import GymnasiumEnvs
+from fabric_rl import ActOutput, Callback, EpisodeStats, Rollout, TrainArgs, collect, train
 from fabric_rl.types import NonFiniteError
 
 
@@ -288,3 +292,35 @@ def test_non_finite_numbers_are_named_by_their_sub_environment_in_a_group(counte
     rollout.begin(*env.reset())
     with pytest.raises(NonFiniteError, match="an observation that is nan: sub-environment 2, column 1, rollout step 1"):
         collect(env, agent, rollout)
+
+
+@pytest.mark.parametrize("burn_in", [0, 4, 12])  # in the sequence before, and beyond it
+@pytest.mark.parametrize("normalize_obs", [False, True])
+def test_the_first_ratios_are_one_in_every_iteration_of_an_agent_with_burn_in(fabric, burn_in, normalize_obs):
+    """Also where the burn-in lies in the rollout before, which another policy has collected."""
+
+    class Ratios(Callback):
+        largest = ()
+
+        def on_learn_start(self, state):
+            agent, batch = state.agent, state.batch
+            with torch.no_grad():
+                memory = batch.state
+                if batch.burn_in_obs is not None:
+                    memory = agent.memory.after(agent._encode(batch.burn_in_obs), memory, batch.burn_in_start)
+                features = agent.memory.unroll(agent._encode(batch.obs), memory, batch.episode_start)
+                log_prob, _ = agent.policy_head.evaluate(agent.policy_head(agent.actor(features)), batch.action)
+            self.largest += ((log_prob - batch.log_prob).abs().max().item(),)
+
+    ratios = Ratios()
+    agent = partial(
+        RecurrentPPOAgent,
+        memory_size=16,
+        sequence_length=8,
+        burn_in=burn_in,
+        normalize_obs=normalize_obs,
+        actor_lr=1e-2,
+    )
+    args = TrainArgs(total_timesteps=4 * 32 * 4, num_steps=32, minibatch_size=64, update_epochs=2)
+    train(fabric, partial(GymnasiumEnvs, "CartPole-v1", 4), agent, args, callbacks=[ratios], plain=True)
+    assert len(ratios.largest) == 4 and max(ratios.largest) < 2e-6
