@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.metrics.csv_reader import number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -66,9 +66,8 @@ def choose_metrics(
     for pattern in asked:
         found = [name for name in known if fnmatchcase(name, pattern)]
         if not found:
-            close = get_close_matches(pattern, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
-            raise ValueError(f"--metrics {pattern}: no run has it; {hint}")
+            hint = did_you_mean(pattern, known) or f"; known: {', '.join(known)}"
+            raise ValueError(f"--metrics {pattern}: no run has it{hint}")
         chosen += [name for name in found if name not in chosen]
     return chosen
 
