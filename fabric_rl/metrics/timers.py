@@ -17,7 +17,6 @@ import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 FORMAT_VERSION = "0.1.0"
@@ -49,9 +48,7 @@ class Timer:
         self._began = self._tree._clock()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Ends the passage, also on an exception."""
         seconds = self._tree._clock() - self._began
         self.total += seconds
@@ -76,9 +73,7 @@ class _Nothing:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
 
