@@ -67,11 +67,7 @@ class RecurrentPPOAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks.
-
-        Raises:
-            ValueError: A space that this agent cannot handle, or a setting that cannot work.
-        """
+        """Builds the networks; a ValueError names the space or the setting that cannot work."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-import RocketSim
 from numpy.typing import NDArray
 
+from envs.sim.arena import make_controls
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -123,16 +123,6 @@ class RowControls:
         else:
             changed, cars = range(len(rows)), [None] * len(rows)
         for slot, row in zip(changed, rows[changed].tolist(), strict=True):
-            throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
-            cars[slot] = RocketSim.CarControls(
-                throttle=throttle,
-                steer=steer,
-                pitch=pitch,
-                yaw=yaw,
-                roll=roll,
-                jump=jump > 0.5,
-                boost=boost > 0.5,
-                handbrake=handbrake > 0.5,
-            )
+            cars[slot] = make_controls(row)
         self._rows, self._cars = rows.copy(), cars
         return Controls(rows, cars)

@@ -94,18 +94,10 @@ class GameState(StateArrays):
         self.ticks_since_touch += ticks
         self.ticks_since_touch[self.touched.any(axis=1)] = 0
 
-    @property
-    def touched(self) -> Bool:
-        """`[A, C]` whether the car hit the ball since the previous step."""
-        touched: Bool = self.car_rows[:, :, 0, TOUCHED] > 0
-        return touched
-
-    @property
-    def on_ground(self) -> Bool:
-        """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
-        grounded: Bool = self.car_rows[:, :, 0, ON_GROUND] > 0
-        return grounded
-
+    touched: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, TOUCHED] > 0)
+    """`[A, C]` whether the car hit the ball since the previous step."""
+    on_ground: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, ON_GROUND] > 0)
+    """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
     is_holding_jump = _flag("last_controls.jump")
     """`[A, C]` jump was pressed on the last tick."""
     handbrake = _timer("handbrake_val")
@@ -148,23 +140,12 @@ class GameState(StateArrays):
     supersonic_time = _timer("supersonic_time")
     """`[A, C]` seconds since the car became supersonic, 0 when it is not."""
 
-    @property
-    def is_boosting(self) -> Bool:
-        """`[A, C]` boost is burning."""
-        boosting: Bool = self.boost_active_time > 0
-        return boosting
-
-    @property
-    def is_supersonic(self) -> Bool:
-        """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
-        supersonic: Bool = self.supersonic_time > 0
-        return supersonic
-
-    @property
-    def is_demoed(self) -> Bool:
-        """`[A, C]` demolished and not back yet; position and rotation stay what they were."""
-        demoed: Bool = self.demo_respawn_timer > 0
-        return demoed
+    is_boosting: Derived[Bool] = Derived(lambda state: state.boost_active_time > 0)
+    """`[A, C]` boost is burning."""
+    is_supersonic: Derived[Bool] = Derived(lambda state: state.supersonic_time > 0)
+    """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
+    is_demoed: Derived[Bool] = Derived(lambda state: state.demo_respawn_timer > 0)
+    """`[A, C]` demolished and not back yet; position and rotation stay what they were."""
 
     # Counters of the game, float32 `[A, C]`, since the episode began.
 
@@ -212,11 +193,8 @@ class GameState(StateArrays):
         self.read_stale_details()
         return self.last_touch_car
 
-    @property
-    def goal_scored(self) -> Bool:
-        """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
-        scored: Bool = np.abs(self.world.ball_pos[:, 1]) > GOAL_THRESHOLD
-        return scored
+    goal_scored: Derived[Bool] = Derived(lambda state: np.abs(state.world.ball_pos[:, 1]) > GOAL_THRESHOLD)
+    """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
 
     @property
     def scoring_team(self) -> NDArray[np.int8]:

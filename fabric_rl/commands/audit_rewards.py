@@ -42,9 +42,6 @@ def audit(
         seed: Decides everything.
         phase: Phase of training, where the environment has some; default: one audit for each.
         out: Files to write: .json, .png; with the phase in their names, where several are audited.
-
-    Returns:
-        The exit status: 0 passed, 1 something pays an own goal, or farming more than scoring.
     """
     writers = {".json": write_json, ".png": draw_audit}
     check_out(out, writers)

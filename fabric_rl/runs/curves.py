@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.metrics.csv_reader import number, read_rows
+from fabric_rl.metrics.csv_tables import number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` each, by rising steps."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.metrics.csv_reader import number, read_rows
+from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.json_files import read_json
 

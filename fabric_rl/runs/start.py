@@ -15,8 +15,8 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.metrics.csv_writer import MetricsFile
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
+from fabric_rl.metrics.metrics_csv import MetricsFile
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
 from fabric_rl.runs.checkpoint import CheckpointError
