@@ -5,31 +5,28 @@ bytes before it and their SHA-256. Content and checksum appear under the final n
 never leaves one without the other.
 """
 
+import errno
 import hashlib
 import io
 import os
 import pickle
+import stat
 import struct
 import warnings
-from collections import OrderedDict, deque
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.primitives import from_primitives, to_primitives
 
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
 _TEMPORARY = ".ckpt.tmp"
-_TAG = "__type__"
-_PLAIN_KEYS = (str, int, bool, float, type(None))
-_PLAIN = (bool, float, str, type(None), torch.Size, torch.dtype, torch.device)
 
 
 class CheckpointError(ValueError):
@@ -89,11 +86,12 @@ def read(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        with open(path, "rb") as file:
-            _check(path, file)
-            file.seek(0)
+        with _open(path) as file:
+            size = _check(path, file)
             try:
-                state = from_primitives(torch.load(file, map_location="cpu", weights_only=True))
+                _check_archive(file, size)
+                file.seek(0)
+                state = from_primitives(torch.load(file, map_location="cpu", weights_only=True), size)
             except (OSError, MemoryError):
                 raise
             except pickle.UnpicklingError as error:
@@ -117,7 +115,7 @@ def verify(path: str | Path) -> None:
     """
     path = Path(path)
     try:
-        with open(path, "rb") as file:
+        with _open(path) as file:
             _check(path, file)
     except OSError as error:
         raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
@@ -182,8 +180,22 @@ def _is_good(path: Path) -> bool:
     return True
 
 
-def _check(path: Path, file: BinaryIO) -> None:
-    """Reads the file once, whole, and compares it with its trailer."""
+def _open(path: Path) -> BinaryIO:
+    """Opens a regular file; of a pipe or a device the end might never come.
+
+    Raises:
+        OSError: It is something else, or cannot be opened.
+    """
+    # Without waiting for somebody who writes into a pipe; Windows has none.
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "It is no regular file")
+    return file
+
+
+def _check(path: Path, file: BinaryIO) -> int:
+    """Reads the file once, whole, and compares it with its trailer; returns the bytes before that."""
     size = file.seek(0, os.SEEK_END) - _TRAILER.size
     file.seek(max(0, size))
     trailer = file.read()
@@ -197,6 +209,15 @@ def _check(path: Path, file: BinaryIO) -> None:
         left -= len(chunk)
     if length != size or digest.digest() != expected:
         raise CheckpointError(f"checkpoint {path} is damaged: its checksum is wrong")
+    return size
+
+
+def _check_archive(file: BinaryIO, size: int) -> None:
+    """Raises ValueError unless this is an archive of `torch.save`: nothing in it unpacks to more than the file has."""
+    with zipfile.ZipFile(file) as archive:
+        parts = archive.infolist()
+    if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(part.file_size for part in parts) > size:
+        raise ValueError("not written by torch.save")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -207,91 +228,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-# ---------------------------------------------------------------- state as numbers and text
-
-
-def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
-    """Turns a state into what `torch.load(weights_only=True)` accepts; `from_primitives` turns it back exactly.
-
-    Takes None, bool, int (of any size), float, str, bytes, tensors, numpy arrays and scalars (of any dtype without
-    objects, structured ones included), list, tuple, deque, set, frozenset, dict and OrderedDict, nested. Tensors
-    lose `requires_grad`, are not copied unless they show a part of a larger storage, and stay on their device.
-
-    Raises:
-        TypeError: Something else is in it; the message says where.
-    """
-    return _encode(state, "state")
-
-
-def from_primitives(state: object) -> Any:  # noqa: ANN401
-    """Turns back what `to_primitives` gave; arrays are writable and own their memory."""
-    if isinstance(state, list | tuple):
-        return type(state)(from_primitives(item) for item in state)
-    if isinstance(state, OrderedDict):
-        ordered = OrderedDict((key, from_primitives(value)) for key, value in state.items())
-        ordered.__dict__.update(from_primitives(vars(state)))
-        return ordered
-    if not isinstance(state, dict):
-        return state
-    tag = state.get(_TAG)
-    if tag is None:
-        return {key: from_primitives(value) for key, value in state.items()}
-    if tag == "int":
-        return int(state["hex"], 16)
-    if tag == "bytes":
-        return state["data"].numpy().tobytes()
-    if tag in ("array", "scalar"):
-        dtype: np.dtype[Any] = np.lib.format.descr_to_dtype(state["dtype"])  # type: ignore[no-untyped-call]
-        array: NDArray[Any] = np.ndarray(state["shape"], dtype, buffer=state["data"].numpy().tobytes()).copy()
-        return array if tag == "array" else array[()]
-    items = [from_primitives(item) for item in state["items"]]
-    if tag == "deque":
-        return deque(items, state["maxlen"])
-    return {"set": set, "frozenset": frozenset, "dict": dict, "OrderedDict": OrderedDict}[tag](items)
-
-
-def _encode(obj: Any, where: str) -> Any:  # noqa: ANN401
-    kind = type(obj)
-    if kind in _PLAIN:
-        return obj
-    if kind is int:
-        return obj if -(2**63) <= obj < 2**63 else {_TAG: "int", "hex": hex(obj)}
-    if isinstance(obj, Tensor):
-        tensor = obj.detach()
-        # torch.save writes the whole storage behind a view.
-        is_part = tensor.layout == torch.strided and tensor.untyped_storage().nbytes() > tensor.nbytes
-        return tensor.clone() if is_part else tensor
-    if kind is bytes:
-        return {_TAG: "bytes", "data": _byte_tensor(obj)}
-    if kind is np.ndarray or isinstance(obj, np.generic):
-        if obj.dtype.hasobject:
-            raise TypeError(f"checkpoint: {where} is a numpy array of objects; only numbers and text can be saved")
-        return {
-            _TAG: "array" if kind is np.ndarray else "scalar",
-            "dtype": np.lib.format.dtype_to_descr(obj.dtype),  # type: ignore[no-untyped-call]
-            "shape": list(obj.shape),
-            "data": _byte_tensor(obj.tobytes()),
-        }
-    if kind in (list, tuple, deque, set, frozenset):
-        items = [_encode(item, f"{where}[{i}]") for i, item in enumerate(obj)]
-        if kind in (list, tuple):
-            return kind(items)
-        return {_TAG: kind.__name__, "items": items} | ({"maxlen": obj.maxlen} if kind is deque else {})
-    if kind in (dict, OrderedDict):
-        pairs = [(_encode(key, f"a key of {where}"), _encode(obj[key], f"{where}[{key!r}]")) for key in obj]
-        if _TAG in obj or not all(type(key) in _PLAIN_KEYS for key, _ in pairs):
-            return {_TAG: kind.__name__, "items": pairs}
-        encoded = kind(pairs)
-        if kind is OrderedDict:  # torch's state dicts keep the versions of modules in an attribute
-            encoded.__dict__.update(_encode(vars(obj), f"vars({where})"))
-        return encoded
-    raise TypeError(
-        f"checkpoint: {where} is a {kind.__module__}.{kind.__qualname__}, which cannot be loaded without executing "
-        "code; keep numbers, text, arrays, tensors, lists and dicts in state_dict()"
-    )
-
-
-def _byte_tensor(data: bytes) -> Tensor:
-    return torch.from_numpy(np.frombuffer(bytearray(data), np.uint8))

@@ -13,6 +13,7 @@ from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 from fabric_rl.runs.folder import Run, move_aside
 from fabric_rl.runs.json_files import write_json
+from fabric_rl.runs.primitives import to_primitives
 from fabric_rl.runs.records import SET_ASIDE
 from fabric_rl.session.session import Session
 
@@ -62,7 +63,7 @@ class Saver(NoSaver):
         self._collects_ahead = session.args.overlap or session.args.num_players > 0
         for callback in session.hooks.callbacks:
             try:
-                checkpoint.to_primitives(callback.state_dict())
+                to_primitives(callback.state_dict())
             except TypeError as error:
                 raise TypeError(f"--callbacks {type(callback).__name__}.state_dict(): {error}") from error
 
