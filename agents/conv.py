@@ -11,7 +11,6 @@ from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers
 from agents.parts.encoders import MIN_PIXELS, Pixels, conv_layers
 from agents.parts.heads import GaussianOptions, policy_head
 from fabric_rl.schedules import Schedule
-from fabric_rl.types import ActOutput, Minibatch, Stats
 
 
 class ConvPPOAgent(PPOAgent):
@@ -52,11 +51,7 @@ class ConvPPOAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks.
-
-        Raises:
-            ValueError: A space that this agent cannot handle, or a setting that cannot work.
-        """
+        """Builds the networks; a ValueError names the space or the setting that cannot work."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -84,26 +79,10 @@ class ConvPPOAgent(PPOAgent):
         self.policy_head = policy_head(name, features, action_space, gaussian, ortho_init)
         self.value_head = ValueHead(features, value_heads, ortho_init)
 
-    def act(
-        self,
-        obs: Tensor,
-        state: Tensor | None = None,
-        deterministic: bool = False,
-        action_mask: Tensor | None = None,
-    ) -> ActOutput:
-        """See `ActorCritic.act`."""
-        params, values = self.evaluate(obs)
-        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
-
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """See `ActorCritic.value`."""
         values: Tensor = self.value_head(self._features(obs))
         return values
-
-    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self.evaluate(minibatch.obs)
-        return self.ppo_step(params, values, minibatch)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for the value function's last layer and one for everything else."""
@@ -114,6 +93,6 @@ class ConvPPOAgent(PPOAgent):
         return features
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """The policy's parameters and the values for `obs`."""
+        """See `PPOAgent.evaluate`."""
         features = self._features(obs)
         return self.policy_head(features), self.value_head(features)

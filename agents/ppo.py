@@ -11,7 +11,7 @@ from agents.parts.base import PPOAgent, ValueHead, actor_size, check_sizes, hidd
 from agents.parts.heads import GaussianOptions, policy_head
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.schedules import Schedule
-from fabric_rl.types import ActOutput, Minibatch, Stats
+from fabric_rl.types import ActOutput
 
 
 class PPOLightningAgent(PPOAgent):
@@ -52,11 +52,7 @@ class PPOLightningAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks.
-
-        Raises:
-            ValueError: A space that this agent cannot handle, or a setting that cannot work.
-        """
+        """Builds the networks; a ValueError names the space or the setting that cannot work."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -82,11 +78,7 @@ class PPOLightningAgent(PPOAgent):
         self.value_head = ValueHead(critic_features, value_heads, ortho_init)
 
     def act(
-        self,
-        obs: Tensor,
-        state: Tensor | None = None,
-        deterministic: bool = False,
-        action_mask: Tensor | None = None,
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
         """See `ActorCritic.act`; gives no values unless the trunk is shared."""
         features = self.actor(self.normalizer(obs.float())[..., : self.actor_inputs])
@@ -99,18 +91,13 @@ class PPOLightningAgent(PPOAgent):
         values: Tensor = self.value_head((self.actor if self.critic is None else self.critic)(features))
         return values
 
-    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self.evaluate(minibatch.obs)
-        return self.ppo_step(params, values, minibatch)
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for the actor and one for the critic."""
         critic = [self.value_head] if self.critic is None else [self.critic, self.value_head]
         return self.adam(actor=[self.actor, self.policy_head], critic=critic)
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """The policy's parameters and the values for `obs`."""
+        """See `PPOAgent.evaluate`."""
         inputs = self.normalizer(obs.float())
         features = self.actor(inputs[..., : self.actor_inputs])
         return self.policy_head(features), self.value_head(features if self.critic is None else self.critic(inputs))

@@ -67,11 +67,7 @@ class RecurrentPPOAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks.
-
-        Raises:
-            ValueError: A space that this agent cannot handle, or a setting that cannot work.
-        """
+        """Builds the networks; a ValueError names the space or the setting that cannot work."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -112,11 +108,7 @@ class RecurrentPPOAgent(PPOAgent):
         self.value_head = ValueHead(critic_size, value_heads, ortho_init)
 
     def act(
-        self,
-        obs: Tensor,
-        state: Tensor | None = None,
-        deterministic: bool = False,
-        action_mask: Tensor | None = None,
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
         """See `ActorCritic.act`; without `state` it is the first step of an episode."""
         features, state = self._step(obs, state)

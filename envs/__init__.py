@@ -1,4 +1,8 @@
-"""Environments: everything that steps a world. Imports no torch and no lightning."""
+"""Environments: everything that steps a world. Imports no torch and no lightning.
+
+All constructors raise ValueError for a setting that cannot work and TypeError for a part of the wrong kind; the message
+names the class and the argument.
+"""
 
 from envs.actions import ActionParser as ActionParser
 from envs.actions import ActionTable as ActionTable

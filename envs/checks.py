@@ -19,22 +19,14 @@ def described(value: object) -> str:
 
 
 def check_part(owner: str, argument: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
-    """`value`, if it is a component of that kind.
-
-    Raises:
-        TypeError: It is something else.
-    """
+    """`value`, if it is a component of that kind; else a TypeError."""
     if not isinstance(value, kind):
         raise TypeError(f"{owner}: {argument} must be an envs {kind.__name__}, got {described(value)}")
     return value
 
 
 def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
-    """`values` as a tuple, if all of them are components of that kind.
-
-    Raises:
-        TypeError: One is something else.
-    """
+    """`values` as a tuple, if all of them are components of that kind; else a TypeError."""
     for value in values:
         if not isinstance(value, kind):
             raise TypeError(f"{owner}: {argument} must be envs {kind.__name__} objects, got {described(value)}")
@@ -73,22 +65,14 @@ def is_whole(value: object) -> bool:
 
 
 def positive(owner: str, argument: str, value: Any) -> float:  # noqa: ANN401 - checked here
-    """`value` as a float.
-
-    Raises:
-        ValueError: No number above 0.
-    """
+    """`value` as a float; a ValueError unless it is a number above 0."""
     if not is_number(value) or not value > 0:
         raise ValueError(f"{owner}: {argument} must be positive, got {value!r}")
     return float(value)
 
 
 def whole_number(owner: str, argument: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - checked here
-    """`value` as an int.
-
-    Raises:
-        ValueError: No whole number, or less than `least`.
-    """
+    """`value` as an int; a ValueError unless it is a whole number of at least `least`."""
     if not is_whole(value):
         raise ValueError(f"{owner}: {argument} must be a whole number, got {value!r}")
     if value < least:
@@ -97,22 +81,14 @@ def whole_number(owner: str, argument: str, value: Any, least: int = 1) -> int: 
 
 
 def check_seed(owner: str, value: Any, argument: str = "seed") -> int:  # noqa: ANN401 - checked here
-    """`value` as an int, if random generators can be seeded with it.
-
-    Raises:
-        ValueError: Not one integer, 0 or more.
-    """
+    """`value` as an int; a ValueError unless it is one integer, 0 or more, with which generators can be seeded."""
     if not is_whole(value) or value < 0:
         raise ValueError(f"{owner}: {argument} takes one integer, 0 or more, got {value!r}")
     return int(value)
 
 
 def finite_numbers(owner: str, argument: str, values: Any) -> list[float]:  # noqa: ANN401 - checked here
-    """`values` as floats.
-
-    Raises:
-        ValueError: Something else than finite numbers is among them.
-    """
+    """`values` as floats; a ValueError if something else than finite numbers is among them."""
     listed = list(values) if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
     if not all(is_number(value) and math.isfinite(value) for value in listed):
         raise ValueError(f"{owner}: {argument} must be finite numbers, got {values!r}")
@@ -144,11 +120,7 @@ def require_finite(
 
 
 def as_actions(owner: str, actions: object) -> NDArray[Any]:
-    """`actions` as an array of numbers of any shape.
-
-    Raises:
-        ValueError: They are something else.
-    """
+    """`actions` as an array of numbers of any shape; a ValueError for anything else."""
     try:
         array = np.asarray(actions)
     except ValueError:  # rows of different lengths

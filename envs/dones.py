@@ -55,10 +55,7 @@ class NoTouchCondition(DoneCondition):
         """Creates the condition.
 
         Args:
-            timeout_seconds: Game seconds since the last touch, or since the episode began.
-
-        Raises:
-            ValueError: Not positive.
+            timeout_seconds: Game seconds, above 0, since the last touch, or since the episode began.
         """
         self.timeout_seconds = positive("NoTouchCondition", "timeout_seconds", timeout_seconds)
 
@@ -77,10 +74,7 @@ class TimeoutCondition(DoneCondition):
         """Creates the condition.
 
         Args:
-            timeout_seconds: Game seconds since the episode began.
-
-        Raises:
-            ValueError: Not positive.
+            timeout_seconds: Game seconds, above 0, since the episode began.
         """
         self.timeout_seconds = positive("TimeoutCondition", "timeout_seconds", timeout_seconds)
 
@@ -143,10 +137,7 @@ class _Combined(DoneCondition):
     """What several conditions say together."""
 
     def __init__(
-        self,
-        conditions: DoneCondition | Sequence[DoneCondition],
-        *more: DoneCondition,
-        truncates: bool | None = None,
+        self, conditions: DoneCondition | Sequence[DoneCondition], *more: DoneCondition, truncates: bool | None = None
     ) -> None:
         """Creates the condition, of `(a, b)` or of `([a, b])`.
 
@@ -210,11 +201,7 @@ class AllOf(_Combined):
 
 
 def ended_by(condition: DoneCondition, state: GameState) -> Bool:
-    """What `condition` says about `state`, `[A]` bool.
-
-    Raises:
-        ValueError: It returned something else; the message names its class.
-    """
+    """What `condition` says about `state`, `[A]` bool; a ValueError that names its class if it is something else."""
     ended: Any = condition.check(state)
     if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):
         return ended

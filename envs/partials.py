@@ -15,11 +15,7 @@ class Call(NamedTuple):
     settings: dict[str, Any]
 
     def named(self) -> dict[str, Any]:
-        """All arguments by the names of the function's parameters.
-
-        Raises:
-            TypeError: The function does not take them.
-        """
+        """All arguments by the names of the function's parameters; a TypeError if it does not take them."""
         signature = inspect.signature(self.function)
         bound = signature.bind_partial(*self.args, **self.settings)
         return dict(zip(signature.parameters, bound.args, strict=False)) | bound.kwargs

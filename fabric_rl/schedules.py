@@ -150,11 +150,7 @@ class KLAdaptive:
     STEP = 1.5
 
     def __init__(
-        self,
-        desired_kl: float = 0.01,
-        base_lrs: Sequence[float] = (1e-3,),
-        min_lr: float = 1e-5,
-        max_lr: float = 1e-2,
+        self, desired_kl: float = 0.01, base_lrs: Sequence[float] = (1e-3,), min_lr: float = 1e-5, max_lr: float = 1e-2
     ) -> None:
         """Starts at the initial rates.
 

@@ -112,11 +112,7 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
 
 
 def mask_shape(space: gymnasium.Space[Any], num_envs: int) -> tuple[int, int]:
-    """The shape of action masks for so many sub-environments.
-
-    Raises:
-        ValueError: The actions are not discrete.
-    """
+    """The shape of action masks for so many sub-environments; a ValueError if the actions are not discrete."""
     if isinstance(space, gymnasium.spaces.Discrete):
         return num_envs, int(space.n)
     if isinstance(space, gymnasium.spaces.MultiDiscrete):

@@ -119,11 +119,7 @@ class ActorCritic(LightningModule):
         return self.memory_size > 0 or self.sequence_length > 1
 
     def act(
-        self,
-        obs: Tensor,
-        state: Tensor | None = None,
-        deterministic: bool = False,
-        action_mask: Tensor | None = None,
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
         """Chooses actions for `obs [N, ...]`: samples, or takes the most likely one if `deterministic`.
 

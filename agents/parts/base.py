@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from agents.parts.heads import PolicyHead, linear
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
-from fabric_rl.types import ActorCritic, Minibatch, Stats
+from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
 
 def hidden_layers(
@@ -151,6 +151,22 @@ class PPOAgent(ActorCritic):
         self.clip_coef = as_schedule(clip_coef, f"{name}: --agent.clip_coef", above=0)
         self.entropy_coef = as_schedule(entropy_coef, f"{name}: --agent.entropy_coef", at_least=0)
         self.value_coef, self.clip_value_loss = value_coef, clip_value_loss
+
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """The policy's parameters `[N, P]` and the values `[N]` or `[N, K]` for `obs [N, ...]`; one without memory."""
+        raise NotImplementedError
+
+    def act(
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
+    ) -> ActOutput:
+        """See `ActorCritic.act`."""
+        params, values = self.evaluate(obs)
+        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
+
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
+        """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
+        params, values = self.evaluate(minibatch.obs)
+        return self.ppo_step(params, values, minibatch)
 
     def ppo_step(self, params: Tensor, values: Tensor, minibatch: Minibatch) -> tuple[Tensor, Stats]:
         """PPO's loss on one minibatch and its statistics; see `fabric_rl.learning.ppo.ppo_loss`.

@@ -86,11 +86,7 @@ class GaussianHead(PolicyHead):
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.sample`; actions `[..., *shape]` float32, no masks.
-
-        Raises:
-            ValueError: There is a mask.
-        """
+        """See `PolicyHead.sample`; actions `[..., *shape]` float32; a mask is a ValueError."""
         mean, log_std = params.chunk(2, dim=-1)
         raw = mean if deterministic else mean + log_std.exp() * torch.randn_like(mean)
         if self.squash:  # rounding may lead outside
@@ -99,11 +95,7 @@ class GaussianHead(PolicyHead):
         return action, self._log_prob(params, action, action_mask)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.evaluate`.
-
-        Raises:
-            ValueError: There is a mask.
-        """
+        """See `PolicyHead.evaluate`; a mask is a ValueError."""
         mean, log_std = params.chunk(2, dim=-1)
         entropy = (0.5 + _HALF_LOG_2PI + log_std).sum(dim=-1)
         if self.squash:

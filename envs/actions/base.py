@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-import RocketSim
 from numpy.typing import NDArray
 
+from envs.sim.arena import make_controls
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -87,11 +87,7 @@ def unwrapped(parser: ActionParser) -> list[ActionParser]:
 
 
 def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
-    """What `parser` makes of the actions of all slots.
-
-    Raises:
-        ValueError: It refuses them, or returned something else than `Controls`.
-    """
+    """What `parser` makes of the actions of all slots; a ValueError if it is something else than `Controls`."""
     controls = parser.parse(actions, state)
     if not isinstance(controls, Controls):
         name = type(parser).__name__
@@ -100,11 +96,7 @@ def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> 
 
 
 def mask_by(parser: ActionParser, state: GameState) -> Bool | None:
-    """The parser's mask, `[A, C, n]`.
-
-    Raises:
-        ValueError: It returned something else.
-    """
+    """The parser's mask, `[A, C, n]`; a ValueError if it returned something else."""
     mask, cars = parser.mask(state), (state.num_arenas, state.num_cars)
     if mask is None:
         return None
@@ -131,16 +123,6 @@ class RowControls:
         else:
             changed, cars = range(len(rows)), [None] * len(rows)
         for slot, row in zip(changed, rows[changed].tolist(), strict=True):
-            throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
-            cars[slot] = RocketSim.CarControls(
-                throttle=throttle,
-                steer=steer,
-                pitch=pitch,
-                yaw=yaw,
-                roll=roll,
-                jump=jump > 0.5,
-                boost=boost > 0.5,
-                handbrake=handbrake > 0.5,
-            )
+            cars[slot] = make_controls(row)
         self._rows, self._cars = rows.copy(), cars
         return Controls(rows, cars)

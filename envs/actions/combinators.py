@@ -1,6 +1,5 @@
 """Parsers made of another parser: they change when its controls act, or how far they go."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,10 +27,6 @@ class _Combinator(ActionParser):
     def action_space(self) -> gymnasium.Space[Any]:
         """The inner one."""
         return self.inner.action_space
-
-    @abstractmethod
-    def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """See `ActionParser.parse`."""
 
     def mask(self, state: GameState) -> Bool | None:
         """The inner mask: actions that the inner parser takes for the same stay the same."""
@@ -61,11 +56,7 @@ class _Combinator(ActionParser):
         return mine | {f"inner/{name}": array for name, array in self.inner.state_dict().items()}
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: It came from a parser with another memory.
-        """
+        """Takes what `state_dict` gave; a ValueError for that of a parser with another memory."""
         mine = {name: array for name, array in state.items() if not name.startswith("inner/")}
         for name, array in mine.items():
             if name in self._memory and self._memory[name].shape != array.shape:
@@ -111,10 +102,6 @@ class RepeatAction(_Combinator):
         Args:
             inner: Turns the choices into controls.
             steps: Steps that a choice lasts, at least 1.
-
-        Raises:
-            TypeError: `inner` is no parser.
-            ValueError: No steps.
         """
         super().__init__(inner)
         self.steps = _at_least_one("RepeatAction", "steps", steps)
@@ -165,10 +152,6 @@ class StickyButtons(_Combinator):
         Args:
             inner: Says which buttons are pressed.
             hold_steps: Steps, at least 1.
-
-        Raises:
-            TypeError: `inner` is no parser.
-            ValueError: No steps.
         """
         super().__init__(inner)
         self.hold_steps = _at_least_one("StickyButtons", "hold_steps", hold_steps)
@@ -200,10 +183,6 @@ class ClipAction(_Combinator):
             inner: Its controls are limited.
             low: Least value of all five, or one for each; -1..1.
             high: Greatest value, likewise.
-
-        Raises:
-            TypeError: `inner` is no parser.
-            ValueError: Limits outside -1..1 or the wrong way round, or not one or five of them.
         """
         super().__init__(inner)
         shapes = {np.shape(low), np.shape(high)}
@@ -232,10 +211,6 @@ class DelayAction(_Combinator):
         Args:
             inner: Its controls are delayed.
             steps: Steps, at least 1.
-
-        Raises:
-            TypeError: `inner` is no parser.
-            ValueError: No steps.
         """
         super().__init__(inner)
         self.steps = _at_least_one("DelayAction", "steps", steps)

@@ -52,9 +52,6 @@ class MultiDiscreteAction(ActionParser):
 
         Args:
             bins: Values per analogue control; odd and at least 3, so that 0 is among them.
-
-        Raises:
-            ValueError: Another number.
         """
         if isinstance(bins, bool) or not isinstance(bins, int) or bins < 3 or bins % 2 == 0:
             raise ValueError(f"MultiDiscreteAction: bins must be odd and at least 3, got {bins!r}")

@@ -41,11 +41,9 @@ class StateAwareTable(ActionTable):
 
         Args:
             table: `[n, 8]` rows as in `ActionTable`, among them an all-zero one. Default: the 90 rows of `LookupTable`.
-            horizon_ticks: Physics ticks (1/120 s) from the choice to its end; a pool raises it to its `tick_skip` and
-                `action_delay_ticks` together, and more under combinators that let a choice act later or longer.
-
-        Raises:
-            ValueError: No all-zero row, or no ticks.
+            horizon_ticks: Physics ticks (1/120 s), at least 1, from the choice to its end; a pool raises it to its
+                `tick_skip` and `action_delay_ticks` together, and more under combinators that let a choice act later or
+                longer.
         """
         super().__init__(lookup_rows() if table is None else table)
         name = type(self).__name__

@@ -25,9 +25,6 @@ class ActionTable(ActionParser):
 
         Args:
             table: `[n, 8]` as above, at least one row.
-
-        Raises:
-            ValueError: Another shape, or numbers outside these ranges.
         """
         name = type(self).__name__
         try:
@@ -39,7 +36,7 @@ class ActionTable(ActionParser):
         analogue, buttons = self.table[:, ANALOGUE], self.table[:, BUTTONS]
         if not ((np.abs(analogue) <= 1).all() and ((buttons == 0) | (buttons == 1)).all()):
             raise ValueError(f"{name}: table must hold -1..1 in its first five columns and 0 or 1 in the other three")
-        self._rows = [make_controls(row) for row in self.table]
+        self._rows = [make_controls(row) for row in self.table.tolist()]
 
     @property
     def action_space(self) -> gymnasium.spaces.Discrete:

@@ -140,19 +140,11 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Not available: nobody knows what the parts of an RLGym environment remember.
-
-        Raises:
-            TypeError: Always.
-        """
+        """Always raises TypeError: nobody knows what the parts of an RLGym environment remember."""
         raise TypeError("RLGymPool: RLGym environments cannot be saved; use a RocketSimPool for an exact resume")
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Not available, see `state_dict`.
-
-        Raises:
-            TypeError: Always.
-        """
+        """Always raises TypeError, see `state_dict`."""
         raise TypeError("RLGymPool: RLGym environments cannot be restored; use a RocketSimPool for an exact resume")
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature

@@ -20,6 +20,12 @@ COST_WARNING = (
     "write the reward as an envs.Reward for training at full speed"
 )
 
+_SAME_NAMES = (
+    *("demo_respawn_timer", "supersonic_time", "boost_active_time", "handbrake", "jump_time", "air_time_since_jump"),
+    *("flip_time", "is_jumping", "has_jumped", "is_holding_jump", "has_flipped", "has_double_jumped"),
+)
+"""What a car has under the same name in RLGym's state and in `GameState`."""
+
 
 class RLGymReward(Reward):
     """Pays what an RLGym reward function pays.
@@ -53,11 +59,7 @@ class RLGymReward(Reward):
             self._functions[arena].reset(list(rlgym_state.cars), rlgym_state, self._shared[arena])
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`.
-
-        Raises:
-            ValueError: The function left out an agent.
-        """
+        """See `Reward.compute`; a ValueError if the function left out an agent."""
         rewards = np.zeros((state.num_arenas, state.num_cars), np.float32)
         goals = state.goal_scored.tolist()
         for arena in range(state.num_arenas):
@@ -73,11 +75,7 @@ class RLGymReward(Reward):
         return rewards
 
     def state_dict(self) -> dict[str, Any]:
-        """Not available: nobody knows what a function of RLGym's remembers.
-
-        Raises:
-            TypeError: Always.
-        """
+        """Always raises TypeError: nobody knows what a function of RLGym's remembers."""
         raise TypeError(
             f"RLGymReward: {type(self.reward_function).__name__} cannot be saved; write it as an envs.Reward"
         )
@@ -107,19 +105,10 @@ def to_rlgym(state: GameState, arena: int) -> RLGymState[str]:
         car.team_num, car.hitbox_type = int(state.team[slot]), OCTANE
         car.ball_touches = int(state.touched[at])
         car.bump_victim_id = names.get(int(on_demand[1][at]))
-        car.demo_respawn_timer = float(state.demo_respawn_timer[at])
         car.wheels_with_contact = tuple(on_demand[0][at].tolist())
-        car.supersonic_time = float(state.supersonic_time[at])
         car.boost_amount = float(state.boost[at])
-        car.boost_active_time = float(state.boost_active_time[at])
-        car.handbrake = float(state.handbrake[at])
-        car.is_jumping, car.has_jumped = bool(state.is_jumping[at]), bool(state.has_jumped[at])
-        car.is_holding_jump = bool(state.is_holding_jump[at])
-        car.jump_time = float(state.jump_time[at])
-        car.has_flipped = bool(state.has_flipped[at])
-        car.has_double_jumped = bool(state.has_double_jumped[at])
-        car.air_time_since_jump = float(state.air_time_since_jump[at])
-        car.flip_time = float(state.flip_time[at])
+        for name in _SAME_NAMES:
+            setattr(car, name, getattr(state, name)[at].item())
         car.flip_torque = state.flip_torque[at].copy()
         car.is_autoflipping = bool(state.is_auto_flipping[at])
         car.autoflip_timer = float(state.auto_flip_timer[at])

@@ -22,11 +22,7 @@ class StepTable:
     """
 
     def __init__(self, rows: Sequence[TraceRow], digits: int = 3) -> None:
-        """Takes rows, for example `rows[40:60]` or those `if row["touch"]`.
-
-        Raises:
-            ValueError: No rows.
-        """
+        """Takes rows, at least one, for example `rows[40:60]` or those `if row["touch"]`."""
         if not rows:
             raise ValueError("StepTable: there are no steps to show; give it rows of reward_trace")
         self.rows = list(rows)

@@ -51,11 +51,7 @@ class TeamBots(Bot):
     """
 
     def __init__(self, blue: Bot, orange: Bot) -> None:
-        """Takes both bots.
-
-        Raises:
-            TypeError: One is no bot.
-        """
+        """Takes both bots."""
         for argument, bot in (("blue", blue), ("orange", orange)):
             if not isinstance(bot, Bot):
                 raise TypeError(f"TeamBots: {argument} must be an envs.bots.Bot object, got {described(bot)}")

@@ -25,12 +25,7 @@ class PolicyBot(Bot):
     """
 
     def __init__(
-        self,
-        choose: Choose,
-        obs: ObsBuilder,
-        action: ActionParser,
-        tick_skip: int = 8,
-        action_delay_ticks: int = 1,
+        self, choose: Choose, obs: ObsBuilder, action: ActionParser, tick_skip: int = 8, action_delay_ticks: int = 1
     ) -> None:
         """Takes the policy and what it was trained with.
 

@@ -4,16 +4,7 @@ import numpy as np
 
 from envs.actions.base import BOOST, JUMP, PITCH, ROLL, YAW
 from envs.bots.base import Bot
-from envs.bots.driving import (
-    TOP_SPEED,
-    arrival_seconds,
-    ball_after,
-    bearing,
-    can_dodge,
-    dot,
-    drive,
-    landing_seconds,
-)
+from envs.bots.driving import TOP_SPEED, arrival_seconds, ball_after, bearing, can_dodge, dot, drive, landing_seconds
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 

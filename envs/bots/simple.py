@@ -27,11 +27,7 @@ class RandomBot(Bot):
     """Anything, anew in every step: what an untrained policy does."""
 
     def __init__(self, seed: int = 0) -> None:
-        """Seeds the generator; the same seed and number of cars give the same play.
-
-        Raises:
-            ValueError: Not one integer, 0 or more.
-        """
+        """Seeds the generator; the same seed and number of cars give the same play."""
         self._rng = np.random.default_rng(check_seed("RandomBot", seed))
 
     def act(self, state: GameState) -> Float:
@@ -43,11 +39,7 @@ class RandomBot(Bot):
         return controls
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """`[N, ...]` drawn evenly from the action space; see `Bot.actions`.
-
-        Raises:
-            ValueError: An action space that is neither discrete nor a bounded box.
-        """
+        """`[N, ...]` drawn evenly from a discrete or bounded space (else a ValueError); see `Bot.actions`."""
         space, count = parser.action_space, int(state.present.sum())
         if isinstance(space, gymnasium.spaces.Discrete):
             return self._rng.integers(space.start, space.start + space.n, count)

@@ -46,9 +46,6 @@ class TurtleRecoveryLogger(StateLogger):
         Args:
             window_ticks: Physics ticks within which a car has to get up; 360 are 3 s.
             max_speed: uu/s; a car that slides on its roof faster than this is not counted yet.
-
-        Raises:
-            ValueError: Not positive, or no whole number of ticks.
         """
         self.window_ticks = whole_number("TurtleRecoveryLogger", "window_ticks", window_ticks)
         if not is_number(max_speed) or not 0 < max_speed < math.inf:

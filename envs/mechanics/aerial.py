@@ -31,9 +31,6 @@ class WallToAerialLane(Lane):
         Args:
             min_height: uu, of the ball's centre when it is touched, 100..1900.
             time_limit_seconds: When the episode ends.
-
-        Raises:
-            ValueError: A setting that cannot work.
         """
         super().__init__(time_limit_seconds)
         if not 100 <= min_height <= 1900:
@@ -91,12 +88,9 @@ class AirDribbleLane(Lane):
         """Sets the lane.
 
         Args:
-            hold_seconds: How long the ball has to be carried.
+            hold_seconds: How long the ball has to be carried, less than the time limit.
             min_height: uu, of the ball's centre then, at least 106.
             time_limit_seconds: When the episode ends.
-
-        Raises:
-            ValueError: A setting that cannot work.
         """
         super().__init__(time_limit_seconds)
         if not min_height >= BALL_ON_GROUND:
@@ -146,11 +140,7 @@ class FlipResetLane(Lane):
     MIN_HEIGHT, BELOW, NEAR = 300.0, float(np.cos(np.pi / 4)), 200.0
 
     def __init__(self, time_limit_seconds: float = 2.5) -> None:
-        """Sets the time limit.
-
-        Raises:
-            ValueError: Not positive.
-        """
+        """Sets the time limit."""
         super().__init__(time_limit_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:

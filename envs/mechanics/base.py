@@ -11,6 +11,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.checks import positive
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
 from envs.resets.mixtures import MIRROR_X
+from envs.state.derived import Derived
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
 
@@ -45,69 +46,50 @@ class SetUp:
         return replace(self, **{name: vector(np.multiply(getattr(self, name), MIRROR_X)) for name in names})  # type: ignore[arg-type]
 
 
+def _own(name: str) -> Derived[Float]:
+    return Derived(lambda seen: getattr(seen.state.own, name)[seen.at])
+
+
+def _of_car(name: str) -> Derived[Bool]:
+    return Derived(lambda seen: getattr(seen.state, name)[seen.at])
+
+
 class Seen:
     """What a lane judges by: `n` arenas after a step, each from the side of the car whose lane it is (attacking +y).
 
     Positions `[n, 3]` in uu, velocities `[n, 3]` in uu/s; every array is taken from the state when it is asked for.
 
     Attributes:
+        state: Of all arenas.
+        at: Row `[n]` and slot `[n]` of each car in it.
         seconds: `[n]` float64, since the episode began.
     """
 
     def __init__(self, state: GameState, arenas: NDArray[np.int64], actors: NDArray[np.int64]) -> None:
         """Looks at some arenas of `state` (`[n]` rows) from the slots `actors [n]`."""
-        self._state, self._arenas, self._actors, self._at = state, arenas, actors, (arenas, actors)
+        self.state, self._arenas, self._actors, self.at = state, arenas, actors, (arenas, actors)
         self.seconds: Double = state.episode_ticks[arenas] / TICKS_PER_SECOND
 
-    @property
-    def ball_pos(self) -> Float:
-        """`[n, 3]`."""
-        return self._state.own.ball_pos[self._at]
-
-    @property
-    def ball_vel(self) -> Float:
-        """`[n, 3]`."""
-        return self._state.own.ball_vel[self._at]
-
-    @property
-    def car_pos(self) -> Float:
-        """`[n, 3]`."""
-        return self._state.own.car_pos[self._at]
-
-    @property
-    def car_vel(self) -> Float:
-        """`[n, 3]`."""
-        return self._state.own.car_vel[self._at]
-
-    @property
-    def car_forward(self) -> Float:
-        """`[n, 3]` unit vectors out of the nose."""
-        return self._state.own.car_forward[self._at]
-
-    @property
-    def car_up(self) -> Float:
-        """`[n, 3]` unit vectors out of the roof."""
-        return self._state.own.car_up[self._at]
-
-    @property
-    def on_ground(self) -> Bool:
-        """`[n]` at least three wheels have contact, whatever it is."""
-        return self._state.on_ground[self._at]
-
-    @property
-    def has_flip(self) -> Bool:
-        """`[n]` see `GameState.has_flip`."""
-        return self._state.has_flip[self._at]
-
-    @property
-    def has_jumped(self) -> Bool:
-        """`[n]` after a jump until the car lands."""
-        return self._state.has_jumped[self._at]
-
-    @property
-    def touched(self) -> Bool:
-        """`[n]` the car hit the ball in this step."""
-        return self._state.touched[self._at]
+    ball_pos = _own("ball_pos")
+    """`[n, 3]`."""
+    ball_vel = _own("ball_vel")
+    """`[n, 3]`."""
+    car_pos = _own("car_pos")
+    """`[n, 3]`."""
+    car_vel = _own("car_vel")
+    """`[n, 3]`."""
+    car_forward = _own("car_forward")
+    """`[n, 3]` unit vectors out of the nose."""
+    car_up = _own("car_up")
+    """`[n, 3]` unit vectors out of the roof."""
+    on_ground = _of_car("on_ground")
+    """`[n]` at least three wheels have contact, whatever it is."""
+    has_flip = _of_car("has_flip")
+    """`[n]` see `GameState.has_flip`."""
+    has_jumped = _of_car("has_jumped")
+    """`[n]` after a jump until the car lands."""
+    touched = _of_car("touched")
+    """`[n]` the car hit the ball in this step."""
 
     @property
     def own_team_touched(self) -> Bool:
@@ -122,10 +104,10 @@ class Seen:
     @property
     def scored(self) -> Bool:
         """`[n]` the ball is in the opponents' goal."""
-        return self._state.goal_scored[self._arenas] & (self.ball_pos[:, 1] > 0)
+        return self.state.goal_scored[self._arenas] & (self.ball_pos[:, 1] > 0)
 
     def _touches(self, own: bool) -> Bool:
-        state = self._state
+        state = self.state
         counted = (state.team[self._actors][:, None] == state.team) == own
         hit: Bool = (state.touched[self._arenas] & state.present[self._arenas] & counted).any(axis=1)
         return hit
@@ -156,19 +138,11 @@ class Lane(ABC):
     """uu; where the other cars stand, in their own half."""
 
     def __init__(self, time_limit_seconds: float) -> None:
-        """Keeps the limit.
-
-        Raises:
-            ValueError: Not positive.
-        """
+        """Keeps the limit."""
         self.time_limit_seconds = positive(type(self).__name__, "time_limit_seconds", time_limit_seconds)
 
     def within_limit(self, argument: str, seconds: float) -> float:
-        """`seconds`, if an episode lasts longer.
-
-        Raises:
-            ValueError: Not positive, or not below the time limit.
-        """
+        """`seconds`; a ValueError unless it is above 0 and below the time limit."""
         if not 0 < seconds < self.time_limit_seconds:
             limit = f"time_limit_seconds={self.time_limit_seconds:g}"
             raise ValueError(f"{type(self).__name__}: {argument} must be between 0 and {limit}, got {seconds!r}")

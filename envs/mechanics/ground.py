@@ -28,11 +28,7 @@ class JumpShotLane(Lane):
     HORIZON_SECONDS = 3.0
 
     def __init__(self, time_limit_seconds: float = 3.0) -> None:
-        """Sets the time limit.
-
-        Raises:
-            ValueError: Not positive.
-        """
+        """Sets the time limit."""
         super().__init__(time_limit_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
@@ -79,11 +75,8 @@ class DribbleLane(Lane):
         """Sets the lane.
 
         Args:
-            hold_seconds: How long the ball has to stay on the roof.
+            hold_seconds: How long the ball has to stay on the roof, less than the time limit.
             time_limit_seconds: When the episode ends.
-
-        Raises:
-            ValueError: Not positive, or the limit ends the episode before the ball can have stayed.
         """
         super().__init__(time_limit_seconds)
         self.hold_seconds = self.within_limit("hold_seconds", hold_seconds)
@@ -132,9 +125,6 @@ class HalfFlipLane(Lane):
         Args:
             seconds: How long the turn may take, and when the episode ends.
             min_speed: uu/s, 0..2300.
-
-        Raises:
-            ValueError: Not positive, or faster than a car can be.
         """
         super().__init__(seconds)
         if not 0 < min_speed <= 2300:

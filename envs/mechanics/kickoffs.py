@@ -31,11 +31,8 @@ class KickoffLane(Lane):
 
         Args:
             offset_share: Probability, 0..1, of a kickoff off the spot.
-            judged_seconds: From the first touch to the look at where the ball is.
+            judged_seconds: From the first touch to the look at where the ball is, less than the time limit.
             time_limit_seconds: When the episode ends.
-
-        Raises:
-            ValueError: A setting that cannot work.
         """
         super().__init__(time_limit_seconds)
         self.offset_share = check_share("KickoffLane", "offset_share", offset_share)

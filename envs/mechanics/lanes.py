@@ -105,11 +105,7 @@ class LaneEpisodes(StateLogger):
         return {name: array.copy() for name, array in arrays.items()} | {"counts": self._counts.copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: It is of other lanes.
-        """
+        """Takes what `state_dict` gave; a ValueError for that of other lanes."""
         counts, notes = np.array(state["counts"]), np.array(state["notes"])
         if counts.shape != self._counts.shape or notes.shape[1] != self._width:
             raise ValueError(f"{len(counts)} lanes with {notes.shape[1]} notes were saved, here are {len(self.lanes)}")
@@ -164,14 +160,10 @@ class MechanicsLanes(StateSetter, Phased):
 
         Args:
             inner: Writes all other episodes.
-            lanes: Default: one of every kind.
+            lanes: Each with a name of its own. Default: one of every kind.
             weights: One number >= 0 for each lane; they need not sum to one. Default: all the same.
             mechanics_weight: Share of the episodes that begin in a lane, 0..1.
             phase_weights: Phase -> this share in it. Default: 0 before the fourth phase, `mechanics_weight` from there.
-
-        Raises:
-            ValueError: The weights do not fit the lanes, two lanes have one name, or the share is none.
-            TypeError: Not a state setter, or not a lane.
         """
         self.inner: StateSetter = check_part("MechanicsLanes", "inner", inner, StateSetter)
         self.lanes = default_lanes() if lanes is None else tuple(lanes)

@@ -185,10 +185,7 @@ class AdvancedObsPlus(ObsBuilder):
         out[..., self.UP] = own.car_up
         out[..., self.VEL] = own.car_vel * self.lin_vel_coef
         out[..., self.ANG_VEL] = own.car_ang_vel * self.ang_vel_coef
-        for goal, columns in (
-            (OPPONENT_GOAL_POS, self.BALL_TO_OPPONENT_GOAL),
-            (OWN_GOAL_POS, self.BALL_TO_OWN_GOAL),
-        ):
+        for goal, columns in ((OPPONENT_GOAL_POS, self.BALL_TO_OPPONENT_GOAL), (OWN_GOAL_POS, self.BALL_TO_OWN_GOAL)):
             out[..., columns] = direction_and_distance(goal - own.ball_pos, self.pos_coef)
 
     def _write_local(self, state: GameState, basis: Float, out: Float) -> None:

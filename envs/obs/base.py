@@ -79,11 +79,7 @@ class ObsBuilder(ABC):
 
 
 def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """Builds into `out`.
-
-    Raises:
-        ValueError: The builder's numbers do not fit into `out`; the message names the builder.
-    """
+    """Builds into `out`; a ValueError that names the builder if its numbers do not fit."""
     try:
         builder.build(state, out)
     except (IndexError, ValueError) as error:
@@ -96,11 +92,7 @@ def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:
 
 
 def build_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """Builds into `out`, and looks whether all of it was written.
-
-    Raises:
-        ValueError: Not all of it was, or as `build_named`.
-    """
+    """As `build_named`; also a ValueError if not all of `out` was written."""
     bits = out.view(np.uint32)
     bits.fill(_UNWRITTEN)
     build_named(builder, state, out)

@@ -248,22 +248,14 @@ def spans(*widths: int, start: int = 0) -> list[slice]:
 
 
 def coefficient(owner: str, argument: str, value: float) -> np.float32:
-    """A factor as float32.
-
-    Raises:
-        ValueError: Not a finite number.
-    """
+    """A factor as float32; a ValueError unless it is a finite number."""
     if not is_number(value) or not math.isfinite(value):
         raise ValueError(f"{owner}: {argument} must be a finite number, got {value!r}")
     return np.float32(value)
 
 
 def pos_coefficient(owner: str, value: float | Sequence[float]) -> Float:
-    """A factor on positions as `[3]` float32, from one number or one per axis.
-
-    Raises:
-        ValueError: Neither.
-    """
+    """A factor on positions as `[3]` float32, from one number or one per axis; else a ValueError."""
     values = list(value) if isinstance(value, Sequence | np.ndarray) else [value] * 3
     if len(values) != 3:
         raise ValueError(f"{owner}: pos_coef must be one number or three, got {value!r}")
@@ -271,22 +263,14 @@ def pos_coefficient(owner: str, value: float | Sequence[float]) -> Float:
 
 
 def room_for_cars(owner: str, argument: str, value: int | None) -> int | None:
-    """Checks the room for cars per team.
-
-    Raises:
-        ValueError: Not a positive integer or None.
-    """
+    """The room for cars per team; a ValueError unless it is a positive integer or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise ValueError(f"{owner}: {argument} must be a number of cars, at least 1, got {value!r}")
     return value
 
 
 def pad_count(owner: str, argument: str, value: int) -> int:
-    """Checks a number of pads.
-
-    Raises:
-        ValueError: Not an integer in 0..34.
-    """
+    """A number of pads; a ValueError unless it is an integer in 0..34."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= NUM_PADS:
         raise ValueError(f"{owner}: {argument} must be a number of pads, 0 to {NUM_PADS}, got {value!r}")
     return value

@@ -28,10 +28,6 @@ class StackedObs(ObsBuilder):
         Args:
             inner: Builds one frame, `[D]` or `[E, F]`.
             num_frames: Frames in an observation, usually 1 to 4.
-
-        Raises:
-            TypeError: `inner` is no builder.
-            ValueError: No frames.
         """
         self.inner: ObsBuilder = check_part("StackedObs", "inner", inner, ObsBuilder)
         if isinstance(num_frames, bool) or not isinstance(num_frames, int) or num_frames < 1:
@@ -147,9 +143,6 @@ class PrivilegedObs(ObsBuilder):
         Args:
             actor: Builds the columns for both, flat `[D]`.
             critic: Builds the columns for the critic alone, flat `[D]`.
-
-        Raises:
-            TypeError: One of them is no builder.
         """
         self.actor: ObsBuilder = check_part("PrivilegedObs", "actor", actor, ObsBuilder)
         self.critic: ObsBuilder = check_part("PrivilegedObs", "critic", critic, ObsBuilder)

@@ -90,11 +90,7 @@ def known_parameters(tick_skip: int) -> dict[str, Parameter]:
 
 
 def check_known(owner: str, names: Iterable[str]) -> None:
-    """Checks that a pool has these parameters.
-
-    Raises:
-        ValueError: It has not, or they cannot be changed; the message names those that can.
-    """
+    """Raises a ValueError that names the parameters that a pool has, unless these are among them and can be changed."""
     for name in names:
         if name in _REFUSED:
             raise ValueError(f"{owner}: {name} cannot be changed: {_REFUSED[name]}")

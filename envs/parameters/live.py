@@ -9,14 +9,7 @@ from numpy.typing import NDArray
 
 from envs.checks import is_number
 from envs.parameters.arenas import TunableArenas
-from envs.parameters.catalogue import (
-    DELAY,
-    PARAMETERS,
-    check_known,
-    default_values,
-    known_parameters,
-    mutators,
-)
+from envs.parameters.catalogue import DELAY, PARAMETERS, check_known, default_values, known_parameters, mutators
 from envs.parameters.randomizer import ParameterRandomizer
 from envs.parameters.samplers import Sampler, as_sampler
 from envs.saved import check_like, generator_of, within

@@ -29,11 +29,7 @@ class Constant(Sampler):
     """Always the same value."""
 
     def __init__(self, value: float) -> None:
-        """Takes the value.
-
-        Raises:
-            ValueError: Not a finite number.
-        """
+        """Takes the value."""
         self.value = _number(self, "value", value)
 
     def sample(self, rng: np.random.Generator) -> float:
@@ -49,11 +45,7 @@ class Uniform(Sampler):
     """Uniform in [min_value, max_value): ML-Agents' `uniform`."""
 
     def __init__(self, min_value: float, max_value: float) -> None:
-        """Takes the interval.
-
-        Raises:
-            ValueError: Not two finite numbers, the lower one first.
-        """
+        """Takes the interval, the lower end first."""
         self.min_value, self.max_value = _interval(self, "min_value and max_value", (min_value, max_value))
 
     def sample(self, rng: np.random.Generator) -> float:
@@ -69,11 +61,7 @@ class Gaussian(Sampler):
     """Normally distributed: ML-Agents' `gaussian`."""
 
     def __init__(self, mean: float, st_dev: float) -> None:
-        """Takes mean and standard deviation.
-
-        Raises:
-            ValueError: Not finite numbers, or a negative deviation.
-        """
+        """Takes mean and standard deviation, 0 or more."""
         self.mean, self.st_dev = _number(self, "mean", mean), _number(self, "st_dev", st_dev)
         if self.st_dev < 0:
             raise ValueError(f"Gaussian: st_dev must be 0 or more, got {st_dev!r}")
@@ -94,11 +82,7 @@ class MultirangeUniform(Sampler):
     """
 
     def __init__(self, intervals: Sequence[Sequence[float]]) -> None:
-        """Takes the intervals, for example [[7, 10], [15, 20]].
-
-        Raises:
-            ValueError: None at all, or one that is not two finite numbers, the lower one first.
-        """
+        """Takes the intervals, for example [[7, 10], [15, 20]]."""
         listed = list(intervals) if isinstance(intervals, Sequence | np.ndarray) else []
         if not listed or isinstance(intervals, str):
             raise ValueError(f"MultirangeUniform: intervals must be a list of [min, max], got {intervals!r}")

@@ -42,11 +42,7 @@ class CarSlots:
         return flat if self._full else flat[self._slots]
 
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """`[N, ...]` -> `[A * C, ...]`, zero in slots without a car.
-
-        Raises:
-            ValueError: Actions of another number of cars.
-        """
+        """`[N, ...]` -> `[A * C, ...]`, zero in slots without a car; a ValueError for another N."""
         if not actions.ndim:
             raise ValueError(
                 f"RocketSimPool: got one number as actions; give an array, one for each of the {self.num_cars} cars"

@@ -21,11 +21,7 @@ class Episodes:
     def __init__(
         self, arenas: TunableArenas, state_setter: StateSetter, randomizer: ParameterRandomizer | None, seed: int
     ) -> None:
-        """Takes what episodes begin with; see `seed`.
-
-        Raises:
-            ValueError: The randomizer has a sampler that goes beyond its parameter's limits.
-        """
+        """Takes what episodes begin with; see `seed`, and `LiveParameters` for errors."""
         self._arenas, self._setter = arenas, state_setter
         self.parameters = LiveParameters(arenas, randomizer, seed)
         self._seed_rngs(seed)

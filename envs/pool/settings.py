@@ -17,20 +17,12 @@ MAX_CARS_PER_TEAM = 4
 
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
-    """`value` if it is a component of that kind.
-
-    Raises:
-        TypeError: It is something else.
-    """
+    """`value` if it is a component of that kind; else a TypeError."""
     return check_part("RocketSimPool", f"{name} (--env.{name})", value, kind)
 
 
 def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - checked here
-    """One condition or several as several; None for the default ones.
-
-    Raises:
-        TypeError: One is something else.
-    """
+    """One condition or several as several; None for the default ones; a TypeError for anything else."""
     if done is None:
         return default_dones()
     several = isinstance(done, Sequence) and not isinstance(done, str)
@@ -71,11 +63,7 @@ def check_sizes(
     num_threads: Any,  # noqa: ANN401
     first_arena: Any,  # noqa: ANN401
 ) -> None:
-    """Checks the other sizes.
-
-    Raises:
-        ValueError: One is no whole number, or cannot work.
-    """
+    """Raises a ValueError if one of the other sizes is no whole number, or cannot work."""
     owner = "RocketSimPool"
     whole_number(owner, "num_arenas (--env.num_arenas)", num_arenas)
     whole_number(owner, "tick_skip (--env.tick_skip)", tick_skip)
@@ -90,11 +78,7 @@ def check_sizes(
 
 
 def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-    """The builder's space.
-
-    Raises:
-        ValueError: It is no Box of float32, which is what observations are.
-    """
+    """The builder's space; a ValueError unless it is a Box of float32, which is what observations are."""
     space = builder.space(num_blue, num_orange)
     if not isinstance(space, gymnasium.spaces.Box) or space.dtype != np.float32:
         raise ValueError(

@@ -26,12 +26,9 @@ def check_snapshot(
     sims: Sequence[SimArena],
     components: Mapping[str, Any],
 ) -> None:
-    """Checks that `snapshot` is one of a pool with such a state, and as many arenas and components.
+    """Raises a ValueError unless `snapshot` is one of a pool with such a state, and as many arenas and components.
 
     What the components say of theirs, and the parameters, is left to them.
-
-    Raises:
-        ValueError: It is not.
     """
     missing = [name for name in _PARTS if not isinstance(snapshot, dict) or name not in snapshot]
     if missing:

@@ -56,11 +56,7 @@ def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
 
 
 def pickled(factory: Any) -> bytes:  # noqa: ANN401 - a partial
-    """The factory as bytes.
-
-    Raises:
-        TypeError: It cannot be sent to another process.
-    """
+    """The factory as bytes; a TypeError if it cannot be sent to another process."""
     try:
         return pickle.dumps(factory)
     except Exception as error:

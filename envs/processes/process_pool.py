@@ -238,11 +238,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._workers.ask_all("check_parameters", dict(values))
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """See the environment's own; a part that is started again gets them, too.
-
-        Raises:
-            ValueError: See `check_parameters`.
-        """
+        """See `check_parameters`; a part that is started again gets them, too."""
         self._workers.ask_all("set_parameters", dict(values))
         self._workers.parameters = dict(values)
 

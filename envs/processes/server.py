@@ -97,7 +97,7 @@ class _Server:
                     command, arguments = self.conn.recv()
                     if command == "close":
                         return
-                    reply = getattr(self, f"_{command}")(*arguments)
+                    reply = self._answer(command, arguments)
                 payload = b"" if reply is None else pickle.dumps(reply)
             except Exception as error:
                 payload = pickle.dumps(Failure.of(error))
@@ -132,39 +132,17 @@ class _Server:
         self._store("obs", obs)
         return self._store_mask(infos)
 
-    def _drain_metrics(self) -> dict[str, tuple[float, float]]:
-        drain = getattr(self.env, "drain_metrics", dict)
-        metrics: dict[str, tuple[float, float]] = drain()
-        return metrics
-
-    def _drain_timers(self) -> dict[str, tuple[float, int]]:
-        drain = getattr(self.env, "drain_timers", dict)
-        timers: dict[str, tuple[float, int]] = drain()
-        return timers
-
-    def _check_phases(self, names: list[str]) -> None:
-        if hasattr(self.env, "check_phases"):
-            self.env.check_phases(names)
-
-    def _set_phase(self, name: str, number: int) -> None:
-        if hasattr(self.env, "set_phase"):
-            self.env.set_phase(name, number)
-
-    def _check_parameters(self, values: dict[str, Any]) -> None:
-        if not hasattr(self.env, "check_parameters"):
+    def _answer(self, command: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - what can be pickled
+        """What the environment's own method returns; one that it lacks has no metrics, and nothing to do."""
+        if command == "reset":
+            return self._reset(*arguments)
+        if command.endswith("_parameters") and not hasattr(self.env, command):
             raise ValueError(f"{type(self.env).__name__}: it has no parameters that could be set")
-        self.env.check_parameters(values)
-
-    def _set_parameters(self, values: dict[str, Any]) -> None:
-        self._check_parameters(values)
-        self.env.set_parameters(values)  # type: ignore[attr-defined]  # it has both
-
-    def _state_dict(self) -> dict[str, Any]:
-        state: dict[str, Any] = self.env.state_dict()  # type: ignore[attr-defined]  # asked only if it has one
-        return state
-
-    def _load_state_dict(self, state: dict[str, Any]) -> None:
-        self.env.load_state_dict(state)  # type: ignore[attr-defined]
+        if command == "set_parameters":
+            self._answer("check_parameters", arguments)
+        if not hasattr(self.env, command):
+            return {} if command.startswith("drain_") else None
+        return getattr(self.env, command)(*arguments)
 
     def _store(self, name: str, value: NDArray[Any]) -> None:
         value, target = np.asarray(value), self.arrays[name]

@@ -124,11 +124,7 @@ def check_start(state: GameState, arena: int, name: str) -> None:
 
 
 def check_share(name: str, argument: str, value: float) -> float:
-    """`value` if it is a probability; `name` and `argument` go into the message.
-
-    Raises:
-        ValueError: Not between 0 and 1.
-    """
+    """`value`; a ValueError, with `name` and `argument` in it, unless it is a probability."""
     if not is_number(value) or not 0 <= value <= 1:
         raise ValueError(f"{name}: {argument} must be between 0 and 1, got {value!r}")
     return value

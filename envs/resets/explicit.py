@@ -56,9 +56,6 @@ class ExplicitState(StateSetter):
             boost: 0..100, one number for all or one per car.
             on_ground: `[C]` whether a car's wheels touch the ground. Default: where it is level and at most 20 uu high.
             pad_timers: `[34]` seconds until each pad is back, 0..10, order of rlgym's BOOST_LOCATIONS. Default: all 0.
-
-        Raises:
-            ValueError: A list of the wrong length, something that is no number, or a value out of range.
         """
         self.car_pos = _array("car_pos", car_pos, (None, 3))
         cars = len(self.car_pos)
@@ -114,11 +111,7 @@ def _array(
     max_norm: float | None = None,
     between: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
-    """`values` as a new float array of this shape (None: any length but 0).
-
-    Raises:
-        ValueError: Another shape, no numbers, not finite, vectors too long or numbers out of range.
-    """
+    """`values` as a new float array of this shape (None: any length but 0); a ValueError if they do not fit."""
     given = " ".join(repr(values).split())
     wanted = " x ".join("cars" if n is None else str(n) for n in shape)
     try:

@@ -21,6 +21,7 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
+from envs.resets.base import BALL_MAX_ANG_VEL
 from envs.state.game_state import GameState
 from envs.state.layout import ORANGE, Float
 
@@ -29,7 +30,6 @@ ResetRow = dict[str, str | float]
 KINDS = ("ball", "blue", "orange")
 NUMBERS = ("x", "y", "z", "speed", "spin", "yaw", "pitch", "roll", "boost", "on_ground", "demoed")
 BALL_NUMBERS = NUMBERS[:5]
-BALL_MAX_ANG_VEL = 6.0
 CAR_HEIGHT = 36.0
 """uu, the shortest side of an Octane's hitbox."""
 TURTLE_HEIGHT = 60.0

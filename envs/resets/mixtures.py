@@ -34,10 +34,6 @@ class MixedStates(StateSetter):
         Args:
             setters: What to draw from.
             weights: One number >= 0 per setter; they need not sum to one.
-
-        Raises:
-            ValueError: The weights do not fit.
-            TypeError: Not a state setter.
         """
         self.shares = shares_of("MixedStates", "setter", len(setters), weights)
         self.setters: tuple[StateSetter, ...] = check_parts("MixedStates", "setters", setters, StateSetter)
@@ -117,10 +113,6 @@ class MirroredStates(_Changed):
             probability: Of each of the two, drawn apart, 0..1.
             left_right: Mirror at the plane x = 0; see `mirror_left_right`.
             teams: Exchange the teams, in arenas where both have the same number of cars; see `exchange_teams`.
-
-        Raises:
-            ValueError: Not a probability.
-            TypeError: Not a state setter.
         """
         super().__init__(inner)
         self.probability = check_share("MirroredStates", "probability", probability)
@@ -143,9 +135,6 @@ class ShuffledCars(_Changed):
 
         Args:
             inner: Writes the states.
-
-        Raises:
-            TypeError: Not a state setter.
         """
         super().__init__(inner)
 

@@ -25,9 +25,6 @@ class RandomState(StateSetter):
             random_car_speed: Give each car a random velocity (up to 2300 uu/s; along its nose on the ground).
             grounded_share: Probability, 0..1, that a car starts on its wheels; else in the air in any orientation.
             ball_on_ground_share: Probability, 0..1, that the ball starts on the ground.
-
-        Raises:
-            ValueError: A share is no probability.
         """
         self.random_ball_speed, self.random_car_speed = random_ball_speed, random_car_speed
         self.grounded_share = check_share("RandomState", "grounded_share", grounded_share)

@@ -32,9 +32,6 @@ class TurtledStart(StateSetter):
             turtled_share: Probability, 0..1, that a car starts on its roof; else it stands on its wheels.
             max_speed: Turtled cars slide in a random direction with up to this speed, 0..2300 uu/s.
             max_spin: Turtled cars spin about the vertical with up to this speed either way, 0..5.5 rad/s.
-
-        Raises:
-            ValueError: An argument is out of range.
         """
         self.turtled_share = check_share("TurtledStart", "turtled_share", turtled_share)
         for name, value, most in (("max_speed", max_speed, CAR_MAX_SPEED), ("max_spin", max_spin, CAR_MAX_ANG_VEL)):

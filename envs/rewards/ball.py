@@ -106,9 +106,6 @@ class BallTravelReward(RememberingReward):
             own_goal: Weight when it leads to an own goal.
             by_height: Measure the area under the path, over half the field times half its height, so that a high ball
                 counts more.
-
-        Raises:
-            ValueError: A weight is no finite number, or all are zero.
         """
         super().__init__()
         given = {"own_touch": own_touch, "pass_made": pass_made, "pass_received": pass_received, "giveaway": giveaway}

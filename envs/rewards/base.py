@@ -107,11 +107,7 @@ class RememberingReward(Reward):
         return {name: array.copy() for name, array in self._kept.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: It is of another reward, or of other numbers of arenas or cars.
-        """
+        """Takes what `state_dict` gave; a ValueError for another reward's, or other numbers of arenas or cars."""
         mine, saved = ({name: array.shape for name, array in kept.items()} for kept in (self._kept, state))
         if mine and mine != saved:
             raise ValueError(f"{type(self).__name__}: remembers {mine}, the saved one {saved}")
@@ -149,11 +145,7 @@ def number_in(
     low: float = -math.inf,
     high: float = math.inf,
 ) -> float:
-    """`value` as a float.
-
-    Raises:
-        ValueError: No single finite number from `low` to `high`.
-    """
+    """`value` as a float; a ValueError unless it is a single finite number from `low` to `high`."""
     numbers = finite_numbers(owner, argument, value)
     if len(numbers) != 1 or not low <= numbers[0] <= high:
         if not math.isinf(low) and not math.isinf(high):
@@ -164,11 +156,7 @@ def number_in(
 
 
 def weights_of(owner: str, weights: dict[str, Any]) -> dict[str, float]:
-    """The weights as floats.
-
-    Raises:
-        ValueError: One is no finite number, or all are zero.
-    """
+    """The weights as floats; a ValueError if one is no finite number, or all are zero."""
     numbers = {name: number_in(owner, name, weight) for name, weight in weights.items()}
     if not any(numbers.values()):
         raise ValueError(f"{owner}: all weights are zero, it would pay nothing; set one of {', '.join(numbers)}")

@@ -98,9 +98,6 @@ class BoostChangeReward(_BoostDifference):
         Args:
             gain: Factor on gains.
             loss: Factor on losses, at least 0; they are negative already.
-
-        Raises:
-            ValueError: No such factors, or both zero.
         """
         super().__init__()
         weights = weights_of("BoostChangeReward", {"gain": gain, "loss": loss})

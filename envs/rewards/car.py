@@ -44,9 +44,6 @@ class BadOrientationReward(Reward):
 
         Args:
             max_height: Height of the car, uu, up to which it is charged.
-
-        Raises:
-            ValueError: No height of at least 0.
         """
         self.max_height = number_in("BadOrientationReward", "max_height", max_height, 0)
 

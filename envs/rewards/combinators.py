@@ -26,11 +26,7 @@ class WrappedReward(Reward):
     unit = "as the inner reward"
 
     def __init__(self, reward: Reward) -> None:
-        """Wraps `reward`.
-
-        Raises:
-            TypeError: It is no reward.
-        """
+        """Wraps `reward`."""
         self.reward: Reward = check_part(type(self).__name__, "reward", reward, Reward)
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -73,11 +69,7 @@ class PerSecondReward(WrappedReward):
     unit = "per second"
 
     def __init__(self, reward: Reward) -> None:
-        """Wraps `reward`.
-
-        Raises:
-            TypeError: It is no reward.
-        """
+        """Wraps `reward`."""
         super().__init__(reward)
         self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -125,10 +117,6 @@ class TeamSpiritReward(WrappedReward):
             reward: What is shared.
             team_spirit: 0 each car for itself ... 1 all cars of a team alike.
             opponent_scale: How much of the opponents' mean is taken off; 0 for none, 1 for zero-sum.
-
-        Raises:
-            TypeError: `reward` is no reward.
-            ValueError: `team_spirit` is not from 0 to 1, or `opponent_scale` is negative.
         """
         super().__init__(reward)
         self.team_spirit = number_in("TeamSpiritReward", "team_spirit", team_spirit, 0, 1)
@@ -169,10 +157,6 @@ class AnnealedReward(WrappedReward):
             reward: What is weighted.
             steps: Rising numbers of environment steps, 0 or more.
             weights: The weight at each of them.
-
-        Raises:
-            TypeError: `reward` is no reward.
-            ValueError: Not one weight for each step number, or the numbers do not rise.
         """
         super().__init__(reward)
         at = [float(whole_number("AnnealedReward", "steps", step, 0)) for step in steps]
@@ -239,10 +223,6 @@ class ClippedReward(WrappedReward):
             reward: What is clipped.
             low: Least reward, at most 0 (a car that earns nothing must stay at nothing).
             high: Greatest reward, at least 0.
-
-        Raises:
-            TypeError: `reward` is no reward.
-            ValueError: The bounds do not enclose 0, or are equal.
         """
         super().__init__(reward)
         self.low, self.high = number_in("ClippedReward", "low", low), number_in("ClippedReward", "high", high)
@@ -277,10 +257,6 @@ class EMANormalizedReward(WrappedReward):
             center: Take off the moving mean.
             clip: Greatest size of what is paid.
             epsilon: Least size that is divided by.
-
-        Raises:
-            TypeError: `reward` is no reward.
-            ValueError: `half_life`, `clip` or `epsilon` is not positive.
         """
         super().__init__(reward)
         for name, value in (("half_life", half_life), ("clip", clip), ("epsilon", epsilon)):

@@ -6,16 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.rewards.base import (
-    ZERO,
-    RememberingReward,
-    any_of_team,
-    number_in,
-    of_team,
-    only_present,
-    weights_of,
-    zeros,
-)
+from envs.rewards.base import ZERO, RememberingReward, any_of_team, number_in, of_team, only_present, weights_of, zeros
 from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
@@ -81,9 +72,6 @@ class EventReward(RememberingReward):
             demo: For an opponent demolished.
             demoed: For being demolished; a negative weight to discourage it.
             boost_pickup: For a boost pad taken.
-
-        Raises:
-            ValueError: A weight is no finite number, or all are zero.
         """
         super().__init__()
         given = {"goal": goal, "team_goal": team_goal, "concede": concede, "touch": touch, "shot": shot, "save": save}
@@ -135,9 +123,6 @@ class DemoReward(RememberingReward):
             attacker: For demolishing an opponent.
             victim: What being demolished costs, at least 0.
             bump: For bumps, see above; not zero, it makes every step read more from the simulation (2 us a car).
-
-        Raises:
-            ValueError: No such numbers, or all zero.
         """
         super().__init__()
         self.weights = weights_of("DemoReward", {"attacker": attacker, "victim": victim, "bump": bump})

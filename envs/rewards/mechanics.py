@@ -32,9 +32,6 @@ class FlipResetReward(RememberingReward):
         Args:
             obtain: For the flip reset.
             hit: For the touch with it.
-
-        Raises:
-            ValueError: A weight is no finite number, or both are zero.
         """
         super().__init__()
         self.weights = weights_of("FlipResetReward", {"obtain": obtain, "hit": hit})
@@ -131,9 +128,6 @@ class AerialDistanceReward(RememberingReward):
             first_touch: Factor for the height of the first touch.
             car: Factor for the car's way, at least 0.
             ball: Factor for the ball's way, at least 0.
-
-        Raises:
-            ValueError: No such numbers, or all zero.
         """
         super().__init__()
         weights_of("AerialDistanceReward", {"first_touch": first_touch, "car": car, "ball": ball})

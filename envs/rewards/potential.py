@@ -100,10 +100,7 @@ class GoalViewReward(RememberingReward):
         """Creates the reward.
 
         Args:
-            gamma: Discount of training per step, or 1. Less than 1, standing still where the chance is good costs.
-
-        Raises:
-            ValueError: Not from 0 to 1.
+            gamma: Discount of training per step, 0..1. Less than 1, standing still where the chance is good costs.
         """
         super().__init__()
         self.gamma = number_in("GoalViewReward", "gamma", gamma, 0, 1)

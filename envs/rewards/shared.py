@@ -23,8 +23,12 @@ class once(Generic[_T]):
     """A property that is worked out when first read; unlike functools.cached_property without a lock."""
 
     def __init__(self, function: Callable[[Any], _T]) -> None:
-        """Wraps a method without arguments."""
-        self.function, self.__doc__ = function, function.__doc__
+        """Wraps a function of the owner, or a method without arguments."""
+        self.function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Notes the property's name."""
+        self._name = name
 
     @overload
     def __get__(self, owner: None, kind: type) -> "once[_T]": ...
@@ -34,7 +38,7 @@ class once(Generic[_T]):
         """Puts the value in the place of the property, where the next read finds it."""
         if owner is None:
             return self
-        value = owner.__dict__[self.function.__name__] = self.function(owner)
+        value = owner.__dict__[self._name] = self.function(owner)
         return value
 
 
@@ -59,104 +63,47 @@ class Shared:
         state = self.state
         return state.touched if state.all_present else state.touched & state.present
 
-    @once
-    def hit(self) -> Bool:
-        """`[A]` any car has touched."""
-        hit: Bool = self.touched.any(axis=1)
-        return hit
-
-    @once
-    def any_touched(self) -> bool:
-        """Whether there is a touch in any arena."""
-        return bool(self.touched.any())
-
-    @once
-    def on_ground(self) -> Bool:
-        """`[A, C]` see `GameState.on_ground`."""
-        return self.state.on_ground
-
-    @once
-    def is_demoed(self) -> Bool:
-        """`[A, C]` see `GameState.is_demoed`."""
-        return self.state.is_demoed
-
-    @once
-    def any_demoed(self) -> bool:
-        """Whether any car is demolished."""
-        return bool(self.is_demoed.any())
-
-    @once
-    def is_flipping(self) -> Bool:
-        """`[A, C]` see `GameState.is_flipping`."""
-        return self.state.is_flipping
-
-    @once
-    def has_flip(self) -> Bool:
-        """`[A, C]` see `GameState.has_flip`."""
-        return self.state.has_flip
-
-    @once
-    def any_goal(self) -> bool:
-        """Whether the ball is in a goal in any arena."""
-        return bool(self.goal_scored.any())
-
-    @once
-    def goal_scored(self) -> Bool:
-        """`[A]` see `GameState.goal_scored`."""
-        return self.state.goal_scored
-
-    @once
-    def ticks(self) -> NDArray[np.int64]:
-        """`[A]` of the episode."""
-        return self.state.episode_ticks.copy()
-
-    @once
-    def counters(self) -> Float:
-        """`[A, C, 4]` saves, shots, demolitions, boost pickups in this episode."""
-        return self.state.car_rows[:, :, 0, SAVES : BOOST_PICKUPS + 1].copy()
-
-    @once
-    def boost_root(self) -> Float:
-        """`[A, C]` sqrt(boost / 100), 0..1: the first drops count most."""
-        roots: Float = np.sqrt(self.state.boost * np.float32(0.01))
-        return roots
+    hit: once[Bool] = once(lambda shared: shared.touched.any(axis=1))
+    """`[A]` any car has touched."""
+    any_touched: once[bool] = once(lambda shared: bool(shared.touched.any()))
+    """Whether there is a touch in any arena."""
+    on_ground: once[Bool] = once(lambda shared: shared.state.on_ground)
+    """`[A, C]` see `GameState.on_ground`."""
+    is_demoed: once[Bool] = once(lambda shared: shared.state.is_demoed)
+    """`[A, C]` see `GameState.is_demoed`."""
+    any_demoed: once[bool] = once(lambda shared: bool(shared.is_demoed.any()))
+    """Whether any car is demolished."""
+    is_flipping: once[Bool] = once(lambda shared: shared.state.is_flipping)
+    """`[A, C]` see `GameState.is_flipping`."""
+    has_flip: once[Bool] = once(lambda shared: shared.state.has_flip)
+    """`[A, C]` see `GameState.has_flip`."""
+    any_goal: once[bool] = once(lambda shared: bool(shared.goal_scored.any()))
+    """Whether the ball is in a goal in any arena."""
+    goal_scored: once[Bool] = once(lambda shared: shared.state.goal_scored)
+    """`[A]` see `GameState.goal_scored`."""
+    ticks: once[NDArray[np.int64]] = once(lambda shared: shared.state.episode_ticks.copy())
+    """`[A]` of the episode."""
+    counters: once[Float] = once(lambda shared: shared.state.car_rows[:, :, 0, SAVES : BOOST_PICKUPS + 1].copy())
+    """`[A, C, 4]` saves, shots, demolitions, boost pickups in this episode."""
+    boost_root: once[Float] = once(lambda shared: np.sqrt(shared.state.boost * np.float32(0.01)))
+    """`[A, C]` sqrt(boost / 100), 0..1: the first drops count most."""
 
     # Places and velocities, uu and uu/s.
 
-    @once
-    def car_pos(self) -> Float:
-        """`[A, C, 3]` of the cars, world view."""
-        return self.state.world.car_pos.copy()
-
-    @once
-    def car_vel(self) -> Float:
-        """`[A, C, 3]` of the cars, world view."""
-        return self.state.world.car_vel.copy()
-
-    @once
-    def car_height(self) -> Float:
-        """`[A, C]` of the cars."""
-        return self.state.world.car_pos[..., 2].copy()
-
-    @once
-    def car_up(self) -> Float:
-        """`[A, C]` z of the unit vector out of the roof."""
-        return self.state.world.car_up[..., 2].copy()
-
-    @once
-    def ball_sides_pos(self) -> Float:
-        """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
-        return self.state.ball_rows[..., POS].copy()
-
-    @once
-    def ball_sides_vel(self) -> Float:
-        """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
-        return self.state.ball_rows[..., VEL].copy()
-
-    @once
-    def ball_pos(self) -> Float:
-        """`[A, 3]` of the ball, world view."""
-        return self.ball_sides_pos[:, 0]
+    car_pos: once[Float] = once(lambda shared: shared.state.world.car_pos.copy())
+    """`[A, C, 3]` of the cars, world view."""
+    car_vel: once[Float] = once(lambda shared: shared.state.world.car_vel.copy())
+    """`[A, C, 3]` of the cars, world view."""
+    car_height: once[Float] = once(lambda shared: shared.state.world.car_pos[..., 2].copy())
+    """`[A, C]` of the cars."""
+    car_up: once[Float] = once(lambda shared: shared.state.world.car_up[..., 2].copy())
+    """`[A, C]` z of the unit vector out of the roof."""
+    ball_sides_pos: once[Float] = once(lambda shared: shared.state.ball_rows[..., POS].copy())
+    """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
+    ball_sides_vel: once[Float] = once(lambda shared: shared.state.ball_rows[..., VEL].copy())
+    """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
+    ball_pos: once[Float] = once(lambda shared: shared.ball_sides_pos[:, 0])
+    """`[A, 3]` of the ball, world view."""
 
     @once
     def to_ball(self) -> Float:
@@ -165,34 +112,18 @@ class Shared:
         vectors: Float = world.ball_pos[:, None] - world.car_pos
         return vectors
 
-    @once
-    def ball_distance(self) -> Float:
-        """`[A, C]` from each car to the ball."""
-        return length(self.to_ball)
-
-    @once
-    def ball_divisor(self) -> Float:
-        """`[A, C]` `ball_distance`, at least 1e-6."""
-        divisor: Float = np.maximum(self.ball_distance, LEAST_LENGTH)
-        return divisor
-
-    @once
-    def to_net(self) -> Float:
-        """`[A, 2, 3]` from the ball to the opponents' net, as blue sees it and as orange does."""
-        vectors: Float = OPPONENTS_NET - self.state.ball_rows[..., POS]
-        return vectors
-
-    @once
-    def net_divisor(self) -> Float:
-        """`[A, 2]` the length of `to_net`, at least 1e-6."""
-        divisor: Float = np.maximum(length(self.to_net), LEAST_LENGTH)
-        return divisor
-
-    @once
-    def ball_speed_to_net(self) -> Float:
-        """`[A, 2]` the ball's speed toward orange's net and toward blue's."""
-        speeds: Float = dot(self.state.ball_rows[..., VEL], self.to_net) / self.net_divisor
-        return speeds
+    ball_distance: once[Float] = once(lambda shared: length(shared.to_ball))
+    """`[A, C]` from each car to the ball."""
+    ball_divisor: once[Float] = once(lambda shared: np.maximum(shared.ball_distance, LEAST_LENGTH))
+    """`[A, C]` `ball_distance`, at least 1e-6."""
+    to_net: once[Float] = once(lambda shared: OPPONENTS_NET - shared.state.ball_rows[..., POS])
+    """`[A, 2, 3]` from the ball to the opponents' net, as blue sees it and as orange does."""
+    net_divisor: once[Float] = once(lambda shared: np.maximum(length(shared.to_net), LEAST_LENGTH))
+    """`[A, 2]` the length of `to_net`, at least 1e-6."""
+    ball_speed_to_net: once[Float] = once(
+        lambda shared: dot(shared.state.ball_rows[..., VEL], shared.to_net) / shared.net_divisor
+    )
+    """`[A, 2]` the ball's speed toward orange's net and toward blue's."""
 
     # What depends on arrays that rewards keep. They mostly keep the same ones, those of the last step's `Shared`, so
     # results are known by the identity of the arrays, which live in the entry: no other array can get it meanwhile.

@@ -24,12 +24,7 @@ class RewardSignals(Reward):
     unit = "as the inner reward"
 
     def __init__(self, signals: dict[str, Reward]) -> None:
-        """Takes name -> reward; give a `CombinedReward` as a signal for weights.
-
-        Raises:
-            ValueError: No signals.
-            TypeError: A signal is no reward.
-        """
+        """Takes name -> reward; give a `CombinedReward` as a signal for weights."""
         check_named("RewardSignals", "signals", signals, Reward, "signal {}", "reward")
         self.names, self.signals = tuple(signals), dict(signals)
         self.last: Float = np.zeros((0, 0, len(signals)), np.float32)

@@ -8,16 +8,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
 from envs.rewards.ballistics import flies_into_goal
-from envs.rewards.base import (
-    ONE,
-    ZERO,
-    RememberingReward,
-    number_in,
-    of_team,
-    only_present,
-    weights_of,
-    zeros,
-)
+from envs.rewards.base import ONE, ZERO, RememberingReward, number_in, of_team, only_present, weights_of, zeros
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
@@ -91,9 +82,6 @@ class AdvancedTouchReward(_TouchReward):
         Args:
             touch: For the touch itself.
             acceleration: Factor on the change of the ball's velocity over 6000 uu/s.
-
-        Raises:
-            ValueError: A weight is no finite number, or both are zero.
         """
         super().__init__()
         self.weights = weights_of("AdvancedTouchReward", {"touch": touch, "acceleration": acceleration})
@@ -151,10 +139,7 @@ class BasicAerialReward(_TouchReward):
         """Creates the reward.
 
         Args:
-            min_height: Height, uu, above which car and ball must be; 256 is where the walls' ramps end.
-
-        Raises:
-            ValueError: Not from 0 to 1900.
+            min_height: Height, uu, 0..1900, above which car and ball must be; 256 is where the walls' ramps end.
         """
         super().__init__()
         self.min_height = number_in("BasicAerialReward", "min_height", min_height, 0, 1900)
@@ -181,10 +166,7 @@ class SaveReward(_TouchReward):
         """Creates the reward.
 
         Args:
-            horizon_seconds: How far ahead the ball's path is looked at, up to 10.
-
-        Raises:
-            ValueError: No such number.
+            horizon_seconds: How far ahead the ball's path is looked at, 0.1..10.
         """
         super().__init__()
         self.horizon_seconds = number_in("SaveReward", "horizon_seconds", horizon_seconds, 0.1, 10)

@@ -72,16 +72,19 @@ def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
     _started_with = folder
 
 
-def make_controls(row: NDArray[Any]) -> RocketSim.CarControls:
-    """One `RocketSim.CarControls`.
-
-    Args:
-        row: `[8]` throttle, steer, pitch, yaw, roll in -1..1, then jump, boost, handbrake (true when > 0.5).
-    """
-    controls = RocketSim.CarControls()
-    controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll = (float(x) for x in row[:5])
-    controls.jump, controls.boost, controls.handbrake = (bool(x > 0.5) for x in row[5:8])
-    return controls
+def make_controls(row: Sequence[float]) -> RocketSim.CarControls:
+    """Controls: throttle, steer, pitch, yaw, roll in -1..1, then jump, boost, handbrake (pressed above 0.5)."""
+    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
+    return RocketSim.CarControls(
+        throttle=throttle,
+        steer=steer,
+        pitch=pitch,
+        yaw=yaw,
+        roll=roll,
+        jump=jump > 0.5,
+        boost=boost > 0.5,
+        handbrake=handbrake > 0.5,
+    )
 
 
 def default_mutators() -> RocketSim.MutatorConfig:

@@ -129,7 +129,7 @@ class StateArrays:
 
     def copy(self: State) -> State:
         """A copy that keeps what is in it now, however the pool goes on; the live arenas are read for it first."""
-        self._read_stale_details()
+        self.read_stale_details()
         kept = self.select(np.arange(self.num_arenas))
         kept.team, kept.read_details = self.team.copy(), None
         return kept
@@ -138,7 +138,8 @@ class StateArrays:
         """See `copy`."""
         return self.copy()
 
-    def _read_stale_details(self) -> None:
+    def read_stale_details(self) -> None:
+        """Brings `details` and `last_touch_car` up to date, where there are live arenas to read them from."""
         if self.read_details is not None and self.details_stale.any():
             self.read_details(self)
 
@@ -171,11 +172,7 @@ class StateArrays:
                     within(f"GameState: the saved {field or name}", column, low, LARGEST)
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: See `check`.
-        """
+        """Takes what `state_dict` gave; a ValueError as that of `check`."""
         self.check(arrays)
         for name in _ARRAYS:
             _plain(getattr(self, name))[:] = arrays[name]

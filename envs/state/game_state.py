@@ -9,14 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    DOUBLEJUMP_MAX_DELAY,
-    FLIP_TORQUE_TIME,
-    GOAL_THRESHOLD,
-    TICKS_PER_SECOND,
-)
+from rlgym.rocket_league.common_values import DOUBLEJUMP_MAX_DELAY, FLIP_TORQUE_TIME, GOAL_THRESHOLD, TICKS_PER_SECOND
 
 from envs.state.arrays import StateArrays
+from envs.state.derived import Derived
 from envs.state.layout import (
     BLUE,
     BOOST_PICKUPS,
@@ -32,6 +28,28 @@ from envs.state.layout import (
     Bool,
     Float,
 )
+
+
+def _timer(name: str) -> Derived[Float]:
+    column = CAR_TIMERS.index(name)
+    return Derived(lambda state: state.car_timers[:, :, column])
+
+
+def _flag(name: str) -> Derived[Bool]:
+    column = CAR_FLAGS.index(name)
+    return Derived(lambda state: state.car_flags[:, :, column])
+
+
+def _counter(column: int) -> Derived[Float]:
+    return Derived(lambda state: state.car_rows[:, :, 0, column])
+
+
+def _detail(name: str) -> Derived[Any]:
+    def read(state: StateArrays) -> NDArray[Any]:
+        state.read_stale_details()
+        return state.details[name]
+
+    return Derived(read)
 
 
 class GameState(StateArrays):
@@ -76,55 +94,22 @@ class GameState(StateArrays):
         self.ticks_since_touch += ticks
         self.ticks_since_touch[self.touched.any(axis=1)] = 0
 
-    def _timer(self, name: str) -> Float:
-        column: Float = self.car_timers[:, :, CAR_TIMERS.index(name)]
-        return column
-
-    def _flag(self, name: str) -> Bool:
-        column: Bool = self.car_flags[:, :, CAR_FLAGS.index(name)]
-        return column
-
-    @property
-    def touched(self) -> Bool:
-        """`[A, C]` whether the car hit the ball since the previous step."""
-        touched: Bool = self.car_rows[:, :, 0, TOUCHED] > 0
-        return touched
-
-    @property
-    def on_ground(self) -> Bool:
-        """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
-        grounded: Bool = self.car_rows[:, :, 0, ON_GROUND] > 0
-        return grounded
-
-    @property
-    def is_holding_jump(self) -> Bool:
-        """`[A, C]` jump was pressed on the last tick."""
-        return self._flag("last_controls.jump")
-
-    @property
-    def handbrake(self) -> Float:
-        """`[A, C]` 0..1, rises and falls while the button is held and released."""
-        return self._timer("handbrake_val")
-
-    @property
-    def has_jumped(self) -> Bool:
-        """`[A, C]` after a jump until the car lands."""
-        return self._flag("has_jumped")
-
-    @property
-    def is_jumping(self) -> Bool:
-        """`[A, C]` while the jump button still lifts the car."""
-        return self._flag("is_jumping")
-
-    @property
-    def has_flipped(self) -> Bool:
-        """`[A, C]` after a flip until the car lands."""
-        return self._flag("has_flipped")
-
-    @property
-    def flip_time(self) -> Float:
-        """`[A, C]` seconds since the flip began."""
-        return self._timer("flip_time")
+    touched: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, TOUCHED] > 0)
+    """`[A, C]` whether the car hit the ball since the previous step."""
+    on_ground: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, ON_GROUND] > 0)
+    """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
+    is_holding_jump = _flag("last_controls.jump")
+    """`[A, C]` jump was pressed on the last tick."""
+    handbrake = _timer("handbrake_val")
+    """`[A, C]` 0..1, rises and falls while the button is held and released."""
+    has_jumped = _flag("has_jumped")
+    """`[A, C]` after a jump until the car lands."""
+    is_jumping = _flag("is_jumping")
+    """`[A, C]` while the jump button still lifts the car."""
+    has_flipped = _flag("has_flipped")
+    """`[A, C]` after a flip until the car lands."""
+    flip_time = _timer("flip_time")
+    """`[A, C]` seconds since the flip began."""
 
     @property
     def is_flipping(self) -> Bool:
@@ -132,15 +117,10 @@ class GameState(StateArrays):
         flipping: Bool = self.has_flipped & (self.flip_time < FLIP_TORQUE_TIME)
         return flipping
 
-    @property
-    def has_double_jumped(self) -> Bool:
-        """`[A, C]` after a double jump until the car lands."""
-        return self._flag("has_double_jumped")
-
-    @property
-    def air_time_since_jump(self) -> Float:
-        """`[A, C]` seconds since the jump ended, 0 on the ground."""
-        return self._timer("air_time_since_jump")
+    has_double_jumped = _flag("has_double_jumped")
+    """`[A, C]` after a double jump until the car lands."""
+    air_time_since_jump = _timer("air_time_since_jump")
+    """`[A, C]` seconds since the jump ended, 0 on the ground."""
 
     @property
     def has_flip(self) -> Bool:
@@ -153,143 +133,68 @@ class GameState(StateArrays):
         """`[A, C]` in the air, jump released, flip unspent."""
         return ~self.on_ground & ~self.is_holding_jump & self.has_flip
 
-    @property
-    def demo_respawn_timer(self) -> Float:
-        """`[A, C]` seconds until a demolished car returns, 0 when alive."""
-        return self._timer("demo_respawn_timer")
+    demo_respawn_timer = _timer("demo_respawn_timer")
+    """`[A, C]` seconds until a demolished car returns, 0 when alive."""
+    boost_active_time = _timer("time_spent_boosting")
+    """`[A, C]` seconds since boosting began, 0 when not boosting."""
+    supersonic_time = _timer("supersonic_time")
+    """`[A, C]` seconds since the car became supersonic, 0 when it is not."""
 
-    @property
-    def boost_active_time(self) -> Float:
-        """`[A, C]` seconds since boosting began, 0 when not boosting."""
-        return self._timer("time_spent_boosting")
-
-    @property
-    def supersonic_time(self) -> Float:
-        """`[A, C]` seconds since the car became supersonic, 0 when it is not."""
-        return self._timer("supersonic_time")
-
-    @property
-    def is_boosting(self) -> Bool:
-        """`[A, C]` boost is burning."""
-        boosting: Bool = self.boost_active_time > 0
-        return boosting
-
-    @property
-    def is_supersonic(self) -> Bool:
-        """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
-        supersonic: Bool = self.supersonic_time > 0
-        return supersonic
-
-    @property
-    def is_demoed(self) -> Bool:
-        """`[A, C]` demolished and not back yet; position and rotation stay what they were."""
-        demoed: Bool = self.demo_respawn_timer > 0
-        return demoed
+    is_boosting: Derived[Bool] = Derived(lambda state: state.boost_active_time > 0)
+    """`[A, C]` boost is burning."""
+    is_supersonic: Derived[Bool] = Derived(lambda state: state.supersonic_time > 0)
+    """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
+    is_demoed: Derived[Bool] = Derived(lambda state: state.demo_respawn_timer > 0)
+    """`[A, C]` demolished and not back yet; position and rotation stay what they were."""
 
     # Counters of the game, float32 `[A, C]`, since the episode began.
 
-    @property
-    def goals(self) -> Float:
-        """`[A, C]` goals the car has scored in this episode."""
-        return self.car_rows[:, :, 0, GOALS]
-
-    @property
-    def shots(self) -> Float:
-        """`[A, C]` shots on goal in this episode, as the game counts them."""
-        return self.car_rows[:, :, 0, SHOTS]
-
-    @property
-    def saves(self) -> Float:
-        """`[A, C]` saves in this episode, as the game counts them."""
-        return self.car_rows[:, :, 0, SAVES]
-
-    @property
-    def demos(self) -> Float:
-        """`[A, C]` opponents demolished in this episode."""
-        return self.car_rows[:, :, 0, DEMOS]
-
-    @property
-    def boost_pickups(self) -> Float:
-        """`[A, C]` boost pads taken in this episode."""
-        return self.car_rows[:, :, 0, BOOST_PICKUPS]
+    goals = _counter(GOALS)
+    """`[A, C]` goals the car has scored in this episode."""
+    shots = _counter(SHOTS)
+    """`[A, C]` shots on goal in this episode, as the game counts them."""
+    saves = _counter(SAVES)
+    """`[A, C]` saves in this episode, as the game counts them."""
+    demos = _counter(DEMOS)
+    """`[A, C]` opponents demolished in this episode."""
+    boost_pickups = _counter(BOOST_PICKUPS)
+    """`[A, C]` boost pads taken in this episode."""
 
     # The second tier: read from the live arenas when first asked for after a step (about 2 us per car).
 
-    def _detail(self, name: str) -> NDArray[Any]:
-        self._read_stale_details()
-        return self.details[name]
-
-    @property
-    def wheels_with_contact(self) -> Bool:
-        """`[A, C, 4]` whether each wheel touches something: front left, front right, back left, back right."""
-        return self._detail("wheels")
-
-    @property
-    def jump_time(self) -> Float:
-        """`[A, C]` seconds since the jump began, while it lifts the car."""
-        return self._detail("jump_time")
-
-    @property
-    def air_time(self) -> Float:
-        """`[A, C]` seconds since the car left the ground, 0 on it."""
-        return self._detail("air_time")
-
-    @property
-    def flip_torque(self) -> Float:
-        """`[A, C, 3]` direction of the last flip in the car's frame: x rolls, y pitches; zero before the first."""
-        return self._detail("flip_torque")
-
-    @property
-    def is_auto_flipping(self) -> Bool:
-        """`[A, C]` the car lies on its roof and turns itself over."""
-        return self._detail("is_auto_flipping")
-
-    @property
-    def auto_flip_timer(self) -> Float:
-        """`[A, C]` seconds that the auto-flip still turns the car."""
-        return self._detail("auto_flip_timer")
-
-    @property
-    def auto_flip_direction(self) -> Float:
-        """`[A, C]` the way the auto-flip rolls the car: 1, -1, or 0 when there was none."""
-        return self._detail("auto_flip_direction")
-
-    @property
-    def got_flip_reset(self) -> Bool:
-        """`[A, C]` in the air with a flip won back by four wheels on the ball (or another surface), not by a jump."""
-        return self._detail("got_flip_reset")
-
-    @property
-    def bump_cooldown(self) -> Float:
-        """`[A, C]` seconds until the same car can be bumped again, 0 without a recent bump."""
-        return self._detail("bump_cooldown")
-
-    @property
-    def bump_victim(self) -> NDArray[np.int32]:
-        """`[A, C]` slot of the car that was bumped while `bump_cooldown` lasts, else -1."""
-        return self._detail("bump_victim")
-
-    @property
-    def has_world_contact(self) -> Bool:
-        """`[A, C]` the car's body touches the field."""
-        return self._detail("has_world_contact")
-
-    @property
-    def world_contact_normal(self) -> Float:
-        """`[A, C, 3]` unit normal of the surface that the body touches, world view; multiply by MIRROR for orange's."""
-        return self._detail("world_contact_normal")
+    wheels_with_contact: Derived[Bool] = _detail("wheels")
+    """`[A, C, 4]` whether each wheel touches something: front left, front right, back left, back right."""
+    jump_time: Derived[Float] = _detail("jump_time")
+    """`[A, C]` seconds since the jump began, while it lifts the car."""
+    air_time: Derived[Float] = _detail("air_time")
+    """`[A, C]` seconds since the car left the ground, 0 on it."""
+    flip_torque: Derived[Float] = _detail("flip_torque")
+    """`[A, C, 3]` direction of the last flip in the car's frame: x rolls, y pitches; zero before the first."""
+    is_auto_flipping: Derived[Bool] = _detail("is_auto_flipping")
+    """`[A, C]` the car lies on its roof and turns itself over."""
+    auto_flip_timer: Derived[Float] = _detail("auto_flip_timer")
+    """`[A, C]` seconds that the auto-flip still turns the car."""
+    auto_flip_direction: Derived[Float] = _detail("auto_flip_direction")
+    """`[A, C]` the way the auto-flip rolls the car: 1, -1, or 0 when there was none."""
+    got_flip_reset: Derived[Bool] = _detail("got_flip_reset")
+    """`[A, C]` in the air with a flip won back by four wheels on the ball (or another surface), not by a jump."""
+    bump_cooldown: Derived[Float] = _detail("bump_cooldown")
+    """`[A, C]` seconds until the same car can be bumped again, 0 without a recent bump."""
+    bump_victim: Derived[NDArray[np.int32]] = _detail("bump_victim")
+    """`[A, C]` slot of the car that was bumped while `bump_cooldown` lasts, else -1."""
+    has_world_contact: Derived[Bool] = _detail("has_world_contact")
+    """`[A, C]` the car's body touches the field."""
+    world_contact_normal: Derived[Float] = _detail("world_contact_normal")
+    """`[A, C, 3]` unit normal of the surface that the body touches, world view; multiply by MIRROR for orange's."""
 
     @property
     def last_touch(self) -> NDArray[np.int64]:
         """`[A]` slot of the car that touched the ball last in this episode, -1 for none."""
-        self._read_stale_details()
+        self.read_stale_details()
         return self.last_touch_car
 
-    @property
-    def goal_scored(self) -> Bool:
-        """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
-        scored: Bool = np.abs(self.world.ball_pos[:, 1]) > GOAL_THRESHOLD
-        return scored
+    goal_scored: Derived[Bool] = Derived(lambda state: np.abs(state.world.ball_pos[:, 1]) > GOAL_THRESHOLD)
+    """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
 
     @property
     def scoring_team(self) -> NDArray[np.int8]:

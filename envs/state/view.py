@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from envs.state.derived import Derived
 from envs.state.layout import (
     ANG_VEL,
     CAR_ANG_VEL,
@@ -16,6 +17,14 @@ from envs.state.layout import (
     VEL,
     Float,
 )
+
+
+def _ball(columns: slice) -> Derived[Float]:
+    return Derived(lambda view: view.ball[..., columns])
+
+
+def _cars(columns: slice) -> Derived[Float]:
+    return Derived(lambda view: view.cars[..., columns])
 
 
 class View:
@@ -36,45 +45,22 @@ class View:
         self.pad_timers = pad_timers
         """Seconds until each pad can be taken again, 0..10, 0 when it is there; order of rlgym's BOOST_LOCATIONS."""
 
-    @property
-    def ball_pos(self) -> Float:
-        """Position, uu: |x| <= 4096, |y| <= 6000, 0 <= z <= 2044."""
-        return self.ball[..., POS]
-
-    @property
-    def ball_vel(self) -> Float:
-        """Linear velocity, uu/s, norm <= 6000."""
-        return self.ball[..., VEL]
-
-    @property
-    def ball_ang_vel(self) -> Float:
-        """Angular velocity, rad/s, norm <= 6."""
-        return self.ball[..., ANG_VEL]
-
-    @property
-    def car_pos(self) -> Float:
-        """Position, uu."""
-        return self.cars[..., CAR_POS]
-
-    @property
-    def car_vel(self) -> Float:
-        """Linear velocity, uu/s, norm <= 2300."""
-        return self.cars[..., CAR_VEL]
-
-    @property
-    def car_ang_vel(self) -> Float:
-        """Angular velocity, rad/s, norm <= 5.5."""
-        return self.cars[..., CAR_ANG_VEL]
-
-    @property
-    def car_quaternion(self) -> Float:
-        """Rotation as a unit quaternion w, x, y, z."""
-        return self.cars[..., CAR_QUATERNION]
-
-    @property
-    def ball_quaternion(self) -> Float:
-        """Rotation as a unit quaternion w, x, y, z."""
-        return self.ball[..., QUATERNION]
+    ball_pos = _ball(POS)
+    """Position, uu: |x| <= 4096, |y| <= 6000, 0 <= z <= 2044."""
+    ball_vel = _ball(VEL)
+    """Linear velocity, uu/s, norm <= 6000."""
+    ball_ang_vel = _ball(ANG_VEL)
+    """Angular velocity, rad/s, norm <= 6."""
+    car_pos = _cars(CAR_POS)
+    """Position, uu."""
+    car_vel = _cars(CAR_VEL)
+    """Linear velocity, uu/s, norm <= 2300."""
+    car_ang_vel = _cars(CAR_ANG_VEL)
+    """Angular velocity, rad/s, norm <= 5.5."""
+    car_quaternion = _cars(CAR_QUATERNION)
+    """Rotation as a unit quaternion w, x, y, z."""
+    ball_quaternion = _ball(QUATERNION)
+    """Rotation as a unit quaternion w, x, y, z."""
 
     @property
     def car_pitch_yaw_roll(self) -> Float:
@@ -84,17 +70,9 @@ class View:
         yaw = np.arctan2(forward[..., 1], forward[..., 0])
         return np.stack((pitch, yaw, np.arctan2(-right[..., 2], up[..., 2])), axis=-1)
 
-    @property
-    def car_forward(self) -> Float:
-        """Unit vector out of the car's nose."""
-        return self.cars[..., CAR_FORWARD]
-
-    @property
-    def car_right(self) -> Float:
-        """Unit vector to the car's right (RocketSim's rotation matrix, middle column)."""
-        return self.cars[..., CAR_RIGHT]
-
-    @property
-    def car_up(self) -> Float:
-        """Unit vector out of the car's roof."""
-        return self.cars[..., CAR_UP]
+    car_forward = _cars(CAR_FORWARD)
+    """Unit vector out of the car's nose."""
+    car_right = _cars(CAR_RIGHT)
+    """Unit vector to the car's right (RocketSim's rotation matrix, middle column)."""
+    car_up = _cars(CAR_UP)
+    """Unit vector out of the car's roof."""

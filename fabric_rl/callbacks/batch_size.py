@@ -174,11 +174,7 @@ class RAM:
     _peak = re.compile(r"VmHWM:\s+(\d+) kB")
 
     def __init__(self) -> None:
-        """Imports psutil.
-
-        Raises:
-            ImportError: There is none.
-        """
+        """Imports psutil; an ImportError if there is none."""
         import psutil
 
         self._available, self._process, self._before = psutil.virtual_memory, psutil.Process(), 0

@@ -135,11 +135,7 @@ class Terminal:
         _before: list[int | list[bytes | int]] | None = None
 
         def read(self, seconds: float) -> str:
-            """What is typed, after so many seconds at most.
-
-            Raises:
-                OSError: The terminal is gone.
-            """
+            """What is typed, after so many seconds at most; an OSError if the terminal is gone."""
             if not self._in_foreground():  # to read or set a terminal from the background suspends the process
                 time.sleep(seconds)
                 return ""

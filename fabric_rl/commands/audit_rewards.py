@@ -42,9 +42,6 @@ def audit(
         seed: Decides everything.
         phase: Phase of training, where the environment has some; default: one audit for each.
         out: Files to write: .json, .png; with the phase in their names, where several are audited.
-
-    Returns:
-        The exit status: 0 passed, 1 something pays an own goal, or farming more than scoring.
     """
     writers = {".json": write_json, ".png": draw_audit}
     check_out(out, writers)
@@ -129,11 +126,7 @@ def write_json(result: Audit, path: Path) -> None:
 
 
 def draw_audit(result: Audit, path: Path) -> None:
-    """Shares, and what each situation pays a minute by part.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
+    """Shares, and what each situation pays a minute by part; an ImportError without matplotlib."""
     figure = new_figure(13, max(4.0, 2.0 + 0.3 * len(result.parts)))
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
     names = [short_name(part.name) for part in result.parts]

@@ -57,9 +57,6 @@ def evaluate(
         tick_skip: Ticks per decision; default: as the player was trained.
         runs_dir: Folder of the run ids.
         out: .json file for the results.
-
-    Returns:
-        The exit status, 0.
     """
     if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
         raise ValueError(f"--out {out}: must be a .json file in a folder that exists")

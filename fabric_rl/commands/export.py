@@ -13,9 +13,6 @@ def export(name: str, folder: Path, runs_dir: Path = Path("runs")) -> int:
         folder: The new folder.
         runs_dir: Folder of the run ids.
 
-    Returns:
-        The exit status, 0.
-
     Raises:
         ValueError: There is no such agent.
         OSError: The folder exists, or cannot be written.

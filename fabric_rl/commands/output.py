@@ -1,12 +1,13 @@
 """Where the commands put what they found out: tables on the console, pictures and tables in files."""
 
-import csv
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
+
+from fabric_rl.metrics.csv_tables import write_rows
 
 Found = TypeVar("Found")
 WIDTH = 132
@@ -44,11 +45,7 @@ def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callabl
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
-    """An empty matplotlib figure of that many inches, which needs no display.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
+    """An empty matplotlib figure of that many inches, which needs no display; an ImportError without matplotlib."""
     try:
         figures = import_module("matplotlib.figure")
     except ImportError as error:
@@ -58,7 +55,4 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: Path) -> None:
     """Writes rows with the same keys as a CSV file with a header."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(path, list(rows[0]) if rows else [], rows)

@@ -22,9 +22,6 @@ def runs(runs_dir: Path = _RUNS) -> int:
     Args:
         runs_dir: Folder of all runs.
 
-    Returns:
-        The exit status, 0.
-
     Raises:
         ValueError: There is no such folder.
     """
@@ -39,9 +36,6 @@ def show(id: str, runs_dir: Path = _RUNS) -> int:
     Args:
         id: Run id or folder.
         runs_dir: Folder of all runs.
-
-    Returns:
-        The exit status, 0.
 
     Raises:
         ValueError: There is no such run or folder.
@@ -61,9 +55,6 @@ def compare(ids: Sequence[str], metrics: Sequence[str] = (), output: Path | None
         metrics: Names, or patterns such as 'ppo/*'; default: returns, touches, goals and entropy.
         output: The PNG; default: compare.png in the folder of all runs.
         runs_dir: Folder of all runs.
-
-    Returns:
-        The exit status, 0.
 
     Raises:
         ValueError: There is no such run, folder or metric, or no two runs.

@@ -40,9 +40,6 @@ def show_resets(
         seed: Decides everything.
         phase: Phase of training, where the environment has some; default: the first.
         out: Files to write: .png the picture, .csv all first states.
-
-    Returns:
-        The exit status, 0.
     """
     writers = {".png": draw_resets, ".csv": write_csv}
     check_out(out, writers)

@@ -36,9 +36,6 @@ def trace_rewards(
         seed: Decides everything.
         phase: Phase of training, where the environment has some; default: the first.
         out: Files to write: .png the plot, .csv the table of steps.
-
-    Returns:
-        The exit status, 0.
     """
     writers = {".png": draw_trace, ".csv": write_csv}
     check_out(out, writers)

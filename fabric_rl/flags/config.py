@@ -34,11 +34,7 @@ def as_flag(name: str, section: Any) -> str:  # noqa: ANN401 - whatever the file
 
 
 def with_env_of_config(flags: Sequence[str]) -> list[str]:
-    """Puts the `env` of the file after `--config` in its place, so that flags `--env...` change its settings.
-
-    Raises:
-        ValueError: As `section_of`.
-    """
+    """Puts the `env` of the file after `--config` in its place, for flags `--env...`; errors as `section_of`."""
     config = value_of(flags, "--config")
     if config is None:
         return list(flags)

@@ -25,8 +25,9 @@ _CLASS = r"Problem with given class_path '(?P<path>[^']+)': "
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """`; did you mean X?` for the known word that is most like this one or begins with it, nothing if none is."""
-    close = get_close_matches(word, known, n=1) or [name for name in known if word and name.startswith(word)]
-    return f"; did you mean {close[0]}?" if close else ""
+    word, spelt = word.lower(), {name.lower(): name for name in known}
+    close = get_close_matches(word, spelt, n=1) or [name for name in spelt if word and name.startswith(word)]
+    return f"; did you mean {spelt[close[0]]}?" if close else ""
 
 
 def one_line(message: str) -> str:
@@ -70,15 +71,18 @@ def _in_plain_words(flag: str, text: str) -> str:
         rf"(?:{_CLASS})?No module named '(?P<name>[^']+)'(?:\. Got value: (?P<value>[\w.]+))?$", text
     ):
         path = missing["path"] or missing["value"] or ""
-        if f"{path}.".startswith(f"{missing['name']}."):
-            return f"{path}: there is no module {missing['name']}; one of your own is found in a folder of PYTHONPATH"
-        return f"{path or 'it'} needs the package {missing['name']}, which is not installed"
+        if path and not f"{path}.".startswith(f"{missing['name']}."):
+            return f"{path} needs the package {missing['name']}, which is not installed"
+        whose = f"{path}: " if path else ""
+        return f"{whose}there is no module {missing['name']}; one of your own is found in a folder of PYTHONPATH"
     if attribute := re.match(
         rf"(?:{_CLASS})?module '(?P<module>[^']+)' has no attribute '(?P<name>[^']+)'(?:\. Got value: [\w.]+)?$", text
     ):
-        classes = [name for name, value in vars(sys.modules.get(attribute["module"], re)).items() if _is_class(value)]
+        module = sys.modules.get(attribute["module"], re)
+        classes = [name for name, value in vars(module).items() if isinstance(value, type)]
+        known = [*getattr(module, "__all__", ()), *classes]
         name = f"{attribute['module']}.{attribute['name']}"
-        return f"there is no class {name}{did_you_mean(attribute['name'], classes)}"
+        return f"there is no class {name}{did_you_mean(attribute['name'], known)}"
     text = re.sub(_CLASS, r"\g<path>: ", text)
     if path := re.match(r"(?:[\w.]+: )?Expected a dot import path string: (.*?)(?:\. Got value: .*)?$", text):
         return f"expected the path of a class, such as package.module.Class, got {path[1]}"
@@ -91,10 +95,6 @@ def _needs_value(match: "re.Match[str]") -> str:
     if match[1].endswith(".help"):
         return f"{match[1]} needs the class to explain: its path, or the name of a class that --help lists"
     return f"{match[1]} needs a value"
-
-
-def _is_class(value: object) -> bool:
-    return isinstance(value, type)
 
 
 def _expected(kinds: list[str], value: str | None) -> str:

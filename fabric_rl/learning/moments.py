@@ -125,11 +125,7 @@ class RunningMoments(nn.Module):
 
     @torch.no_grad()
     def merge(self, other: "RunningMoments") -> None:
-        """Adds the samples that another one has seen.
-
-        Raises:
-            ValueError: Its samples have another shape.
-        """
+        """Adds the samples that another one has seen; a ValueError if they have another shape."""
         if other.shape != self.shape:
             raise ValueError(f"{type(self).__name__}: samples {list(self.shape)} and {list(other.shape)} do not merge")
         self._add(Moments(other.count, other.mean, other.m2))

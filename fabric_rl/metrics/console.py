@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -53,9 +53,7 @@ class TrainConsole:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Leaves the last view on the screen."""
         if self._live is not None:
             with suppress(OSError):
@@ -70,15 +68,8 @@ class TrainConsole:
             with suppress(OSError):  # the terminal was closed
                 self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
         else:
-            say(
-                _line(
-                    self._labels,
-                    steps,
-                    self._total,
-                    metrics,
-                    shutil.get_terminal_size().columns if sys.stdout.isatty() else None,
-                )
-            )
+            columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+            say(_line(self._labels, steps, self._total, metrics, columns))
 
 
 def _table(metrics: dict[str, float]) -> Table:

@@ -3,11 +3,10 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Any
 
 from fabric_rl.metrics.console import TrainConsole
-from fabric_rl.metrics.csv_reader import number, read_rows
+from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.metrics.loggers import Loggers
 from fabric_rl.metrics.sums import Sums, means, reduce_sums
 from fabric_rl.metrics.wandb import keep_in_run_folder
@@ -61,11 +60,9 @@ class Record:
         self._console.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Leaves the last view on the screen."""
-        self._console.__exit__(kind, error, trace)
+        self._console.__exit__(*error)
 
     @contextmanager
     def __call__(self, part: str) -> Iterator[None]:

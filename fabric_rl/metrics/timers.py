@@ -11,14 +11,13 @@ A timer nests under the one that is open when it begins. Kernels of a GPU run on
 their time shows where the program waits for them.
 """
 
-import json
-import os
 import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+
+from fabric_rl.runs.json_files import write_json
 
 FORMAT_VERSION = "0.1.0"
 """Of ML-Agents' file, which this one can be read as."""
@@ -49,9 +48,7 @@ class Timer:
         self._began = self._tree._clock()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Ends the passage, also on an exception."""
         seconds = self._tree._clock() - self._began
         self.total += seconds
@@ -76,9 +73,7 @@ class _Nothing:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
 
@@ -145,28 +140,21 @@ class Timers:
             node = node._parent
         return {"name": "root", **_report(self._root, now, running)}
 
-    def to_json(self) -> str:
-        """`to_dict` and some metadata as JSON text."""
-        metadata = {
-            "timer_format_version": FORMAT_VERSION,
-            "start_time_seconds": round(self._start_time, 3),
-            "end_time_seconds": round(time.time(), 3),
-            "python_version": platform.python_version(),
-        }
-        return json.dumps(self.to_dict() | {"metadata": metadata}, indent=2) + "\n"
-
     def write(self, path: str | Path) -> None:
-        """Writes the report in one step (temporary file, then rename); a disabled tree writes none.
+        """Writes `to_dict` and some metadata in one step; a disabled tree writes none.
 
         Raises:
             OSError: The disk is full, the folder is gone...
         """
         if not self.enabled:
             return
-        path = Path(path)
-        temporary = path.with_name(path.name + ".tmp")
-        temporary.write_text(self.to_json(), encoding="utf-8")
-        os.replace(temporary, path)
+        metadata = {
+            "timer_format_version": FORMAT_VERSION,
+            "start_time_seconds": round(self._start_time, 3),
+            "end_time_seconds": round(time.time(), 3),
+            "python_version": platform.python_version(),
+        }
+        write_json(Path(path), self.to_dict() | {"metadata": metadata})
 
 
 def _report(node: Timer, now: float, running: set[int]) -> dict[str, Any]:

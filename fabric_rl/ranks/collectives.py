@@ -42,6 +42,13 @@ def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
             raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
 
 
+def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - what can be pickled
+    """What every rank has, in the order of the ranks, on all of them. A collective."""
+    everyone: list[Any] = [None] * fabric.world_size
+    dist.all_gather_object(everyone, mine)
+    return everyone
+
+
 def gather_to_rank_0(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - what can be pickled
     """What every rank has, in the order of the ranks, on rank 0; None on the others. A collective."""
     if fabric.world_size == 1:

@@ -15,6 +15,8 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
+from fabric_rl.ranks.collectives import gather_everywhere
+
 _distributed: Any = torch.distributed  # whose types hide the stores
 _PATIENCE = timedelta(minutes=30)
 """How long ranks wait for one another before training, as torch.distributed does."""
@@ -122,7 +124,7 @@ def ranks_on_these_cores(fabric: Fabric) -> int:
     if fabric.world_size == 1:
         return 1
     own = cores()
-    everyone = _gather(fabric, (fabric.node_rank, own))
+    everyone = gather_everywhere(fabric, (fabric.node_rank, own))
     return sum(node == fabric.node_rank and not own.isdisjoint(theirs) for node, theirs in everyone)
 
 
@@ -130,7 +132,7 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
     """Raises the same ValueError on all ranks if one has been started with other settings (YAML) than rank 0."""
     if fabric.world_size == 1:
         return
-    everyone = _gather(fabric, settings or "")
+    everyone = gather_everywhere(fabric, settings or "")
     expected = set(everyone[0].splitlines())
     for rank, text in enumerate(everyone):
         lines = [line.strip() for line in text.splitlines() if line not in expected]
@@ -140,12 +142,6 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
                 f"rank {rank} has other settings than rank 0: {', '.join(lines[:3])}; start every machine with the "
                 "same flags and the same --config file"
             )
-
-
-def _gather(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - what every rank brings
-    everyone = [mine] * fabric.world_size
-    torch.distributed.all_gather_object(everyone, mine)
-    return everyone
 
 
 # ---------------------------------------------------------------- what torchrun's agents keep for all ranks

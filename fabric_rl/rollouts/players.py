@@ -17,6 +17,7 @@ from lightning import Fabric
 from torch import Tensor, nn
 
 from fabric_rl.metrics.sums import Sums
+from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.players_strategy import PeerFabric, PlayersStrategy
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.remote_env import EnvDescription, RemoteEnv
@@ -40,11 +41,7 @@ class Exchange:
     """
 
     def __init__(self, fabric: Fabric, num_players: int) -> None:
-        """Takes the groups of the strategy.
-
-        Raises:
-            ValueError: Fabric has another strategy.
-        """
+        """Takes the groups of the strategy; a ValueError if Fabric has another one."""
         strategy = fabric.strategy
         if not isinstance(strategy, PlayersStrategy) or strategy.num_players != num_players:
             raise ValueError(
@@ -73,8 +70,7 @@ class Exchange:
                 told = EnvDescription.of(envs, seed)
             except Exception as error:  # told to all, or they would wait
                 problem, told = error, f"{error}" or type(error).__name__
-        everyone: list[Any] = [None] * self.fabric.world_size
-        dist.all_gather_object(everyone, told)
+        everyone = gather_everywhere(self.fabric, told)
         if problem is not None:
             raise problem
         wrong = [text for text in everyone if isinstance(text, str)]
@@ -141,8 +137,7 @@ class Exchange:
 
     def all_names(self, local: Sums) -> Sums:
         """`local` with nothing under the names that only other ranks have; every rank calls it."""
-        everyone: list[Any] = [None] * self.fabric.world_size
-        dist.all_gather_object(everyone, list(local))
+        everyone = gather_everywhere(self.fabric, list(local))
         return {name: local.get(name, (0.0, 0.0)) for names in everyone for name in names}
 
     def _common(self, first: int, trainer: int) -> slice:
@@ -150,13 +145,17 @@ class Exchange:
         return slice(max(first, trainer * self.share), min(first + self.own, (trainer + 1) * self.share))
 
 
-class Player(Collector):
-    """Collects the next rollout while others learn from the last one."""
+class _Joined(Collector):
+    """A collector that is joined to those of other ranks."""
 
     def __init__(self, exchange: Exchange, *parts: Any) -> None:  # noqa: ANN401 - of Collector
         """Takes what `Collector` does, after what joins the ranks."""
         super().__init__(*parts)
         self._exchange = exchange
+
+
+class Player(_Joined):
+    """Collects the next rollout while others learn from the last one."""
 
     def next_rollout(self) -> Rollout:
         """As `Collector.next_rollout`; the trainers get it, too."""
@@ -174,13 +173,8 @@ class Player(Collector):
         self._exchange.share_weights(self.agent)
 
 
-class Trainer(Collector):
+class Trainer(_Joined):
     """Gets its rollouts from the players."""
-
-    def __init__(self, exchange: Exchange, *parts: Any) -> None:  # noqa: ANN401 - of Collector
-        """Takes what `Collector` does, after what joins the ranks."""
-        super().__init__(*parts)
-        self._exchange = exchange
 
     def next_rollout(self) -> Rollout:
         """What the players have collected, with rewards as they have scaled them."""

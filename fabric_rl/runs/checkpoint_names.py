@@ -12,11 +12,7 @@ def file_name(steps: int) -> str:
 
 
 def steps_of(path: Path) -> int:
-    """Agent-steps that `file_name` put into a file's name.
-
-    Raises:
-        ValueError: The file has another name.
-    """
+    """Agent-steps that `file_name` put into a file's name; a ValueError if it has another name."""
     match = _NAME.fullmatch(path.name)
     if match is None:
         raise ValueError(f"{path}: not named like a checkpoint (step_<steps>.ckpt)")

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fabric_rl.metrics.csv_reader import number, read_rows
+from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.metrics.csv_tables import number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` each, by rising steps."""
@@ -66,9 +66,8 @@ def choose_metrics(
     for pattern in asked:
         found = [name for name in known if fnmatchcase(name, pattern)]
         if not found:
-            close = get_close_matches(pattern, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
-            raise ValueError(f"--metrics {pattern}: no run has it; {hint}")
+            hint = did_you_mean(pattern, known) or f"; known: {', '.join(known)}"
+            raise ValueError(f"--metrics {pattern}: no run has it{hint}")
         chosen += [name for name in found if name not in chosen]
     return chosen
 
@@ -95,11 +94,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
 
 
 def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draws one metric of all runs with characters, without colours; needs plotext.
-
-    Raises:
-        ImportError: plotext is not installed.
-    """
+    """Draws one metric of all runs with characters, without colours; an ImportError without plotext."""
     plot = import_module("plotext")
     shown = {name: run[metric] for name, run in curves.items() if metric in run}
     largest = max(float(steps[-1]) for steps, _ in shown.values())

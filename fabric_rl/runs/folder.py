@@ -100,11 +100,7 @@ class Run:
 
     @classmethod
     def find(cls, runs_dir: str | Path, run_id: str) -> "Run":
-        """An existing run.
-
-        Raises:
-            FileNotFoundError: There is none of that name.
-        """
+        """An existing run; a FileNotFoundError if there is none of that name."""
         check_run_id(run_id)
         folder = Path(runs_dir) / run_id
         if not (folder / "checkpoints").is_dir():

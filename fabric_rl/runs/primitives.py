@@ -145,8 +145,10 @@ def _check_values(array: NDArray[Any]) -> None:
             _check_values(array[name])
     elif array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
         raise ValueError("a bool that is neither true nor false")
-    elif array.dtype.kind == "U":
-        array.tolist()  # fails for what is no character
+    elif array.dtype.kind == "U" and array.size:
+        codes = np.frombuffer(array.tobytes(), np.dtype(f"{array.dtype.byteorder}u4"))
+        if codes.max(initial=0) > sys.maxunicode:
+            raise ValueError("a character that is none")
 
 
 def _encode(obj: Any, where: str, depth: int) -> Any:  # noqa: ANN401

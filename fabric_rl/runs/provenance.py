@@ -164,11 +164,7 @@ class Provenance:
 
 
 def read_initial(path: Path) -> dict[str, Tensor]:
-    """The agent's state in an `initial.ckpt`.
-
-    Raises:
-        CheckpointError: It is missing, damaged or something else.
-    """
+    """The agent's state in an `initial.ckpt`; a CheckpointError if it is missing, damaged or something else."""
     agent = checkpoint.read(path).get("agent")
     if not isinstance(agent, dict) or not all(isinstance(tensor, Tensor) for tensor in agent.values()):
         raise CheckpointError(f"checkpoint {path} is refused: it holds no weights")

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.metrics.csv_reader import number, read_rows
+from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.json_files import read_json
 
@@ -85,20 +85,13 @@ def list_runs(runs_dir: str | Path) -> list[RunRecord]:
 
 
 def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
-    """The run of that name, or in that folder.
-
-    Raises:
-        ValueError: There is none; the message names similar ones.
-    """
+    """The run of that name, or in that folder; else a ValueError that names similar ones."""
     for folder in (Path(runs_dir) / run_id, Path(run_id)):
         if _is_run(folder):
             return load_run(folder)
     names = [folder.name for folder in Path(runs_dir).glob("*") if _is_run(folder)]
-    close = get_close_matches(run_id, names, n=1)
-    hint = (
-        f"did you mean {close[0]}?" if close else "`fabric-rl runs` lists what there is (--runs_dir FOLDER elsewhere)"
-    )
-    raise ValueError(f"there is no run {run_id} in {runs_dir}; {hint}")
+    hint = did_you_mean(run_id, names) or "; `fabric-rl runs` lists what there is (--runs_dir FOLDER elsewhere)"
+    raise ValueError(f"there is no run {run_id} in {runs_dir}{hint}")
 
 
 def load_run(folder: str | Path) -> RunRecord:

@@ -38,11 +38,7 @@ class Choice:
 
 
 def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
-    """Reads a checkpoint file, or the newest good one of a run or milestone folder.
-
-    Raises:
-        CheckpointError: There is none, or it cannot be read.
-    """
+    """Reads a file, or the newest good one of a run or milestone folder; a CheckpointError if that cannot be done."""
     path = Path(path)
     if not path.exists():
         raise CheckpointError(f"{path}: no such checkpoint, run or milestone")

@@ -15,8 +15,8 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.metrics.csv_writer import MetricsFile
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
+from fabric_rl.metrics.metrics_csv import MetricsFile
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -91,13 +91,14 @@ class StartedRun(Callback):
 
     def share(self, fabric: Fabric) -> None:
         """Tells all ranks what rank 0 knows, and opens the log; every rank calls it."""
-        start, states = self._start, (None, None)
+        start = self._start
         if start is not None:
             self._log.open(start.run.dir / "log.txt")
-            states = start.resume, {"agent": start.weights.agent} if start.weights else None  # type: ignore[assignment]
+        resume = start.resume if start else None
+        weights = {"agent": start.weights.agent} if start and start.weights else None
         folder = fabric.broadcast(str(self.run.dir) if self.run else "")
         self.run = self.run or (Run(Path(folder)) if folder else None)
-        self.resume, self.weights = fabric.broadcast(states)
+        self.resume, self.weights = fabric.broadcast((resume, weights))
 
     def on_train_start(self, state: TrainState) -> None:
         """Says it, and makes the folder that of this run."""

@@ -119,11 +119,7 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
 
 
 def _factory(config: str, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
-    """What jsonargparse makes of a section of a configuration.
-
-    Raises:
-        ValueError: The file cannot be read, or its settings are wrong; one line.
-    """
+    """What jsonargparse makes of a section of a configuration; a ValueError of one line if it cannot."""
     section = section_of(config, name)
     if section is None:
         raise ValueError(f"{config}: does not say which {name} the agent was trained with")

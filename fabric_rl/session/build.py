@@ -134,11 +134,7 @@ def _settle(fabric: Fabric, agent: ActorCritic, model: Any, optimizer: Any, tria
 
 
 def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
-    """The discount, 0-dim, or `[K]` for K reward signals.
-
-    Raises:
-        ValueError: There is another number of discounts than of reward signals.
-    """
+    """The discount, 0-dim, or `[K]` for K reward signals; a ValueError for another number of discounts."""
     gammas, signals = args.gammas, max(1, len(rollout.reward_signals))
     if len(gammas) not in (1, signals):
         names = f" ({', '.join(rollout.reward_signals)})" if signals > 1 else ""

@@ -21,6 +21,7 @@ from fabric_rl.ranks.sharding import gathered
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.steps import checked_tuple, kind_of
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import check_fits, fingerprint
@@ -60,9 +61,21 @@ class Session:
         return self.state.iteration + self.iterations_missed
 
     def estimate(self, rollout: Rollout) -> tuple[Tensor, Tensor]:
-        """Advantages and value targets of a rollout, see `Estimator`."""
+        """Advantages and value targets of a rollout, see `Estimator`.
+
+        Raises:
+            ValueError: The estimator returned something else.
+        """
         with torch.no_grad(), self.fabric.autocast(), gathered(self.agent):
-            return self.estimator(rollout, self.agent, self.gamma, self.args.gae_lambda)
+            made = self.estimator(rollout, self.agent, self.gamma, self.args.gae_lambda)
+        what, shape = f"--estimator {type(self.estimator).__name__}", rollout.reward.shape
+        for name, tensor in zip(
+            ("advantages", "returns"), checked_tuple(what, made, ("advantages", "returns")), strict=True
+        ):
+            if not isinstance(tensor, Tensor) or tensor.shape != shape:
+                got = list(tensor.shape) if isinstance(tensor, Tensor) else kind_of(tensor)
+                raise ValueError(f"{what}: the {name} must be a tensor {list(shape)}, got {got}")
+        return made
 
     def all_names(self, local: Sums) -> Sums:
         """`local` with nothing under the names that only other ranks have; every rank calls it."""

@@ -240,7 +240,7 @@ def test_summary(train_known, tmp_path):
     assert summary["stopped_early"] is False
     assert summary["checkpoint"] == str(tmp_path / "known/checkpoints/step_000000000045.ckpt")
     assert "touches_per_minute" not in summary
-    # Returns of all episodes that ended in 15 steps: see test_rollout; five times 6, seven times 3, three times 10.
+    # Returns of all episodes that ended in 15 steps: see test_collect; five times 6, seven times 3, three times 10.
     assert summary["mean_return"] == pytest.approx((5 * 6 + 7 * 3 + 3 * 10) / 15)
     assert 0 < summary["overall_steps_per_second"] <= summary["total_steps"] / summary["wall_seconds"] * 1.001
     for kind in ("collected", "consumed"):
@@ -265,7 +265,7 @@ def test_checkpoint_holds_the_weights_and_the_counters(train_known, tmp_path):
 
 
 def test_explained_variance(train_known):
-    # With gamma 0 the returns are the rewards. The values are the observed numbers, see test_rollout.
+    # With gamma 0 the returns are the rewards. The values are the observed numbers, see test_collect.
     _, recorder = train_known(total_timesteps=15, gamma=0.0)
     values = np.array([0, 1, 2, 100, 101, 1000, 1001, 1100, 1101, 1200, 2000, 2001, 2002, 2003, 2100], float)
     rewards = values % 5 + 1

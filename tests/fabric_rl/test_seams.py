@@ -80,6 +80,23 @@ def test_an_estimator_sees_the_rewards_that_are_learned_from(trained):
     assert scaled[0.0] != raw[0.0] == 1
 
 
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda reward: reward, r"must return a tuple \(advantages, returns\), got Tensor"),
+        (lambda reward: (reward, reward[0]), r"the returns must be a tensor \[5, 3\], got \[3\]"),
+        (lambda reward: (None, reward), r"the advantages must be a tensor \[5, 3\], got None"),
+    ],
+)
+def test_an_estimator_that_returns_something_else_is_named(trained, returned, message):
+    class Wrong(Estimator):
+        def __call__(self, rollout, agent, gamma, gae_lambda):
+            return returned(rollout.reward)
+
+    with pytest.raises(ValueError, match=rf"--estimator Wrong:? {message}"):
+        trained(estimator=Wrong())
+
+
 # ---------------------------------------------------------------- what a minibatch carries
 
 

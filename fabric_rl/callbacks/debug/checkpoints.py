@@ -92,11 +92,7 @@ class DebugCheckpoints(Callback):
 
 
 def contents(path: Path) -> str:
-    """What is in a checkpoint, as text.
-
-    Raises:
-        CheckpointError: It cannot be read.
-    """
+    """What is in a checkpoint, as text; a CheckpointError if it cannot be read."""
     saved = checkpoint.read(path)
     exact = "resumes to the bit" if saved.get("exact") else "resumes equivalent, not bit-identical"
     environment = "with" if any(rank.get("env") is not None for rank in saved["ranks"]) else "without"

@@ -12,18 +12,21 @@ class Inspector(Protocol):
 
     def first_states(self) -> int:
         """Takes down the first states of the episodes that have begun just now; returns how many those were."""
+        return 0
 
     def describe_resets(self) -> list[str]:
         """Lines about the first states taken down, or why there are none."""
 
     def reset_rows(self) -> list[dict[str, Any]]:
         """The first states taken down as the rows of a table, all with the same keys; empty if there are none."""
+        return []
 
     def reset_problems(self) -> list[str]:
         """What is wrong with the first states taken down, a line each."""
+        return []
 
 
-class NoInspector:
+class NoInspector(Inspector):
     """Stands in for an environment that cannot be looked into."""
 
     def __init__(self, env: object) -> None:
@@ -34,21 +37,9 @@ class NoInspector:
         """Why there is nothing."""
         return [f"no action table: {self._why}"]
 
-    def first_states(self) -> int:
-        """None."""
-        return 0
-
     def describe_resets(self) -> list[str]:
         """Why there is nothing."""
         return [f"no first states: {self._why}"]
-
-    def reset_rows(self) -> list[dict[str, Any]]:
-        """None."""
-        return []
-
-    def reset_problems(self) -> list[str]:
-        """Nothing is known."""
-        return []
 
 
 def inspector_of(env: object) -> Inspector:

@@ -1,11 +1,11 @@
 """DebugResets: where episodes begin, as a table in the run folder."""
 
-import csv
 from pathlib import Path
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.inspector import Inspector, inspector_of
 from fabric_rl.callbacks.debug.lines import tell, warn
+from fabric_rl.metrics.csv_tables import write_rows
 from fabric_rl.metrics.log import RunLog, logger
 
 TABLE = "resets.csv"
@@ -53,10 +53,7 @@ class DebugResets(Callback):
         lines, rows = self.inspector.describe_resets(), self.inspector.reset_rows()
         folder = Path(self.folder) if self.folder is not None else run_folder()
         if rows and folder is not None:
-            with (folder / TABLE).open("w", newline="", encoding="utf-8") as file:
-                table = csv.DictWriter(file, list(rows[0]))
-                table.writeheader()
-                table.writerows(rows)
+            write_rows(folder / TABLE, list(rows[0]), rows)
             lines.append(f"written: {folder / TABLE}")
         tell(state, "resets", *lines)
         warn(state, "resets", *self.inspector.reset_problems())

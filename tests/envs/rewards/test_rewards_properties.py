@@ -28,7 +28,7 @@ from envs import (
 )
 from envs.rewards.catalogue import rewards_to_choose_from
 from tests.envs.conftest import HeadOn
-from tests.envs.rewards.reward_play import Crash, rearranged, record, replay
+from tests.envs.rewards.reward_play import Crash, rearranged, replay
 
 EVENTS = {"goal": 5, "team_goal": 2, "concede": -3, "touch": 1, "shot": 1, "save": 1, "demo": 1, "demoed": -1}
 WITH_SETTINGS = {
@@ -54,12 +54,6 @@ BUILD |= {
 RARE = {"FlipResetReward", "WavedashReward"}
 """Paid too seldom in random play to ask for it; test_rewards_values.py plays them by hand."""
 every_reward = pytest.mark.parametrize("name", BUILD)
-
-
-@pytest.fixture(scope="module")
-def tapes():
-    """Arenas of 1v1, 2v1 and 3v3, so with absent cars; and 2v2."""
-    return [record([(1, 1), (2, 1), (3, 3)]), record(2, arenas=3, seed=5)]
 
 
 def test_the_play_has_everything(tapes):

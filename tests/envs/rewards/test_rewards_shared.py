@@ -7,13 +7,13 @@ import envs.rewards as library
 from envs import CombinedReward, FaceBallReward, GameState, Reward, SpeedTowardBallReward, TouchReward
 from envs.rewards.catalogue import rewards_to_choose_from
 from envs.rewards.shared import Shared, shared_of, sharing
-from tests.envs.rewards.reward_play import Scene, record, replay
+from tests.envs.rewards.reward_play import Scene, replay
 from tests.envs.rewards.test_rewards_properties import BUILD
 
 
-@pytest.mark.parametrize("team_size", [1, [(1, 1), (2, 1)]])
-def test_a_sum_pays_what_its_terms_pay_alone_to_the_bit(team_size):
-    tape = record(team_size, arenas=4, steps=150)
+@pytest.mark.parametrize("teams", [0, 1], ids=["mixed", "2v2"])
+def test_a_sum_pays_what_its_terms_pay_alone_to_the_bit(tapes, teams):
+    tape = tapes[teams]
     names = rewards_to_choose_from()
     alone = np.stack([replay(BUILD[name](), tape) for name in names])
     together = replay(CombinedReward([BUILD[name]() for name in names], [1.0] * len(names)), tape)

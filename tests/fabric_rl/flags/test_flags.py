@@ -102,5 +102,27 @@ def test_a_setting_of_several_types_says_what_helps(flags, line):
     assert one_line(str(raised.value)) == line
 
 
+NEEDS_ANOTHER = "import no_such_package\n\nclass Part:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (["--agent.activation=nope"], "--agent.activation: expected the path of a class, such as package.module.Class"),
+        (["--agent.activation=builtins.int"], "--agent.activation: expected the path of a subclass of Module, got"),
+        (["--callbacks.help"], "--callbacks.help needs the class to explain: its path, or the name of a class that"),
+        (["--agent.help", "nope.Nope"], "--agent.help: there is no module nope; one of your own is found in a folder"),
+        (["--env.reward=envs.touchreward"], "--env.reward: there is no class envs.touchreward; did you mean TouchRew"),
+        (["--callbacks=fabric_rl.Histroy"], "--callbacks: there is no class fabric_rl.Histroy; did you mean History?"),
+        (["--logger=needs_another.Part"], "--logger: needs_another.Part needs the package no_such_package, which is"),
+    ],
+)
+def test_a_class_that_is_none_says_what_helps(output, tmp_path, monkeypatch, flags, line):
+    (tmp_path / "needs_another.py").write_text(NEEDS_ANOTHER)
+    monkeypatch.syspath_prepend(tmp_path)
+    err = output(*flags).err
+    assert err.startswith(f"train_fabric.py: error: {line}") and err.count("\n") == 1
+
+
 def test_other_messages_are_one_line_as_they_are():
     assert one_line("training stopped: Errors:\n  - two lines") == "training stopped: Errors: - two lines"

@@ -1,6 +1,7 @@
 """Checkpoint files: exact round trips, and every way in which a file can be bad."""
 
 import hashlib
+import io
 import os
 import random
 import signal
@@ -476,3 +477,64 @@ def test_one_list_holds_what_every_rank_has(monkeypatch):
 
 def test_a_single_rank_is_a_list_of_one():
     assert gather_to_rank_0(Fabric(accelerator="cpu", devices=1), {"a": 1}) == [{"a": 1}]
+
+
+# ---------------------------------------------------------------- files that somebody made: lies with a right checksum
+
+
+def forged(path, state):
+    """What `write` would have written of a state that it would never have made."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    content = buffer.getvalue()
+    path.write_bytes(content + _TRAILER.pack(_MARK, len(content), hashlib.sha256(content).digest()))
+    return path
+
+
+def array(dtype, shape, content=bytes(16)):
+    data = torch.tensor(list(content), dtype=torch.uint8)
+    return {"__type__": "array", "dtype": dtype, "shape": shape, "data": data}
+
+
+def nested(levels):
+    state = {}
+    for _ in range(levels):
+        state = {"a": state}
+    return state
+
+
+LIES = {
+    "objects": array("|O", [2]),
+    "objects inside": array([("a", "|O")], [2]),
+    "larger than its content": array("<f8", [1000]),
+    "smaller than its content": array("<f8", [1]),
+    "negative": array("<f8", [-2]),
+    "without end": array("<f8", [2**40, 2**20]),
+    "no bytes, without end": array("<f8", [0, 2**62], b""),
+    "a bool that is none": array("|b1", [16], bytes([7] * 16)),
+    "a character that is none": array("<U4", [1], b"\xff" * 16),
+    "a tensor of another size": torch.zeros(1).expand(10**9),
+    "deep": nested(3000),
+    "no type": {"__type__": "module", "items": []},
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_forged_checkpoint_is_refused_in_one_line(tmp_path, lie):
+    """numpy would read memory that is not there, call what a pointer says, or allocate without end."""
+    try:
+        path = forged(tmp_path / "step_000000000001.ckpt", {"a": lie})
+    except RecursionError:
+        pytest.skip("this Python does not write so deep a file")
+    with pytest.raises(CheckpointError, match=r"is refused: fabric-rl did not write it$"):
+        read(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+@pytest.mark.parametrize("make", [os.mkdir, getattr(os, "mkfifo", None)])
+def test_what_is_no_file_is_refused_without_waiting(tmp_path, make):
+    path = tmp_path / "step_000000000001.ckpt"
+    make(path)
+    for look in (read, verify):
+        with pytest.raises(CheckpointError, match="cannot be read: "):
+            look(path)

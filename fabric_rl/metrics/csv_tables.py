@@ -1,9 +1,10 @@
-"""Reading `metrics.csv`: the rows that are whole, however the run that writes them has ended."""
+"""CSV tables: writing them whole, reading the rows that are whole however the run that writes them has ended."""
 
 import csv
 import io
 import math
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 Row = dict[str, str]
@@ -31,6 +32,14 @@ def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
     whole = text[: text.rfind("\n") + 1]
     table = csv.DictReader(io.StringIO(whole, newline=""))
     return [row for row in table if None not in row and None not in row.values()]
+
+
+def write_rows(path: str | Path, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Writes a header and rows into a new file; cells that a row lacks stay empty."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, columns, restval="")
+        table.writeheader()
+        table.writerows(rows)
 
 
 def number(cell: str | None) -> float | None:

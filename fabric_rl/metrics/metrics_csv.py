@@ -4,13 +4,12 @@ import csv
 import os
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from lightning.fabric.loggers.csv_logs import CSVLogger
 
-from fabric_rl.metrics.csv_reader import Row, read_rows
+from fabric_rl.metrics.csv_tables import Row, read_rows, write_rows
 
 _MOST_WAITING = 100_000
 
@@ -74,7 +73,10 @@ class MetricsFile(CSVLogger):
         if names != self._columns or not self.path.exists():
             if self._columns is not None:
                 kept = _rows_until(self.path, None)
-            self._rewrite(names, [*kept, *self._waiting])
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self.path.with_name("metrics.csv.tmp")
+            write_rows(temporary, names, [*kept, *self._waiting])
+            os.replace(temporary, self.path)
         else:
             with open(self.path, "r+", newline="", encoding="utf-8") as file:
                 file.truncate(self._size)  # half a line, if the disk became full in the middle of it
@@ -82,15 +84,6 @@ class MetricsFile(CSVLogger):
                 csv.DictWriter(file, names, restval="").writerows(self._waiting)
         self._columns, self._waiting = names, []
         self._size = self.path.stat().st_size
-
-    def _rewrite(self, names: list[str], rows: Iterable[Row]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_name("metrics.csv.tmp")
-        with open(temporary, "w", newline="", encoding="utf-8") as file:
-            table = csv.DictWriter(file, names, restval="")
-            table.writeheader()
-            table.writerows(rows)
-        os.replace(temporary, self.path)
 
 
 def _rows_until(path: Path, steps: int | None) -> list[Row]:
