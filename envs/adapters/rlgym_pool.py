@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -16,6 +16,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.checks import as_actions, check_actions, check_seed, described, whole_number
 
 Array = NDArray[Any]
+AnyRLGym: TypeAlias = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
 
 
 class RLGymPool(VectorEnv[Array, Array, Array]):
@@ -27,7 +28,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     not call done then are truncated. It cannot be saved: a run that goes on from a checkpoint begins new episodes.
     """
 
-    def __init__(self, build_env: Callable[[], Any], num_envs: int = 8, seed: int = 0) -> None:
+    def __init__(self, build_env: Callable[[], AnyRLGym], num_envs: int = 8, seed: int = 0) -> None:
         """Builds and resets the environments.
 
         Args:

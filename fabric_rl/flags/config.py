@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import value_of, without
+from fabric_rl.flags.yaml_files import read_yaml
 
 
 def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - whatever the file holds
@@ -18,7 +18,7 @@ def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - whatever the fi
         ValueError: The file cannot be read, or it names another environment by its id; one line.
     """
     try:
-        settings = yaml.safe_load(Path(config).read_text(encoding="utf-8")) or {}
+        settings = read_yaml(config) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"--config {config}: {one_line(str(error))}") from error
     if not isinstance(settings, dict):

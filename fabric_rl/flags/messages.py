@@ -83,6 +83,10 @@ def _in_plain_words(flag: str, text: str) -> str:
         known = [*getattr(module, "__all__", ()), *classes]
         name = f"{attribute['module']}.{attribute['name']}"
         return f"there is no class {name}{did_you_mean(attribute['name'], known)}"
+    if denied := re.search(r"Importing '([\w.]+)' is not allowed", text):
+        return f"{denied[1]} is no class for settings: it could run programs or change files"
+    if silent := re.search(r"Expected '([\w.]+)' to be a function that returns (\w+)", text):
+        return f"{silent[1]} does not say that it returns a {silent[2]}; end its first line with -> {silent[2]}:"
     text = re.sub(_CLASS, r"\g<path>: ", text)
     if path := re.match(r"(?:[\w.]+: )?Expected a dot import path string: (.*?)(?:\. Got value: .*)?$", text):
         return f"expected the path of a class, such as package.module.Class, got {path[1]}"

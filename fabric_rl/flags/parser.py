@@ -1,14 +1,21 @@
 """The words of the command line: spelling of flags, suggestions for unknown ones, help that fits on a screen."""
 
 import argparse
+import os
 import re
+import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, NoReturn, get_args, get_type_hints
 
-from jsonargparse import ArgumentParser, DefaultHelpFormatter
+import yaml
+from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_parsing_settings
 
+from fabric_rl.flags.makers import check_env_id, check_makers
 from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.flags.yaml_files import read_yaml
 
 _MANY_CLASSES = 60
 """A help text that would list more classes (those of torch.nn, above all) names the base class only."""
@@ -33,7 +40,7 @@ class ShortHelp(DefaultHelpFormatter):
 
 
 class FlagParser(ArgumentParser):
-    """Takes flags in full only, and says what an unknown one may have meant.
+    """Takes flags in full only, says what an unknown one may have meant, and builds nothing but what it was asked for.
 
     jsonargparse makes a parser of the same class for every class whose settings it reads, so each one knows the
     settings of its own class.
@@ -43,6 +50,8 @@ class FlagParser(ArgumentParser):
         """Makes the parser; see `jsonargparse.ArgumentParser`."""
         self._owner = "it"
         kwargs.setdefault("formatter_class", ShortHelp)
+        # A configuration may be a stranger's: no `os.system` for a class, and no class where anything may stand.
+        set_parsing_settings(import_path_denylist=[], instantiate_subclass_spec_in_any=False)
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
     def add_class_arguments(self, theclass: type[Any], *args: Any, **kwargs: Any) -> list[str]:  # noqa: ANN401
@@ -50,6 +59,37 @@ class FlagParser(ArgumentParser):
         self._owner = getattr(theclass, "__name__", str(theclass))
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
         return names
+
+    def parse_args(self, args: Any = None, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
+        """As jsonargparse's; a Gymnasium id `module:Id` among the words may import its module.
+
+        Raises:
+            ValueError: A configuration that would never end.
+        """
+        words = sys.argv[1:] if args is None else args
+        for word, following in zip(words, [*words[1:], ""], strict=False):
+            name, equals, value = word.partition("=")
+            if name == "--config" and os.path.isfile(value if equals else following):
+                with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):  # said in its turn
+                    read_yaml(value if equals else following)
+        for name in names_of(words):
+            if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):
+                import_module(value.partition(":")[0])
+        return super().parse_args(args, *others, **settings)
+
+    def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
+        """As jsonargparse's; before that, everything that would be called is of the right base.
+
+        Raises:
+            ValueError: It is not.
+        """
+        for action in self._actions:
+            value = namespace.get(action.dest)
+            check_makers(getattr(action, "_typehint", None), value, f"--{action.dest}")
+            if action.dest == "env_id":
+                check_env_id(value, "--env_id")
+        built: Namespace = super().instantiate(namespace, *others, **settings)
+        return built
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
         """Says what an unknown command may have meant."""

@@ -5,7 +5,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +31,8 @@ class Case:
     program: str = "train_fabric.py"
     canary: Path | None = None
     """A file that only code which came with the bad thing would write."""
+    files: dict[str, str] = field(default_factory=dict)
+    """What else lies in its folder, where modules are found."""
 
 
 def outcome(case, fork):
@@ -58,7 +60,9 @@ def run(cases, folder, workers=2):
     try:
         while True:
             while len(running) < workers and (case := next(waiting, None)) is not None:
-                running.append((case, forks.start(*case.words, program=case.program), time.monotonic()))
+                running.append(
+                    (case, forks.start(*case.words, program=case.program, files=case.files), time.monotonic())
+                )
             if not running:
                 return results
             for entry in list(running):
