@@ -146,7 +146,7 @@ def _check_values(array: NDArray[Any]) -> None:
     elif array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
         raise ValueError("a bool that is neither true nor false")
     elif array.dtype.kind == "U" and array.size:
-        codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        codes = np.frombuffer(array.tobytes(), np.dtype(f"{array.dtype.byteorder}u4"))
         if codes.max(initial=0) > sys.maxunicode:
             raise ValueError("a character that is none")
 

@@ -18,9 +18,9 @@ BOTH = Saving(checkpoint_every_timesteps=30, milestone_interval=15, keep_checkpo
 def known(fabric, counter_env, known_agent, tmp_path):
     """Trains for 15 agent-steps per iteration: episodes of sub-environment 0, 1, 2 return 6, 3, 10."""
 
-    def call(run, total, env=counter_env, callbacks=(), **more):
+    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, **more):
         run = run if isinstance(run, Run) else Run.create(tmp_path, run)
-        args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=total)
+        args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=minibatch_size, total_timesteps=total)
         return train(fabric, env, known_agent, args, run, callbacks, plain=True, **({"saving": BOTH} | more))
 
     return call
@@ -149,3 +149,16 @@ def test_a_damaged_newest_checkpoint_is_not_the_newest_good_one(known, file_limi
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         summary = known("a", 75, callbacks=[Damage(), FullDisk(begins=5)])
     assert (summary["unsaved_steps"], summary["checkpoint"]) == (45, str(tmp_path / "a/checkpoints" / file_name(30)))
+
+
+# ---------------------------------------------------------------- another number of sub-environments
+
+
+def test_a_run_that_goes_on_with_larger_rollouts_does_all_its_steps(known, counter_env, tmp_path):
+    """15 steps are done of 60, in iterations of 10 from now on; then 55 are done, in iterations of 15."""
+    known("a", 15)
+    two = partial(counter_env, terminate_after=(3, 4), truncate_after=(99, 99))
+    summary = known(Run(tmp_path / "a"), 60, env=two, resume=load_checkpoint(tmp_path / "a")[1], minibatch_size=10)
+    assert 60 <= summary["total_steps"] < 70 and not summary["stopped_early"]
+    summary = known(Run(tmp_path / "a"), 75, resume=load_checkpoint(tmp_path / "a")[1])
+    assert 75 <= summary["total_steps"] < 90
