@@ -1,6 +1,7 @@
 """Session: the live objects of a run on this rank, saved as one state and restored exactly."""
 
 import copy
+import math
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -154,7 +155,8 @@ class Session:
         self.hooks.load_state_dict(saved)
         state = self.state
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
-        state.iteration = min(state.iterations, state.steps // state.steps_per_iteration)
+        left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
+        state.iteration = state.iterations - left
         self.iterations_missed = saved["iteration"] - state.iteration
         mine = saved["ranks"][min(self.fabric.global_rank, len(saved["ranks"]) - 1)]
         same_size = len(mine["episodes"]["return"]) == self.collector.envs.num_envs

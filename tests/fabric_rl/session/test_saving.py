@@ -18,15 +18,10 @@ BOTH = Saving(checkpoint_every_timesteps=30, milestone_interval=15, keep_checkpo
 def known(fabric, counter_env, known_agent, tmp_path):
     """Trains for 15 agent-steps per iteration: episodes of sub-environment 0, 1, 2 return 6, 3, 10."""
 
-<<<<<<< HEAD
-    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, **more):
+    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, overlap=False, **more):
         run = run if isinstance(run, Run) else Run.create(tmp_path, run)
-        args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=minibatch_size, total_timesteps=total)
-=======
-    def call(run, total, env=counter_env, callbacks=(), overlap=False, **more):
-        run = run if isinstance(run, Run) else Run.create(tmp_path, run)
-        args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=total, overlap=overlap)
->>>>>>> tests
+        sizes = {"num_steps": 5, "minibatch_size": minibatch_size, "total_timesteps": total}
+        args = TrainArgs(**sizes, update_epochs=1, overlap=overlap)
         return train(fabric, env, known_agent, args, run, callbacks, plain=True, **({"saving": BOTH} | more))
 
     return call
