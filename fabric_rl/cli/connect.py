@@ -63,8 +63,7 @@ def share_cores(fabric: Fabric) -> str:
     ranks = launch.ranks_on_these_cores(fabric)
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
     cores = launch.cores()
-    given = "" if launch.used_torchrun() else os.environ.get("OMP_NUM_THREADS", "")  # torchrun sets its own
-    threads = int(given) if given.isdecimal() and int(given) else max(1, len(cores) // ranks)
+    threads = max(1, len(cores) // ranks)
     torch.set_num_threads(threads)
     count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
     nodes = int(getattr(fabric.strategy, "num_nodes", 1))
