@@ -119,9 +119,17 @@ class HooksOfInference(Hooks):
 
 
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
+    """What a callback has returned from `on_learn_start`, if it can be learned from."""
+    where = f"--callbacks {type(callback).__name__}.on_learn_start()"
     if not isinstance(batch, Minibatch):
-        name, got = type(callback).__name__, type(batch).__name__
-        raise TypeError(f"--callbacks {name}.on_learn_start(): must return a fabric_rl.Minibatch or None, got {got}")
+        raise TypeError(f"{where}: must return a fabric_rl.Minibatch or None, got {type(batch).__name__}")
+    axes = 1 if batch.episode_start is None else 2  # [B], or [L, S]
+    steps = {name: list(x.shape[:axes]) for name, x in batch._asdict().items() if x is not None}
+    for name in ("state", "burn_in_obs", "burn_in_start"):
+        steps.pop(name, None)
+    other = next((name for name, shape in steps.items() if shape != steps["returns"]), None)
+    if other is not None:
+        raise ValueError(f"{where}: {other} has {steps[other]} steps, returns {steps['returns']}")
     return batch
 
 

@@ -60,6 +60,7 @@ def train(
         TooLittleMemoryError: A training step needs more memory than there is.
     """
     session = build(fabric, env, agent, args, callbacks, estimator, inference)  # every part tried once, on all ranks
+    session.try_estimator()
     exact = session.begin(resume, weights)  # whether it goes on to the bit as if it had never stopped
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     state.run_id = run.name if run is not None else None

@@ -85,7 +85,7 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
     name, size = f"--env {type(envs).__name__}", envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
 
-    with _calling(f"{name}.reset()"):
+    with calling(f"{name}.reset()"):
         first = envs.reset(seed=seed)
     obs, infos = checked_tuple(f"{name}.reset()", first, ("observations", "infos"))
     what = f"{name}.reset(): the observations"
@@ -98,7 +98,7 @@ def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minib
         mask = torch.from_numpy(allowed).to(fabric.device)
     acted, minibatch = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
 
-    with _calling(f"{name}.step()"):
+    with calling(f"{name}.step()"):
         step = envs.step(within(envs.single_action_space, acted))
     checked = checked_step(f"{name}.step()", step, size, obs_shape[1:])
     _finite(f"{name}.step(): the observations", checked.obs)
@@ -130,19 +130,19 @@ def _try_agent(
 ) -> tuple[Array, Minibatch]:
     """Calls the methods of a copy of the agent; returns its actions for `obs` and what it has learned from."""
     name, size = f"--agent {type(agent).__name__}", len(obs)
-    with _calling(f"{name}: copy.deepcopy()"):
+    with calling(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
     memory: dict[str, Any] = (
         {"state": torch.zeros(size, agent.memory_size, device=obs.device)} if agent.memory_size else {}
     )
     masks: dict[str, Any] = {} if mask is None or not reads_masks(agent) else {"action_mask": mask}
-    with _calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
+    with calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
         chosen = trial.act(obs, **memory, **masks)
     if not isinstance(chosen, ActOutput):
         got = kind_of(chosen)
         raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got {got}")
-    with _calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
+    with calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
         value = trial.value(obs, **memory)
     discrete = np.issubdtype(action_space.dtype, np.integer)
     action_shape = (size, *(action_space.shape or ()))
@@ -188,7 +188,7 @@ def _try_agent(
             before = rows[:1].expand(agent.burn_in, -1)
             starts = torch.zeros_like(before, dtype=torch.bool)
             minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
-    with _calling(f"{name}.training_step()"), fabric.autocast():
+    with calling(f"{name}.training_step()"), fabric.autocast():
         result = trial.training_step(minibatch)
     loss, stats = checked_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
     _tensor(f"{name}.training_step(): the loss", loss, ())
@@ -205,7 +205,7 @@ def _try_agent(
 
 
 @contextmanager
-def _calling(what: str) -> Iterator[None]:
+def calling(what: str) -> Iterator[None]:
     """Says which method failed. A programming error (AttributeError, ...) keeps its type and its traceback."""
     try:
         yield

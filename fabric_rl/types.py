@@ -63,7 +63,8 @@ class Minibatch(NamedTuple):
     reward: Tensor | None = None
     """`[B]` (or `[B, K]`) what was learned from: scaled with `--standardize_returns`."""
     next_value: Tensor | None = None
-    """`[B]` (or `[B, K]`) value of the same episode's true next state."""
+    """`[B]` (or `[B, K]`) value of the same episode's true next state; where `terminated` there is none, and the number
+    means nothing."""
     terminated: Tensor | None = None
     """`[B]` bool, the episode ended for good with the step."""
     done: Tensor | None = None

@@ -12,7 +12,7 @@ from torch.distributions import Categorical, kl_divergence
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
-from fabric_rl import Callback, Run, Saving, TrainArgs, gae, load_checkpoint, train
+from fabric_rl import Callback, Minibatch, Run, Saving, TrainArgs, gae, load_checkpoint, train
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -115,6 +115,12 @@ def test_vtrace_trains(tmp_path):
     estimator = parts_of("# vtrace.py")["VTrace"]()
     summary = train(fabric, env, PPOLightningAgent, args, plain=True, estimator=estimator)
     assert summary["mean_return_last_20"] > 60  # a random policy gets 22
+
+
+def test_the_better_half_is_learned_from():
+    batch = Minibatch(*(torch.arange(6.0) for _ in range(6)))._replace(advantage=torch.tensor([3.0, 1, 5, 2, 6, 4]))
+    half = parts_of("# best_half.py")["BestHalf"]().on_learn_start(SimpleNamespace(batch=batch))
+    assert half.obs.tolist() == [4, 2, 5]
 
 
 def test_the_auxiliary_loss_of_ppg_is_that_of_the_paper():

@@ -56,7 +56,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
     for group in groups.values():
         parser.add_class_arguments(group)
-    parser.add_function_arguments(main, skip={*groups, _RESOLVED})
+    parser.add_function_arguments(main, skip={*groups, _RESOLVED}, fail_untyped=False)
 
     parts = {name: part for name, part in defaults.items() if inspect.isclass(part)}
     classes = {f"--{name}": f"{part.__module__}.{part.__qualname__}" for name, part in parts.items()}

@@ -33,10 +33,11 @@ def raised_on_all_ranks(fabric: Fabric) -> Iterator[None]:
 
 def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
     """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
+    if fabric.world_size == 1:
+        return
     seen = torch.zeros(fabric.world_size, len(numbers), dtype=torch.int64, device=fabric.device)
     seen[fabric.global_rank] = torch.tensor(list(numbers.values()))
-    if fabric.world_size > 1:
-        seen = cast(Tensor, fabric.all_reduce(seen, reduce_op="sum"))
+    seen = cast(Tensor, fabric.all_reduce(seen, reduce_op="sum"))
     for name, column in zip(numbers, seen.T.tolist(), strict=True):
         if len(set(column)) > 1:
             raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")

@@ -1,7 +1,5 @@
 """collect(): the policy plays, and a rollout is filled with what happens."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.episodes import EpisodeStats
 from fabric_rl.rollouts.finite import require_finite, within
 from fabric_rl.rollouts.gpu_copies import to_device, to_host
@@ -55,7 +54,7 @@ def collect(
     grouped = env if isinstance(env, HasGroups) else _AllAtOnce(env)
     groups = [_Collection(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
     rollout.roll_over()
-    with _one_thread(if_small=weights * rollout.num_envs // len(groups)):
+    with one_thread(if_small=weights * rollout.num_envs // len(groups) < MULTIPLICATIONS_FOR_THREADS):
         rollout.refresh_memory(agent)
         for t in range(rollout.num_steps + 1):
             for number, group in enumerate(groups):
@@ -79,18 +78,6 @@ def collect(
     rollout.next_value[-1] = agent.value(rollout.obs[-1], **memory)
     for group in groups:
         group.bootstrap(agent)
-
-
-@contextmanager
-def _one_thread(if_small: int) -> Iterator[None]:
-    """Lets torch use one thread for layers of so few multiplications that dividing them costs more than it brings."""
-    before = torch.get_num_threads()
-    if if_small < MULTIPLICATIONS_FOR_THREADS:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _AllAtOnce:

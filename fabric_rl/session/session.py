@@ -1,11 +1,14 @@
 """Session: the live objects of a run on this rank, saved as one state and restored exactly."""
 
+import copy
+import math
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from lightning import Fabric
+from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
@@ -25,6 +28,7 @@ from fabric_rl.rollouts.steps import checked_tuple, kind_of
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import check_fits, fingerprint
+from fabric_rl.trial import calling
 from fabric_rl.types import ActorCritic
 
 
@@ -66,16 +70,26 @@ class Session:
         Raises:
             ValueError: The estimator returned something else.
         """
-        with torch.no_grad(), self.fabric.autocast(), gathered(self.agent):
-            made = self.estimator(rollout, self.agent, self.gamma, self.args.gae_lambda)
         what, shape = f"--estimator {type(self.estimator).__name__}", rollout.reward.shape
+        with torch.no_grad(), self.fabric.autocast(), gathered(self.agent), calling(what):
+            made = self.estimator(rollout, self.agent, self.gamma, self.args.gae_lambda)
         for name, tensor in zip(
             ("advantages", "returns"), checked_tuple(what, made, ("advantages", "returns")), strict=True
         ):
-            if not isinstance(tensor, Tensor) or tensor.shape != shape:
-                got = list(tensor.shape) if isinstance(tensor, Tensor) else kind_of(tensor)
-                raise ValueError(f"{what}: the {name} must be a tensor {list(shape)}, got {got}")
-        return made
+            if not isinstance(tensor, Tensor) or tensor.shape != shape or not tensor.is_floating_point():
+                got = f"{tensor.dtype} {list(tensor.shape)}" if isinstance(tensor, Tensor) else kind_of(tensor)
+                raise ValueError(f"{what}: the {name} must be a float tensor {list(shape)}, got {got}")
+        advantage, returns = made
+        return advantage.detach(), returns.detach()
+
+    def try_estimator(self) -> None:
+        """Tries a copy of the estimator on the empty rollout: a malformed one is one clear line at the start."""
+        kept, self.estimator = self.estimator, copy.deepcopy(self.estimator)
+        try:
+            with isolate_rng():
+                self.estimate(self.collector.rollout)
+        finally:
+            self.estimator = kept
 
     def all_names(self, local: Sums) -> Sums:
         """`local` with nothing under the names that only other ranks have; every rank calls it."""
@@ -164,7 +178,8 @@ class Session:
 
         differs = self.learner.load_state_dict(saved)
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
-        state.iteration = min(state.iterations, round(state.steps / state.steps_per_iteration))
+        left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
+        state.iteration = state.iterations - left
         self.iterations_missed = saved["iteration"] - state.iteration
         with raised_on_all_ranks(self.fabric):
             self.hooks.load_state_dict(saved)

@@ -43,7 +43,7 @@ class OneStep(Estimator):
         self.shift, self.seen = shift, []
 
     def __call__(self, rollout, agent, gamma, gae_lambda):
-        self.seen.append((type(agent).__name__, float(gamma), gae_lambda, torch.is_grad_enabled()))
+        self.seen.append((type(agent).__name__, float(gamma), gae_lambda, torch.is_grad_enabled()))  # not the trial's
         going_on = (~rollout.terminated).float()
         advantage = rollout.reward + gamma * going_on * rollout.next_value - rollout.value
         return advantage, advantage + self.shift
@@ -84,8 +84,9 @@ def test_an_estimator_sees_the_rewards_that_are_learned_from(trained):
     ("returned", "message"),
     [
         (lambda reward: reward, r"must return a tuple \(advantages, returns\), got Tensor"),
-        (lambda reward: (reward, reward[0]), r"the returns must be a tensor \[5, 3\], got \[3\]"),
-        (lambda reward: (None, reward), r"the advantages must be a tensor \[5, 3\], got None"),
+        (lambda reward: (reward, reward[0]), r"the returns must be a float tensor \[5, 3\], got torch.float32 \[3\]"),
+        (lambda reward: (reward, reward.long()), r"the returns must be a float tensor \[5, 3\], got torch.int64"),
+        (lambda reward: (None, reward), r"the advantages must be a float tensor \[5, 3\], got None"),
     ],
 )
 def test_an_estimator_that_returns_something_else_is_named(trained, returned, message):
@@ -93,7 +94,20 @@ def test_an_estimator_that_returns_something_else_is_named(trained, returned, me
         def __call__(self, rollout, agent, gamma, gae_lambda):
             return returned(rollout.reward)
 
-    with pytest.raises(ValueError, match=rf"--estimator Wrong:? {message}"):
+    class Collects(Callback):
+        def on_iteration_end(self, state):
+            raise AssertionError("it was not tried before training")
+
+    with pytest.raises(ValueError, match=rf"^--estimator Wrong:? {message}"):
+        trained(estimator=Wrong(), callbacks=[Collects()])
+
+
+def test_an_estimator_that_takes_something_else_is_named(trained):
+    class Wrong(Estimator):
+        def __call__(self, rollout):
+            return rollout.reward, rollout.reward
+
+    with pytest.raises(ValueError, match=r"^--estimator Wrong: .*__call__\(\) takes 2 positional arguments but 5"):
         trained(estimator=Wrong())
 
 
@@ -187,6 +201,15 @@ def test_a_callback_that_returns_something_else_is_refused(trained):
         TypeError, match=r"--callbacks Wrong\.on_learn_start\(\): must return a fabric_rl\.Minibatch or"
     ):
         trained(callbacks=[Wrong()])
+
+
+def test_a_batch_whose_parts_have_other_numbers_of_steps_is_refused(trained):
+    class Ragged(Callback):
+        def on_learn_start(self, state):
+            return state.batch._replace(advantage=state.batch.advantage[:4])
+
+    with pytest.raises(ValueError, match=r"Ragged\.on_learn_start\(\): advantage has \[4\] steps, returns \[15\]"):
+        trained(callbacks=[Ragged()])
 
 
 def test_a_callback_has_the_model_and_the_optimizer_that_fabric_made(trained, known_agent):

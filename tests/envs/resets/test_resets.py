@@ -118,6 +118,15 @@ def test_what_an_inner_setter_remembers_is_passed_on():
     assert Kickoff().state_dict() == {}
 
 
+@pytest.mark.parametrize("cars", [1, 3, 5])
+def test_both_teams_have_the_same_kickoff(cars):
+    state = written(Kickoff(), cars, cars)
+    blue, orange = state.world.car_pos[0, :cars], state.world.car_pos[0, cars:]
+    np.testing.assert_array_equal(orange, blue * [-1, -1, 1])
+    np.testing.assert_allclose(state.world.car_forward[0, cars:], -state.world.car_forward[0, :cars], atol=1e-6)
+    assert len(np.unique(blue, axis=0)) == cars and (state.boost == np.float32(33.3)).all()
+
+
 def test_setters_from_the_command_line():
     parser = ArgumentParser()
     parser.add_argument("--setter", type=StateSetter)

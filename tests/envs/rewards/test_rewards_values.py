@@ -23,6 +23,7 @@ from envs import (
     EventReward,
     FaceBallReward,
     FlipResetReward,
+    GoalReward,
     GoalViewReward,
     InAirReward,
     JumpShotReward,
@@ -66,6 +67,13 @@ def test_speed_toward_the_own_net_is_charged():
     close(scene.step(reward, ball=(0, 0, 0), ball_vel=(0, -3000, 0)), [-0.5, 0])
     close(scene.step(reward, ball_vel=(0, 1500, 0)), [0, -0.25])
     close(scene.step(reward, ball=(3000, -2000, 0), ball_vel=(0, -3000, 0)), [-0.5 * 0.8, 0])  # a 3-4-5 triangle
+
+
+def test_a_goal_is_paid_to_one_team_and_charged_to_the_other():
+    scene, reward = Scene(blue=2, orange=1), GoalReward()
+    assert scene.step(reward, ball=(0, 5200, 100)) == [0, 0, 0]  # on the line
+    assert scene.step(reward, ball=(0, 5300, 100)) == [1, 1, -1]
+    assert scene.step(reward, ball=(0, -5300, 100)) == [-1, -1, 1]
 
 
 def test_liu_distances():

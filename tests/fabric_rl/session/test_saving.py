@@ -18,9 +18,10 @@ BOTH = Saving(checkpoint_every_timesteps=30, milestone_interval=15, keep_checkpo
 def known(fabric, counter_env, known_agent, tmp_path):
     """Trains for 15 agent-steps per iteration: episodes of sub-environment 0, 1, 2 return 6, 3, 10."""
 
-    def call(run, total, env=counter_env, callbacks=(), **more):
+    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, overlap=False, **more):
         run = run if isinstance(run, Run) else Run.create(tmp_path, run)
-        args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=total)
+        sizes = {"num_steps": 5, "minibatch_size": minibatch_size, "total_timesteps": total}
+        args = TrainArgs(**sizes, update_epochs=1, overlap=overlap)
         return train(fabric, env, known_agent, args, run, callbacks, plain=True, **({"saving": BOTH} | more))
 
     return call
@@ -28,6 +29,26 @@ def known(fabric, counter_env, known_agent, tmp_path):
 
 def meta_of(run, steps):
     return json.loads((run / f"milestones/main/{steps:012d}/meta.json").read_text())
+
+
+# ---------------------------------------------------------------- when, and how exactly
+
+
+def test_what_is_due_is_saved_after_the_iteration_that_passes_it(known, tmp_path):
+    """Iterations of 15 steps pass 20, 40, 60 and 80; and 40 and 80."""
+    known("a", 90, saving=Saving(checkpoint_every_timesteps=20, milestone_interval=40, keep_checkpoints=100))
+    saved = checkpoints(tmp_path / "a/checkpoints")
+    assert [path.name for path in saved] == [file_name(steps) for steps in (30, 45, 60, 90)]
+    assert all(load_checkpoint(path)[1]["exact"] for path in saved)
+    milestones = (tmp_path / "a/milestones/main").iterdir()
+    assert sorted(int(folder.name) for folder in milestones) == [45, 90]
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_the_end_of_a_run_that_collects_ahead_is_not_the_middle_of_a_longer_one(known, tmp_path, overlap):
+    known("a", 60, overlap=overlap)
+    exact = [load_checkpoint(path)[1]["exact"] for path in checkpoints(tmp_path / "a/checkpoints")]
+    assert exact == [True, not overlap]
 
 
 # ---------------------------------------------------------------- milestones
@@ -149,3 +170,16 @@ def test_a_damaged_newest_checkpoint_is_not_the_newest_good_one(known, file_limi
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         summary = known("a", 75, callbacks=[Damage(), FullDisk(begins=5)])
     assert (summary["unsaved_steps"], summary["checkpoint"]) == (45, str(tmp_path / "a/checkpoints" / file_name(30)))
+
+
+# ---------------------------------------------------------------- another number of sub-environments
+
+
+def test_a_run_that_goes_on_with_larger_rollouts_does_all_its_steps(known, counter_env, tmp_path):
+    """15 steps are done of 60, in iterations of 10 from now on; then 55 are done, in iterations of 15."""
+    known("a", 15)
+    two = partial(counter_env, terminate_after=(3, 4), truncate_after=(99, 99))
+    summary = known(Run(tmp_path / "a"), 60, env=two, resume=load_checkpoint(tmp_path / "a")[1], minibatch_size=10)
+    assert 60 <= summary["total_steps"] < 70 and not summary["stopped_early"]
+    summary = known(Run(tmp_path / "a"), 75, resume=load_checkpoint(tmp_path / "a")[1])
+    assert 75 <= summary["total_steps"] < 90
