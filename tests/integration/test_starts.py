@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import sys
+import time
 
 import pytest
 import torch
@@ -274,8 +275,8 @@ class Terminal:
         self.variables = {"TERMINAL": os.ttyname(self.slave), "TERM": "dumb", "COLUMNS": "100"}
         self.screen = ""
 
-    def until(self, text):
-        while text not in self.screen:
+    def until(self, text, times=1):
+        while self.screen.count(text) < times:
             assert select.select([self.master], [], [], SECONDS)[0], f"no {text} after {self.screen}"
             self.screen += os.read(self.master, 65536).decode().replace("\r\n", "\n")
 
@@ -317,11 +318,12 @@ def ask(begin, forks, runs, keys):
     """What the terminal shows until the end, and the exit status."""
     terminal = Terminal()
     started = begin(*TASK, "--resume", "--total_timesteps", 704, "--runs_dir", runs, **terminal.variables)
-    terminal.until("Enter for the latest checkpoint: ")
-    for answer in keys[:-1]:
+    for number, answer in enumerate(keys, start=1):
+        terminal.until("Enter for the latest checkpoint: ", times=number)
         terminal.types(answer)
-        terminal.until("please")
-    terminal.types(keys[-1])
+    while keys[-1] == "\x03" and forks.is_running(started):  # one is lost if it comes just before Python reads
+        time.sleep(1)
+        terminal.types(keys[-1])
     (status,), _, _ = forks.wait([started])
     return terminal.read(), status
 
