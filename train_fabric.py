@@ -93,7 +93,7 @@ def main(
         run = started.run
         if run is None:  # a later call of main() has started this process, which goes through the script again
             return train(fabric, env, agent, args)
-        started.hardware = share_cores(fabric)
+        started.hardware = share_cores(fabric, hardware.num_threads or (started.resume or {}).get("num_threads"))
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks), started]
         if profile:
             hooks.append(Profiler(run.dir / "profile"))

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
 _LONGEST_NAME = 100
+MOST_THREADS = 1024
 
 LRSchedule = Literal["constant", "linear", "cosine", "kl_adaptive"]
 Accelerator = Literal["auto", "cpu", "gpu", "cuda", "mps"]
@@ -207,6 +208,9 @@ class Hardware:
     timeout_minutes: float = 10
     """How long a rank waits for the others before it gives up: a dead machine is noticed at once, a pulled network
     cable only by this."""
+    num_threads: int | None = None
+    """Threads that torch computes with on every rank; the order in which sums are rounded depends on it. Default: what
+    the run had that goes on, else `OMP_NUM_THREADS`, else the rank's share of the machine's cores."""
     precision: Precision = "32-true"
     """Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU."""
 
@@ -215,7 +219,9 @@ class Hardware:
         _one_of(self, "accelerator", Accelerator)
         _one_of(self, "precision", Precision)
         _positive(self, "timeout_minutes")
-        _at_least_1(self, "num_nodes")
+        _at_least_1(self, "num_nodes", "num_threads")
+        if (self.num_threads or 1) > MOST_THREADS:
+            raise ValueError(f"--num_threads must be at most {MOST_THREADS}, got {self.num_threads}")
 
 
 def check_run_id(name: str) -> None:

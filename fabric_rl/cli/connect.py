@@ -58,18 +58,26 @@ def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabr
     return fabric
 
 
-def share_cores(fabric: Fabric) -> str:
-    """Divides the cores between the ranks of this machine (pools read LOCAL_WORLD_SIZE) and describes it."""
+def share_cores(fabric: Fabric, num_threads: int | None) -> str:
+    """Divides the cores between the ranks of this machine (pools read LOCAL_WORLD_SIZE) and describes it.
+
+    Args:
+        fabric: Launched.
+        num_threads: Threads of torch; None for `OMP_NUM_THREADS`, unless torchrun has set it, or as many as cores.
+    """
     ranks = launch.ranks_on_these_cores(fabric)
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
     cores = launch.cores()
-    threads = max(1, len(cores) // ranks)
-    torch.set_num_threads(threads)
+    share = max(1, len(cores) // ranks)
+    given = "" if launch.used_torchrun() else os.environ.get("OMP_NUM_THREADS", "")
+    torch.set_num_threads(num_threads or (int(given) if given.isdecimal() else 0) or share)
+    threads = torch.get_num_threads()
+    torchs = "" if threads == share else f" ({threads} for torch)"
     count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
     nodes = int(getattr(fabric.strategy, "num_nodes", 1))
     where = f"{nodes} machines ({fabric.device.type})" if nodes > 1 else fabric.device.type
     roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, PlayersStrategy) else ""
-    return f"{count} on {where}, {threads} of {len(cores)} cores each{roles}"
+    return f"{count} on {where}, {share} of {len(cores)} cores each{torchs}{roles}"
 
 
 def _left_by_fabric_run(hardware: Hardware) -> dict[str, Any]:

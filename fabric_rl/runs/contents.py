@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fabric_rl.args import MOST_THREADS
 from fabric_rl.form import COUNT, Many, Maybe, Named, Number, Whatever, check
 
 _SECONDS = Number(0, 1e12)
@@ -46,6 +47,7 @@ def check_contents(state: Mapping[str, Any]) -> None:
         check(state[name], form, name)
     players = state.get("num_players", 0)  # older ones have none
     check(players, Number(0, state["world_size"] - 1, whole=True), "num_players")
+    check(state.get("num_threads", 1), Number(1, MOST_THREADS, whole=True), "num_threads")
     for name, number in (("ranks", state["world_size"]), ("callbacks", len(state["callback_names"]))):
         if len(state[name]) != number:
             raise ValueError(f"{name} has {len(state[name])} entries, not {number}")

@@ -1,5 +1,6 @@
 """How a run starts: new, with another one's weights, or where it was left; and what is left of one that never does."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import torch
 from lightning import Fabric
 from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
@@ -25,6 +27,8 @@ from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights
 from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
 from fabric_rl.types import AgentFactory, EnvFactory
+
+_THREADS = re.compile(r"^num_threads:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ class StartedRun(Callback):
         start = self._start
         if start is None:
             return
+        if self._config is not None and not _THREADS.search(self._config):
+            self._config += f"num_threads: {torch.get_num_threads()}\n"  # a default that depends on the machine
         lines = [*_how_it_starts(start, self._args, self._config), self.hardware]
         if start.steps is None or start.steps < self._args.total_timesteps:
             if start.resume is not None and start.path is not None:

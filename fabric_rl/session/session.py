@@ -145,6 +145,7 @@ class Session:
             "fingerprint": fingerprint(self.collector.envs, self.agent),
             "world_size": self.fabric.world_size,
             "num_players": self.args.num_players,
+            "num_threads": torch.get_num_threads(),
             "iteration": self.iterations_done,
             "steps": self.state.steps,
             "metrics": dict(self.state.metrics),
@@ -177,6 +178,8 @@ class Session:
             self._check_rank(saved, number, same)
 
         differs = self.learner.load_state_dict(saved)
+        if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older ones have none
+            differs.append(f"--num_threads {threads}, where it had {saved['num_threads']}")
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
         left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
         state.iteration = state.iterations - left

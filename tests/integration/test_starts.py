@@ -264,6 +264,24 @@ def test_iterations_of_another_size_are_counted_as_what_they_were(first, call, r
         assert json.loads((run / "summary.json").read_text())["iterations"] == iterations
 
 
+def test_the_number_of_threads_is_a_setting_of_the_run(call, runs, begin, forks):
+    """Its own, then that of `OMP_NUM_THREADS`, else the share of the cores; the order of rounding depends on it."""
+    run, cores = runs / "threads", len(os.sched_getaffinity(0))
+    _, out, _ = forks.wait([begin(*TASK, "--total_timesteps", 128, "--run_id", "threads", OMP_NUM_THREADS=3)])
+    assert f"{cores} of {cores} cores each (3 for torch)" in out
+    assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 3
+    status, out, err = call("--run_id", "threads", "--resume", "--total_timesteps", 256)
+    assert (status, err) == (0, [])
+    assert "cores each (3 for torch)" in out and "changed: total_timesteps: 128 -> 256" in out
+    assert "changed: num_threads" not in out
+    status, out, err = call("--run_id", "threads", "--resume", "--total_timesteps", 384, "--num_threads", 2)
+    assert status == 0 and "changed: num_threads: 3 -> 2" in out
+    assert "--num_threads 2, where it had 3: equivalent, not bit-identical" in err[0]
+    assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 2
+    status, _, err = call(*TASK, "--num_threads", 0)
+    assert status == 2 and "--num_threads must be at least 1, got 0" in err[-1]
+
+
 # ---------------------------------------------------------------- somebody at the terminal
 
 
