@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from torch import Tensor
+
 from fabric_rl.args import MOST_THREADS
 from fabric_rl.form import COUNT, Many, Maybe, Named, Number, Whatever, check
 
@@ -45,6 +47,8 @@ def check_contents(state: Mapping[str, Any]) -> None:
         raise ValueError(f"it lacks {', '.join(missing[:3])}")
     for name, form in _RUN.items():
         check(state[name], form, name)
+    if not all(isinstance(tensor, Tensor) for tensor in state["agent"].values()):
+        raise ValueError("its weights are no tensors")
     players = state.get("num_players", 0)  # older ones have none
     check(players, Number(0, state["world_size"] - 1, whole=True), "num_players")
     check(state.get("num_threads", 1), Number(1, MOST_THREADS, whole=True), "num_threads")

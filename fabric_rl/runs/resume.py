@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
-from torch import Tensor
 
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint, milestone_menu
@@ -99,8 +98,6 @@ def _read(path: Path) -> dict[str, Any]:
         check_contents(state)
     except ValueError as error:
         raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({error})") from error
-    if not all(isinstance(tensor, Tensor) for tensor in state["agent"].values()):
-        raise CheckpointError(f"checkpoint {path} is refused: its weights are no tensors")
     return state
 
 
