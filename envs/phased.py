@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -139,6 +139,8 @@ class PhasedStates(StateSetter, Phased):
         phase: The present phase, at first the first one.
     """
 
+    _saved: ClassVar[dict[str, str]] = {"phase": "phase", "setters": "setters"}
+
     def __init__(self, setters: dict[str, StateSetter]) -> None:
         """Takes phase name -> setter.
 
@@ -170,16 +172,6 @@ class PhasedStates(StateSetter, Phased):
     def loggers(self) -> Sequence[StateLogger]:
         """Those of all setters."""
         return [logger for setter in self.setters.values() for logger in setter.loggers()]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The present phase, and what each setter remembers."""
-        return {"phase": self.phase, "setters": {name: setter.state_dict() for name, setter in self.setters.items()}}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        for name, inner in state["setters"].items():
-            self.setters[name].load_state_dict(inner)
-        self.phase = state["phase"]
 
 
 def phased_in(part: object) -> Iterator[Phased]:

@@ -1,7 +1,7 @@
 """How often cars lie on their roofs, and whether and how fast they get up."""
 
 import math
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class TurtleRecoveryLogger(StateLogger):
     """uu between roof and floor that still count as contact: what a body bounces and sinks in at rest, and more."""
     FRONT, BACK, SIDE, ROOF = 74.1, -46.4, 43.3, 40.1
     """uu, the roof of an Octane's hitbox in the car's frame: forward, backward, to both sides, up."""
+    _saved: ClassVar[dict[str, str]] = {"part": "_part", "since": "_since", "counts": "_counts"}
 
     def __init__(self, window_ticks: int = 360, max_speed: float = 500.0) -> None:
         """Creates the logger.
@@ -99,12 +100,3 @@ class TurtleRecoveryLogger(StateLogger):
             "turtle/recovery_rate": (recovered, recovered + failed),
             "turtle/recovery_ticks": (ticks, recovered),
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        """Every car's part and the tick at which it was found `[A, C]`, and the counts since `drain_metrics`."""
-        return {"part": self._part.copy(), "since": self._since.copy(), "counts": self._counts.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self._part, self._since = np.array(state["part"], np.int64), np.array(state["since"], np.int64)
-        self._counts = np.array(state["counts"])

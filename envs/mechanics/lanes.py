@@ -1,7 +1,7 @@
 """MechanicsLanes: a share of the episodes begins in a mechanics lane."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ class LaneEpisodes(StateLogger):
         actor: `[A]` slot of the car whose lane it is.
         succeeded: `[A]` bool, whether the mechanic has succeeded in this episode.
     """
+
+    _saved: ClassVar[dict[str, str]] = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
+    _saved |= {"notes": "_notes", "counts": "_counts"}
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         """Watches `lanes`."""
@@ -96,19 +99,12 @@ class LaneEpisodes(StateLogger):
         self._counts[:] = 0
         return metrics
 
-    def state_dict(self) -> dict[str, Any]:
-        """Lane, car, success and notes of every arena `[A]`, and the counts since the last `drain_metrics`."""
-        arrays = {"lane": self.lane, "actor": self.actor, "succeeded": self.succeeded, "notes": self._notes}
-        return {name: array.copy() for name, array in arrays.items()} | {"counts": self._counts.copy()}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; a ValueError for that of other lanes."""
-        counts, notes = np.array(state["counts"]), np.array(state["notes"])
+        counts, notes = state["counts"], state["notes"]
         if counts.shape != self._counts.shape or notes.shape[1] != self._width:
             raise ValueError(f"{len(counts)} lanes with {notes.shape[1]} notes were saved, here are {len(self.lanes)}")
-        self._counts, self._notes = counts, notes
-        self.lane, self.actor = np.array(state["lane"], np.int64), np.array(state["actor"], np.int64)
-        self.succeeded = np.array(state["succeeded"], np.bool_)
+        super().load_state_dict(state)
 
 
 class LaneTimeLimit(DoneCondition):
@@ -143,6 +139,8 @@ class MechanicsLanes(StateSetter, Phased):
         lanes: The lanes.
         episodes: Which lane each arena is in, see `LaneEpisodes`.
     """
+
+    _saved: ClassVar[dict[str, str]] = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
 
     def __init__(
         self,
@@ -215,15 +213,6 @@ class MechanicsLanes(StateSetter, Phased):
         """See `Phased.begin_phase`."""
         usual = self._own_weight if number >= FIRST_PHASE else 0.0
         self.mechanics_weight = self.phase_weights.get(name, usual)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The present share, and what the inner setter remembers."""
-        return {"mechanics_weight": self.mechanics_weight, "inner": self.inner.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self.mechanics_weight = state["mechanics_weight"]
-        self.inner.load_state_dict(state["inner"])
 
 
 def default_lanes() -> tuple[Lane, ...]:

@@ -1,21 +1,20 @@
 """The contract of observation builders."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
 from envs.obs.meanings import Meaning
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.stateful import Stateful
 
 _UNWRITTEN = 0x7FC0DEAD
 """Bits of a float32 NaN that no computation gives."""
 
 
-class ObsBuilder(ABC):
+class ObsBuilder(Stateful, ABC):
     """Builds the observations of all cars at once.
 
     A car that `state.present` says is not there looks like padding to everybody: zero everywhere in the observations of
@@ -63,19 +62,8 @@ class ObsBuilder(ABC):
         columns = self.columns(num_blue, num_orange)
         return [Meaning(name, "", at.stop - at.start, "not described") for name, at in columns.items()]
 
-    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most builders keep nothing
+    def reset(self, mask: Bool, state: GameState) -> None:
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
-
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of what the builder remembers between steps, for an exact resume. Most remember nothing."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:  # noqa: B027 - most builders keep nothing
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: It came from a builder of another shape.
-        """
 
 
 def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:

@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from envs.stateful import Stateful
 
 Double = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ LET_GO = (0.0, 0.0, -0.01)
 """uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
 
 
-class StateSetter(ABC):
+class StateSetter(Stateful, ABC):
     """Writes the first state of an episode."""
 
     @abstractmethod
@@ -71,13 +71,6 @@ class StateSetter(ABC):
     def author(self) -> str:
         """Who wrote the last state, for messages: the class; combinators add that of the setter inside."""
         return type(self).__name__
-
-    def state_dict(self) -> dict[str, Any]:
-        """What the setter remembers between episodes; nothing by default."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most setters keep nothing
-        """Takes what `state_dict` gave."""
 
 
 def inside_field(x: float, y: float, z: float) -> bool:

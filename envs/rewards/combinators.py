@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ class WrappedReward(Reward):
     """
 
     unit = "as the inner reward"
+    _saved: ClassVar[dict[str, str]] = {"inner": "reward"}
 
     def __init__(self, reward: Reward) -> None:
         """Wraps `reward`."""
@@ -35,14 +36,6 @@ class WrappedReward(Reward):
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """What the inner reward reports."""
         return self.reward.drain_metrics()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state."""
-        return {"inner": self.reward.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self.reward.load_state_dict(state["inner"])
 
     def label(self) -> str:
         """The inner reward's name."""
@@ -66,6 +59,7 @@ class PerSecondReward(WrappedReward):
     """
 
     unit = "per second"
+    _saved: ClassVar[dict[str, str]] = WrappedReward._saved | {"ticks": "_ticks"}
 
     def __init__(self, reward: Reward) -> None:
         """Wraps `reward`."""
@@ -86,15 +80,6 @@ class PerSecondReward(WrappedReward):
         shared = shared_of(state)
         seconds, self._ticks = shared.seconds_since(self._ticks), shared.ticks
         return (paid_by(self.reward, state, self.reward.label()) * seconds).astype(np.float32, copy=False)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state and the ticks of the last step."""
-        return super().state_dict() | {"ticks": self._ticks.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        super().load_state_dict(state)
-        self._ticks = np.array(state["ticks"])
 
     def remembers(self) -> bool:
         """Yes."""
@@ -147,6 +132,8 @@ class AnnealedReward(WrappedReward):
     w.
     """
 
+    _saved: ClassVar[dict[str, str]] = WrappedReward._saved | {"taken": "_taken", "sum": "_sum", "count": "_count"}
+
     def __init__(
         self, reward: Reward, steps: Sequence[int] = (0, 10_000), weights: Sequence[float] = (1.0, 0.0)
     ) -> None:
@@ -192,15 +179,6 @@ class AnnealedReward(WrappedReward):
         self._sum, self._count = 0.0, 0
         return metrics
 
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state, the steps taken and the metric."""
-        return super().state_dict() | {"taken": self._taken, "sum": self._sum, "count": self._count}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        super().load_state_dict(state)
-        self._taken, self._sum, self._count = int(state["taken"]), float(state["sum"]), int(state["count"])
-
     def remembers(self) -> bool:
         """Yes: the steps."""
         return True
@@ -243,6 +221,7 @@ class EMANormalizedReward(WrappedReward):
     """
 
     value_range = (-10, 10)
+    _saved: ClassVar[dict[str, str]] = WrappedReward._saved | {"mean": "_mean", "square": "_square", "steps": "_steps"}
 
     def __init__(
         self, reward: Reward, half_life: float = 10_000, center: bool = False, clip: float = 10.0, epsilon: float = 1e-6
@@ -276,16 +255,6 @@ class EMANormalizedReward(WrappedReward):
         size = math.sqrt(max(self._square / known - mean**2, 0.0))
         normed = np.clip((paid - mean) / max(size, self.epsilon), -self.clip, self.clip)
         return only_present(state, normed)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state and the averages."""
-        return super().state_dict() | {"mean": self._mean, "square": self._square, "steps": self._steps}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        super().load_state_dict(state)
-        self._mean, self._square = float(state["mean"]), float(state["square"])
-        self._steps = int(state["steps"])
 
     def remembers(self) -> bool:
         """Yes: the averages."""

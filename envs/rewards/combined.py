@@ -1,7 +1,7 @@
 """CombinedReward: the weighted sum, and the sum of RLGym's training guide."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class CombinedReward(Reward):
     """
 
     unit = "as the inner reward"
+    _saved: ClassVar[dict[str, str]] = {"terms": "rewards", "sums": "_sums", "count": "_count"}
 
     def __init__(self, rewards: Sequence[Reward], weights: Sequence[float]) -> None:
         """Creates the sum.
@@ -83,16 +84,6 @@ class CombinedReward(Reward):
         with sharing(state):
             for reward in self.rewards:
                 reward.reset(mask, state)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The terms' states and the sums of the metrics."""
-        return {"terms": [r.state_dict() for r in self.rewards], "sums": self._sums.copy(), "count": self._count}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        for reward, kept in zip(self.rewards, state["terms"], strict=True):
-            reward.load_state_dict(kept)
-        self._sums, self._count = state["sums"].copy(), state["count"]
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """`reward/<name>` -> (sum of weighted rewards, car-steps) since the last call, and what the terms report."""
