@@ -89,7 +89,7 @@ class BallOnGroundCondition(DoneCondition):
 
     MARGIN = 2.0
     """uu above the resting height 93.15 that still are the ground."""
-    _saved: ClassVar[dict[str, str]] = {"ticks_before": "_ticks_before"}
+    _in_state_dict: ClassVar = {"ticks_before": "_ticks_before"}
 
     def __init__(self, truncates: bool = False) -> None:
         """Creates the condition.
@@ -122,7 +122,7 @@ class BallOnGroundCondition(DoneCondition):
 class _Combined(DoneCondition):
     """What several conditions say together."""
 
-    _saved: ClassVar[dict[str, str]] = {"conditions": "conditions"}
+    _in_state_dict: ClassVar = {"conditions": "conditions"}
 
     def __init__(
         self, conditions: DoneCondition | Sequence[DoneCondition], *more: DoneCondition, truncates: bool | None = None

@@ -139,7 +139,7 @@ class PhasedStates(StateSetter, Phased):
         phase: The present phase, at first the first one.
     """
 
-    _saved: ClassVar[dict[str, str]] = {"phase": "phase", "setters": "setters"}
+    _in_state_dict: ClassVar = {"phase": "phase", "setters": "setters"}
 
     def __init__(self, setters: dict[str, StateSetter]) -> None:
         """Takes phase name -> setter.

@@ -8,23 +8,23 @@ import numpy as np
 class Stateful:
     """A component that may remember something between steps.
 
-    One that does names what it is in `_saved`, or has both methods itself.
+    One that does names what it is in `_in_state_dict`, or has both methods itself.
     """
 
-    _saved: ClassVar[dict[str, str]] = {}
+    _in_state_dict: ClassVar[dict[str, str]] = {}
     """Key in `state_dict` -> attribute: a number, text or array, another component, or several of these."""
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of what it remembers, as numbers and arrays, for an exact resume; nothing by default."""
-        return {key: _copied(getattr(self, name)) for key, name in self._saved.items()}
+        return {key: _copied(getattr(self, name)) for key, name in self._in_state_dict.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; a ValueError if it came from a component of another shape."""
-        for key, name in self._saved.items():
+        for key, name in self._in_state_dict.items():
             setattr(self, name, _restored(getattr(self, name), state[key]))
 
 
-def _copied(value: Any) -> Any:  # noqa: ANN401 - see Stateful._saved
+def _copied(value: Any) -> Any:  # noqa: ANN401 - see Stateful._in_state_dict
     if isinstance(value, Stateful):
         return value.state_dict()
     if isinstance(value, dict):
@@ -34,7 +34,7 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - see Stateful._saved
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Stateful._saved
+def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Stateful._in_state_dict
     """What `_copied` made `saved` of; components stay the objects that they are."""
     if isinstance(value, Stateful):
         value.load_state_dict(saved)

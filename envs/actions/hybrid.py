@@ -35,7 +35,7 @@ class StateAwareTable(ActionTable):
     one.
     """
 
-    _saved: ClassVar[dict[str, str]] = {"fallbacks": "_fallen_back"}
+    _in_state_dict: ClassVar = {"fallbacks": "_fallen_back"}
 
     def __init__(self, table: Sequence[Sequence[float]] | Float | None = None, horizon_ticks: int = 9) -> None:
         """Finds out, for every situation, which rows do the same.

@@ -37,7 +37,7 @@ class EpisodeRatios(StateLogger):
     `game/goal_ratio`, those that ended with a goal, 0..1. They are what phases are promoted by.
     """
 
-    _saved: ClassVar[dict[str, str]] = {"touched": "_touched", "counts": "_counts"}
+    _in_state_dict: ClassVar = {"touched": "_touched", "counts": "_counts"}
 
     def __init__(self) -> None:
         """Knows nothing yet."""

@@ -38,7 +38,7 @@ class TurtleRecoveryLogger(StateLogger):
     """uu between roof and floor that still count as contact: what a body bounces and sinks in at rest, and more."""
     FRONT, BACK, SIDE, ROOF = 74.1, -46.4, 43.3, 40.1
     """uu, the roof of an Octane's hitbox in the car's frame: forward, backward, to both sides, up."""
-    _saved: ClassVar[dict[str, str]] = {"part": "_part", "since": "_since", "counts": "_counts"}
+    _in_state_dict: ClassVar = {"part": "_part", "since": "_since", "counts": "_counts"}
 
     def __init__(self, window_ticks: int = 360, max_speed: float = 500.0) -> None:
         """Creates the logger.

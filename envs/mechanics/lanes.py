@@ -37,8 +37,8 @@ class LaneEpisodes(StateLogger):
         succeeded: `[A]` bool, whether the mechanic has succeeded in this episode.
     """
 
-    _saved: ClassVar[dict[str, str]] = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
-    _saved |= {"notes": "_notes", "counts": "_counts"}
+    _in_state_dict: ClassVar = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
+    _in_state_dict |= {"notes": "_notes", "counts": "_counts"}
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         """Watches `lanes`."""
@@ -140,7 +140,7 @@ class MechanicsLanes(StateSetter, Phased):
         episodes: Which lane each arena is in, see `LaneEpisodes`.
     """
 
-    _saved: ClassVar[dict[str, str]] = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
+    _in_state_dict: ClassVar = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ WHEELS_MIRRORED_X = [1, 0, 3, 2]
 class MixedStates(StateSetter):
     """Draws one of several setters for each episode."""
 
-    _saved: ClassVar[dict[str, str]] = {"setters": "setters"}
+    _in_state_dict: ClassVar = {"setters": "setters"}
 
     def __init__(self, setters: Sequence[StateSetter], weights: Sequence[float]) -> None:
         """Creates the mixture.
@@ -63,7 +63,7 @@ class MixedStates(StateSetter):
 class _Changed(StateSetter):
     """Lets another setter write the state, then changes it."""
 
-    _saved: ClassVar[dict[str, str]] = {"inner": "inner"}
+    _in_state_dict: ClassVar = {"inner": "inner"}
 
     def __init__(self, inner: StateSetter) -> None:
         self.inner: StateSetter = check_part(type(self).__name__, "inner", inner, StateSetter)

@@ -23,7 +23,7 @@ class WrappedReward(Reward):
     """
 
     unit = "as the inner reward"
-    _saved: ClassVar[dict[str, str]] = {"inner": "reward"}
+    _in_state_dict: ClassVar = {"inner": "reward"}
 
     def __init__(self, reward: Reward) -> None:
         """Wraps `reward`."""
@@ -59,7 +59,7 @@ class PerSecondReward(WrappedReward):
     """
 
     unit = "per second"
-    _saved: ClassVar[dict[str, str]] = WrappedReward._saved | {"ticks": "_ticks"}
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"ticks": "_ticks"}
 
     def __init__(self, reward: Reward) -> None:
         """Wraps `reward`."""
@@ -132,7 +132,7 @@ class AnnealedReward(WrappedReward):
     w.
     """
 
-    _saved: ClassVar[dict[str, str]] = WrappedReward._saved | {"taken": "_taken", "sum": "_sum", "count": "_count"}
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"taken": "_taken", "sum": "_sum", "count": "_count"}
 
     def __init__(
         self, reward: Reward, steps: Sequence[int] = (0, 10_000), weights: Sequence[float] = (1.0, 0.0)
@@ -221,7 +221,7 @@ class EMANormalizedReward(WrappedReward):
     """
 
     value_range = (-10, 10)
-    _saved: ClassVar[dict[str, str]] = WrappedReward._saved | {"mean": "_mean", "square": "_square", "steps": "_steps"}
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"mean": "_mean", "square": "_square", "steps": "_steps"}
 
     def __init__(
         self, reward: Reward, half_life: float = 10_000, center: bool = False, clip: float = 10.0, epsilon: float = 1e-6

@@ -26,7 +26,7 @@ class CombinedReward(Reward):
     """
 
     unit = "as the inner reward"
-    _saved: ClassVar[dict[str, str]] = {"terms": "rewards", "sums": "_sums", "count": "_count"}
+    _in_state_dict: ClassVar = {"terms": "rewards", "sums": "_sums", "count": "_count"}
 
     def __init__(self, rewards: Sequence[Reward], weights: Sequence[float]) -> None:
         """Creates the sum.

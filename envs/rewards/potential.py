@@ -25,7 +25,7 @@ class PotentialReward(WrappedReward):
     """
 
     unit = "per change"
-    _saved: ClassVar[dict[str, str]] = WrappedReward._saved | {"before": "_before"}
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"before": "_before"}
 
     def __init__(self, reward: Reward, gamma: float = 1.0) -> None:
         """Wraps `reward`, which becomes the potential.

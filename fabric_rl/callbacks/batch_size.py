@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import ClassVar, cast
 
 import torch
 
@@ -62,6 +62,8 @@ class AdaptiveBatchSize(Callback):
 
     On a GPU free memory is the device's, elsewhere the machine's RAM as psutil sees it.
     """
+
+    _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}
 
     def __init__(self, share: float = 0.8, smallest: int = 64, start: int | None = None) -> None:
         """Sets the limits.
@@ -130,14 +132,6 @@ class AdaptiveBatchSize(Callback):
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """The size as `ppo/minibatch_size`."""
         return {"ppo/minibatch_size": (float(self._size), 1.0)}
-
-    def state_dict(self) -> dict[str, Any]:
-        """The size, and whether larger ones are still to be tried."""
-        return {"size": self._size, "growing": self._growing}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self._size, self._growing = int(state["size"]), bool(state["growing"])
 
 
 class GPUMemory:

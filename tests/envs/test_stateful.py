@@ -9,14 +9,14 @@ from envs.stateful import Stateful
 
 
 class Counter(Stateful):
-    _saved: ClassVar[dict[str, str]] = {"total": "_total"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"total": "_total"}
 
     def __init__(self, total):
         self._total = np.array(total, np.float32)
 
 
 class Several(Stateful):
-    _saved: ClassVar[dict[str, str]] = {"parts": "parts", "named": "named", "phase": "phase"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"parts": "parts", "named": "named", "phase": "phase"}
 
     def __init__(self, first, second, third, phase):
         self.parts, self.named, self.phase = (Counter(first), Counter(second)), {"third": Counter(third)}, phase

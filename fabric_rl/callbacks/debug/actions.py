@@ -1,7 +1,7 @@
 """DebugActions: what is in the action table, and which of its actions are used."""
 
 import math
-from typing import Any
+from typing import ClassVar
 
 import gymnasium
 import numpy as np
@@ -24,6 +24,8 @@ class DebugActions(Callback):
     of the policy's own entropies), `debug/actions_unused` (in this iteration), `debug/actions_never_used` (in the run),
     `debug/top_action_share`.
     """
+
+    _in_state_dict: ClassVar = {"used": "_used"}
 
     def __init__(self, every_iterations: int = 10) -> None:
         """Prints the use of actions every so many iterations."""
@@ -66,14 +68,6 @@ class DebugActions(Callback):
         if chosen.max() == chosen.sum():
             warn(state, "actions", f"only action {order[0]} was chosen in {chosen.sum():,} steps")
         return lines
-
-    def state_dict(self) -> dict[str, Any]:
-        """How often each action was used."""
-        return {"used": self._used.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self._used = np.array(state["used"])
 
 
 def action_metrics(chosen: NDArray[np.int64], used: NDArray[np.int64]) -> dict[str, float]:
