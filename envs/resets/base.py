@@ -73,6 +73,19 @@ class StateSetter(Stateful, ABC):
         return type(self).__name__
 
 
+class EachArena(StateSetter):
+    """A setter that writes one arena after the other."""
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """See `StateSetter.apply`."""
+        for arena in np.flatnonzero(mask).tolist():
+            self._apply_one(state, arena, rng)
+
+    @abstractmethod
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        """Writes row `arena` of `state`."""
+
+
 def inside_field(x: float, y: float, z: float) -> bool:
     """Whether a point (uu) lies in the soccar field or in a goal, give or take `FIELD_MARGIN`; False for NaN."""
     across, along = abs(x), abs(y)
