@@ -102,25 +102,21 @@ class TrainArgs:
         """
         default = max(sequence_length, rollout_steps // 16 // sequence_length * sequence_length)
         size = self.minibatch_size or min(default, self.batch_size or default)
-        if size > rollout_steps:
-            raise ValueError(
-                f"--minibatch_size {size} is larger than the rollout of one rank, {rollout_steps} steps "
-                f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
-            )
+        batch = self.batch_size or size
+        for name, steps in (("minibatch_size", size), ("batch_size", batch)):
+            if steps > rollout_steps:  # in the first iteration nothing else is there, whatever --exp_buffer_size
+                raise ValueError(
+                    f"--{name} {steps} is larger than the rollout of one rank, {rollout_steps} steps "
+                    f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
+                )
         if size % sequence_length:
             raise ValueError(
                 f"--minibatch_size {size} must be a multiple of --agent.sequence_length {sequence_length}, which an "
                 "agent with memory learns from in one piece"
             )
-        batch = self.batch_size or size
         if batch % size:
             raise ValueError(f"--batch_size {batch} must be a multiple of --minibatch_size {size}")
         self.rollouts_kept(rollout_steps)
-        if batch > rollout_steps:  # in the first iteration nothing else is there, whatever --exp_buffer_size
-            raise ValueError(
-                f"--batch_size {batch} is larger than the rollout of one rank, {rollout_steps} steps "
-                f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
-            )
         return size
 
     def rollouts_kept(self, rollout_steps: int) -> int:

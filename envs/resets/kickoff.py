@@ -5,7 +5,7 @@ from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT
 
 from envs.resets.base import StateSetter
 from envs.state.game_state import GameState
-from envs.state.layout import Bool
+from envs.state.layout import MIRROR, Bool
 
 KICKOFF_BOOST = 33.3
 
@@ -23,12 +23,11 @@ class Kickoff(StateSetter):
         """See `StateSetter.apply`."""
         if max(state.num_blue, state.num_orange) > len(self.BLUE_POS):
             raise ValueError(f"Kickoff: there are only {len(self.BLUE_POS)} spawns a team")
-        rotated = np.array([-1, -1, 1], np.float32)
         for arena in np.flatnonzero(mask):
             spawns = rng.permutation(len(self.BLUE_POS))
             blue, orange = spawns[: state.num_blue], spawns[: state.num_orange]
             state.world.ball_pos[arena] = (0, 0, BALL_RESTING_HEIGHT)
-            state.world.car_pos[arena] = np.concatenate((self.BLUE_POS[blue], self.BLUE_POS[orange] * rotated))
+            state.world.car_pos[arena] = np.concatenate((self.BLUE_POS[blue], self.BLUE_POS[orange] * MIRROR))
             yaw = np.concatenate((self.BLUE_YAW[blue], self.ORANGE_YAW[orange])).astype(np.float32)
             level = np.zeros_like(yaw)
             state.set_car_rotation(int(arena), level, yaw, level)

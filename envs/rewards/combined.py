@@ -1,7 +1,7 @@
 """CombinedReward: the weighted sum, and the sum of RLGym's training guide."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from envs.checks import check_parts, finite_numbers
 from envs.rewards.base import Reward, labels_of, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.shared import sharing
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.stateful import NOT_NEGATIVE
 
 
 class CombinedReward(Reward):
@@ -27,6 +27,8 @@ class CombinedReward(Reward):
     """
 
     unit = "as the inner reward"
+    _in_state_dict: ClassVar = {"terms": "rewards", "sums": "_sums", "count": "_count"}
+    _state_bounds: ClassVar = {"count": NOT_NEGATIVE}
 
     def __init__(self, rewards: Sequence[Reward], weights: Sequence[float]) -> None:
         """Creates the sum.
@@ -84,16 +86,6 @@ class CombinedReward(Reward):
         with sharing(state):
             for reward in self.rewards:
                 reward.reset(mask, state)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The terms' states and the sums of the metrics."""
-        return {"terms": [r.state_dict() for r in self.rewards], "sums": self._sums.copy(), "count": self._count}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        for reward, kept in zip(self.rewards, state["terms"], strict=True):
-            reward.load_state_dict(kept)
-        self._sums, self._count = state["sums"].copy(), int(within("count", state["count"]))
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """`reward/<name>` -> (sum of weighted rewards, car-steps) since the last call, and what the terms report."""

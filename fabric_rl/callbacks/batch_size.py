@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import ClassVar, cast
 
 import torch
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT, check
+from fabric_rl.form import COUNT
 
 logger = logging.getLogger("fabric_rl")
 
@@ -63,6 +63,9 @@ class AdaptiveBatchSize(Callback):
 
     On a GPU free memory is the device's, elsewhere the machine's RAM as psutil sees it.
     """
+
+    _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}
+    _form: ClassVar = {"size": COUNT, "growing": True}
 
     def __init__(self, share: float = 0.8, smallest: int = 64, start: int | None = None) -> None:
         """Sets the limits.
@@ -131,15 +134,6 @@ class AdaptiveBatchSize(Callback):
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """The size as `ppo/minibatch_size`."""
         return {"ppo/minibatch_size": (float(self._size), 1.0)}
-
-    def state_dict(self) -> dict[str, Any]:
-        """The size, and whether larger ones are still to be tried."""
-        return {"size": self._size, "growing": self._growing}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        check(state, {"size": COUNT, "growing": True}, "it")
-        self._size, self._growing = state["size"], state["growing"]
 
 
 class GPUMemory:
