@@ -248,6 +248,13 @@ def test_summary(train_known, tmp_path):
     assert {"reward/episode_return", "reward/step", "speed/overall_steps_per_second"} <= set(recorder.metrics[0])
 
 
+def test_the_speed_of_an_iteration_is_its_own(train_known):
+    """The iterations follow one another, so that the seconds that they took are together no more than the run's."""
+    summary, recorder = train_known(total_timesteps=60)
+    took = [15 / metrics["speed/overall_steps_per_second"] for metrics in recorder.metrics]
+    assert len(took) == 4 and 0 < sum(took) <= summary["wall_seconds"] * 1.001
+
+
 def test_mean_return_is_none_before_any_episode_ended(train_known, counter_env):
     env = partial(counter_env, terminate_after=(99,) * 3, truncate_after=(99,) * 3)
     assert train_known(env=env, total_timesteps=15)[0]["mean_return"] is None

@@ -57,6 +57,19 @@ def test_sides_change_from_the_same_kickoffs():
     assert (matches.touches == [1, 0]).all()
 
 
+def test_every_match_has_its_own_kickoff_however_many_are_played_at_once(monkeypatch):
+    """Match i draws from seed + i, also where the arenas do not suffice for all matches at once."""
+
+    def kickoffs():
+        bot = Watching()
+        play_matches(bot, IdleBot(), num_matches=16, minutes=1 / 900, seed=1)  # one step each
+        return np.concatenate([seen[:, :, 1] for seen in bot.seen])
+
+    expected = kickoffs()
+    monkeypatch.setattr("envs.matches.matches.ARENAS_AT_ONCE", 3)
+    np.testing.assert_array_equal(kickoffs(), expected)
+
+
 @pytest.mark.parametrize("name", ["num_matches", "minutes", "team_size"])
 def test_refuses_nothing(name):
     with pytest.raises(ValueError, match=f"{name} must be positive, got 0"):

@@ -236,6 +236,9 @@ def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():
     pool = ProcessPool(partial(Trouble, 5), 3, groups=2, restart=True)
     pool.reset(seed=0)
     assert pool.group_rows == (slice(0, 2), slice(2, 5))
+    for group, rows in enumerate(pool.group_rows):
+        pool.step_group(group, np.zeros(rows.stop - rows.start, int))
+    assert [pool.wait_group(group)[0][0, 0] for group in (0, 1)] == [1, 1]
     pool.step_group(0, np.zeros(2, int))
     pool.step_group(1, np.array([0, 2, 0]))
     assert not pool.wait_group(0)[3].any()
@@ -244,5 +247,6 @@ def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():
     assert truncated.tolist() == [False, True, True] and rewards.tolist() == [1, 0, 0]
     assert infos["_final_obs"].tolist() == [False, True, True]
     assert obs.shape == infos["final_obs"].shape == (3, 2)
+    assert (infos["final_obs"][1:] == 1).all()  # what the lost worker has seen last: the step before
     pool.step(np.zeros(5, int))  # all together, as before
     pool.close()

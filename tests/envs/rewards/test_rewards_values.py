@@ -490,3 +490,9 @@ def test_normalised():
     close(scene.step(clipped, touched=[1, 0]), [1.6, 0])
     centred = EMANormalizedReward(TouchReward(), half_life=1, center=True)
     close(scene.step(centred, touched=[1, 0]), [1, -1])
+
+
+def test_normalised_by_the_cars_that_are_there():
+    """One of two blue slots is empty: the mean square of (2, 0) is 2, with the empty slot it would be 4/3."""
+    scene, reward = Scene(2, 1, present=np.array([[True, False, True]])), EMANormalizedReward(TouchReward(), 1)
+    close(scene.first(reward).step(reward, touched=[1, 0, 0]), [math.sqrt(2), 0, 0])

@@ -7,7 +7,7 @@ from jsonargparse import ArgumentError
 
 import train_fabric
 from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.parser import FlagParser
+from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help
 
 
 @pytest.fixture
@@ -126,3 +126,20 @@ def test_a_class_that_is_none_says_what_helps(output, tmp_path, monkeypatch, fla
 
 def test_other_messages_are_one_line_as_they_are():
     assert one_line("training stopped: Errors:\n  - two lines") == "training stopped: Errors: - two lines"
+
+
+@pytest.mark.parametrize(
+    ("flags", "value"),
+    [
+        (["--seed", "1", "--agent", "A"], "A"),
+        (["--agent=A"], "A"),
+        (["--agent", "A", "--agent=B"], "B"),  # the last one, as everywhere on the command line
+        (["--agent=A", "--seed=1", "--agent", "B"], "B"),
+        (["--agent", "A", "--agent"], None),
+        (["--agent.help", "A"], None),
+    ],
+)
+def test_the_last_of_equal_flags_counts(flags, value):
+    assert value_of(flags, "--agent") == value
+    explained = with_classes_of_help([*flags, "--agent.help"], {"--agent": "Usual"})
+    assert explained[-1] == f"--agent.help={value or 'Usual'}"

@@ -71,6 +71,19 @@ def test_just_after_a_resume_too(known, tmp_path):
     assert meta_of(tmp_path / "a", 45)["mean_reward"] == pytest.approx(MEAN)
 
 
+def test_the_seconds_of_a_resumed_run_are_those_of_all_its_parts(known, tmp_path):
+    known("a", 30)
+    state = load_checkpoint(tmp_path / "a")[1]
+    state["seconds"] = {"wall": 5000.0, "collect": 1000.0, "learn": 2000.0}
+    summary = known(Run(tmp_path / "a"), 60, resume=state)
+    seconds = load_checkpoint(tmp_path / "a")[1]["seconds"]
+    for part, before in state["seconds"].items():
+        assert before < seconds[part] < before + 500
+    assert 5000 < summary["wall_seconds"] < 5500
+    for name, before in (("overall", 5000), ("collected", 1000), ("consumed", 2000)):
+        assert 60 / (before + 500) < summary[f"{name}_steps_per_second"] < 60 / before
+
+
 def test_without_an_episode_there_is_no_mean_return(known, counter_env, tmp_path):
     known("a", 15, env=partial(counter_env, terminate_after=(99,) * 3, truncate_after=(99,) * 3))
     assert meta_of(tmp_path / "a", 15)["mean_reward"] is None
