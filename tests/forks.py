@@ -160,7 +160,7 @@ def _child(words, folder, variables):
     if "BROKEN_PIPE" in variables:
         _break_pipe(after=int(variables["BROKEN_PIPE"]))
     sys.path.append(folder)
-    sys.modules["fabric_rl.ranks.lost"].PARENT = os.getppid()  # which it has seen when it was imported
+    sys.modules["fabric_rl.ranks.orphans"].PARENT = os.getppid()  # which it has seen when it was imported
     status = _run(words)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):

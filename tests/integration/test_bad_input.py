@@ -124,6 +124,11 @@ CASES = {
     "run id that is a path": ("--run_id ../elsewhere", ["--run_id ../elsewhere"]),
     "no GPU": ("--accelerator cuda", ["--accelerator", "CUDA"]),
     "no devices": ("--devices 0 --accelerator cpu", ["--devices"]),
+    "devices without end": (
+        "--devices 1000 --accelerator cpu",
+        ["error: --devices 1000: each is a process with half a gigabyte of its own, but this machine has "],
+    ),
+    "players without end": ("--devices 1000 --num_players 999", ["error: --devices 1000: each is a process"]),
     "unknown strategy": ("--strategy nonsense", ["--strategy", "nonsense"]),
     "precision that is not supported": ("--precision 64-true", ["--precision", "64-true"]),
     "no collision meshes": ("--env.collision_meshes {tmp}", ["--env.collision_meshes"]),
