@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import cache
 
 from fabric_rl.metrics.log import PROGRAM
@@ -40,7 +41,8 @@ def _watch(seconds: float) -> None:
     gone = _agents_are_gone()
     while not gone and os.getppid() == PARENT:
         time.sleep(0.5)
-    print(f"{PROGRAM}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal may be, too
+        print(f"{PROGRAM}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(seconds)
     os._exit(1)

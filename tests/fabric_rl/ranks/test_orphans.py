@@ -52,6 +52,13 @@ def test_a_launcher_that_was_gone_before_the_rank_could_look_is_noticed(variable
     assert (rank.returncode, err) == (-signal.SIGTERM, GONE)
 
 
+def test_a_rank_ends_where_nobody_listens_any_more():
+    rank = start(RANK, LOCAL_RANK=1, FABRIC_RL_RANK_0=2**22 + 1)
+    rank.stderr.close()
+    assert rank.wait(timeout=60) == -signal.SIGTERM
+    rank.stdout.close()
+
+
 def test_ranks_of_a_launcher_that_lives_go_on():
     with socket.create_server(("127.0.0.1", 0)) as store:
         ranks = [
