@@ -5,6 +5,10 @@ The signature of `main()` is the command line (`--help`). The same function work
 """
 
 import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
+from fabric_rl.ranks.orphans import end_with_launcher
+
+if __name__ == "__main__":
+    end_with_launcher()  # before what takes seconds to import
 
 # isort: split
 import logging

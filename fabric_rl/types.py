@@ -260,5 +260,16 @@ class HasParameters(Protocol):
         """
 
 
+@runtime_checkable
+class FailedElsewhere(Protocol):
+    """An error of another process, as an environment's: no line of this one has to do with it.
+
+    What is raised itself says it all in one line; what is only the cause of that holds the traceback from over there.
+    """
+
+    failed_in: str
+    """The function, as in `MyEnv.step() (my_env.py, line 12)`."""
+
+
 class NonFiniteError(RuntimeError):
     """NaN or infinity arose in training; the message says where and what was saved."""

@@ -19,6 +19,7 @@ from jsonargparse import ArgumentParser
 from fabric_rl.cli.errors import mistakes_in_one_line
 from fabric_rl.flags.config import with_env_of_config
 from fabric_rl.flags.parser import FlagParser, normalise, switches
+from fabric_rl.ranks.orphans import end_with_launcher
 
 _PROGRAM = "fabric-rl"
 _ABOUT = "Trains agents for Rocket League, and looks at what they have learned."
@@ -87,6 +88,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.path.append(os.getcwd())
     with _quiet_pipe(), mistakes_in_one_line(program):
         if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
+            end_with_launcher()  # before what takes seconds to import
             sys.exit(_load(COMMANDS["train"])(words[1:]))
         sys.exit(_run(words))
 

@@ -20,6 +20,8 @@ from fabric_rl.ranks.collectives import gather_everywhere
 _distributed: Any = torch.distributed  # whose types hide the stores
 _PATIENCE = timedelta(minutes=30)
 """How long ranks wait for one another before training, as torch.distributed does."""
+_MOST_RANKS, _MOST_RANKS_PER_CORE = 16, 4
+"""More ranks than both allow on one machine are no trial of something: they only fill the memory."""
 _OF_RANK_0 = ("runs_dir:", "plain:")
 """Settings that may differ between machines: only rank 0 uses them."""
 
@@ -85,6 +87,17 @@ def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str
         "devices": each if str(devices) in ("1", "auto") else devices,
         "num_nodes": machines() if num_nodes == 1 else num_nodes,
     }
+
+
+def check_devices(devices: int | str) -> None:
+    """Raises ValueError for far more ranks than this machine has room for, where this process is to start them."""
+    here = len(cores())
+    most = max(_MOST_RANKS, _MOST_RANKS_PER_CORE * here)
+    if str(devices).isdecimal() and int(devices) > most and not (used_torchrun() or used_srun()):
+        raise ValueError(
+            f"--devices {devices}: each is a process with half a gigabyte of its own, but this machine has {here} "
+            f"core{'s' if here > 1 else ''}; as many as cores are fastest, more than {most} are refused"
+        )
 
 
 def command() -> list[str]:

@@ -124,6 +124,11 @@ CASES = {
     "run id that is a path": ("--run_id ../elsewhere", ["--run_id ../elsewhere"]),
     "no GPU": ("--accelerator cuda", ["--accelerator", "CUDA"]),
     "no devices": ("--devices 0 --accelerator cpu", ["--devices"]),
+    "devices without end": (
+        "--devices 1000 --accelerator cpu",
+        ["error: --devices 1000: each is a process with half a gigabyte of its own, but this machine has "],
+    ),
+    "players without end": ("--devices 1000 --num_players 999", ["error: --devices 1000: each is a process"]),
     "unknown strategy": ("--strategy nonsense", ["--strategy", "nonsense"]),
     "precision that is not supported": ("--precision 64-true", ["--precision", "64-true"]),
     "no collision meshes": ("--env.collision_meshes {tmp}", ["--env.collision_meshes"]),
@@ -308,6 +313,44 @@ def test_a_mistake_in_the_code_of_a_part_keeps_its_traceback(forks, tmp_path, na
     assert statuses == [1]
     assert err.startswith("Traceback")
     assert re.search(TRACES[name][1], err.splitlines()[-1]), err
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        (
+            "sys.exit('no more')",
+            r"--env {worker}: Ending.step\(\) \(ending.py, line 9\) raised SystemExit: no more; it must ",
+        ),
+        (
+            "os.kill(os.getpid(), 9)",
+            r"--env {worker}: Ending.step\(\) was killed by SIGKILL .*; restart=True \(--env.restart",
+        ),
+        ("{}['x']", r"--env Ending.step\(\) \(ending.py, line 9\): RuntimeError: {worker}: KeyError: 'x'"),
+    ],
+    ids=["exits", "killed", "fails"],
+)
+def test_a_worker_that_is_lost_in_training_is_one_line_and_one_that_fails_keeps_its_traceback(
+    forks, tmp_path, trouble, told
+):
+    ending = f"""import os, sys
+from envs import GymnasiumEnvs
+class Ending(GymnasiumEnvs):
+    def __init__(self, num_envs: int = 2, seed: int = 0):
+        super().__init__("CartPole-v1", num_envs, seed)
+        self.left = 40
+    def step(self, actions):
+        self.left -= 1
+        self.left or {trouble}
+        return super().step(actions)
+"""
+    flags = "--env envs.ProcessPool --env.factory ending.Ending --env.num_workers 1 --num_steps 64 --accelerator cpu"
+    run = forks.start(*flags.split(), "--runs_dir", tmp_path, files={"ending.py": ending})
+    (status,), _, err = forks.wait([run])
+    last = err.splitlines()[-1]
+    told = told.replace("{worker}", r"ProcessPool worker 0 \(arenas 0 to 1\)")
+    assert status == 1 and re.match(f"train_fabric.py: error: {told}", last), err
+    assert ("Traceback in the worker" in err) is ("KeyError" in told) is (err.count("\n") > 1)
 
 
 def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):

@@ -56,6 +56,19 @@ def test_what_the_launcher_has_decided(launched, variables, rank_0, local_rank_0
     assert tuple(launch.devices_and_nodes(1, 1).values()) == decided
 
 
+@pytest.mark.parametrize(("cores", "most"), [(1, 16), (2, 16), (8, 32)])
+def test_more_ranks_than_a_machine_has_room_for_are_refused_where_they_are_started(launched, monkeypatch, cores, most):
+    monkeypatch.setattr(launch, "cores", lambda: set(range(cores)))
+    launched({})
+    for devices in (1, most, str(most), "auto", "0,99", -1):
+        launch.check_devices(devices)
+    with pytest.raises(ValueError, match=f"--devices {most + 1}: .* {cores} cores?; as many .* more than {most} are"):
+        launch.check_devices(most + 1)
+    for variables in (TORCHRUN, SLURM):
+        launched(variables)
+        launch.check_devices(1000)  # they have been started
+
+
 def test_what_the_user_says_is_left_to_fabric_which_compares(launched):
     launched(TORCHRUN)
     assert launch.devices_and_nodes("0,3", 4) == {"devices": "0,3", "num_nodes": 4}
