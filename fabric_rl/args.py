@@ -184,6 +184,9 @@ class Saving:
     """How many of the newest checkpoints stay."""
     milestone_interval: int | None = None
     """Agent-steps between milestones: full copies that stay for good."""
+    exact_resume: bool = False
+    """Environments that cannot be saved (Gymnasium ids, RLGymPool, RLGymReward) begin new episodes at every checkpoint,
+    so that a resumed run goes on bit for bit; without, only a resumed one does. The others always go on so."""
 
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""

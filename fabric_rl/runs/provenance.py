@@ -99,7 +99,9 @@ class Provenance:
         except (ValueError, yaml.YAMLError):
             return [f"all settings: {self.config} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name not in _HOW_IT_BEGAN]
+        in_both = {name.partition(".")[0] for name in old} & {name.partition(".")[0] for name in new}
+        known = in_both.difference(_HOW_IT_BEGAN)  # others came, or went, with a version of fabric-rl
+        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name.partition(".")[0] in known]
 
     def _texts(self) -> dict[str, str]:
         """The content of each file; nothing before `write`."""

@@ -112,7 +112,8 @@ class StartedRun(Callback):
                 moved = start.run.go_on_from(start.path, start.resume)
                 if moved:
                     lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
-            start.run.provenance.write(self._config)
+            if start.going_on:
+                start.run.provenance.write(self._config)
             start.run.replace()
         for line in lines:
             logger.info("%s", line)
@@ -158,7 +159,7 @@ def started_run(
     started: StartedRun | None = None
     try:
         with warnings_are_events(), EventLog() as log:
-            started = StartedRun(_choose(env, agent, args, start) if launch.is_rank_0() else None, args, config, log)
+            started = StartedRun(_choose(env, agent, args, start, config) if launch.is_rank_0() else None, args, config, log)
             yield started
     except BaseException as error:
         meant = error if started is None else started.give_up(error)
@@ -170,7 +171,7 @@ def started_run(
             started.run.release()
 
 
-def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs) -> Start:
+def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None) -> Start:
     """Finds or makes the run folder, and reads the checkpoint or weights that it begins with.
 
     `initialize_from` only counts where no run goes on.
@@ -180,7 +181,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         own = partial(fingerprint_of, env, agent, args.seed)
         choice = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if choice is not None:
-            chosen = _play(choice, start.runs_dir) if start.inference else _go_on(choice)
+            chosen = _play(choice, start.runs_dir, config) if start.inference else _go_on(choice)
         elif start.inference and start.initialize_from is None:
             raise CheckpointError(f"--inference: {start.runs_dir} holds no run that fits")
         else:
@@ -190,7 +191,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         if start.initialize_from is not None:
             path = locate("--initialize_from", start.runs_dir, start.initialize_from)
             weights = load_weights(path, start.inference)
-        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights), weights=weights)
+        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights, config), weights=weights)
     if not start.inference:
         launch.remember_run(chosen.run.dir)
     return chosen
@@ -212,13 +213,13 @@ def _go_on(choice: Choice) -> Start:
     return Start(choice.run, choice.state, choice.path, weights, going_on=True)
 
 
-def _play(choice: Choice, runs_dir: str) -> Start:
+def _play(choice: Choice, runs_dir: str, config: str | None) -> Start:
     """A run of its own that plays with the weights of another."""
     if choice.state is None or choice.path is None:
         choice.run.provenance.weights()  # says more of a run that itself only plays
         raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
     weights = Weights(choice.path, choice.state["agent"], inference=True)
-    return Start(Run.create(runs_dir, weights=weights), weights=weights)
+    return Start(Run.create(runs_dir, weights=weights, config=config), weights=weights)
 
 
 def _how_it_starts(start: Start, args: TrainArgs, config: str | None) -> list[str]:

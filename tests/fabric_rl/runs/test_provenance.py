@@ -109,8 +109,7 @@ def test_damaged_weights_are_never_replaced_by_random_ones(tmp_path):
 
 def test_what_is_lost_is_written_again(tmp_path):
     run = Run.create(tmp_path, "r", weights=WEIGHTS)
-    run.provenance.ensure()
-    assert set(texts(run)) == {"weights.json"}  # nothing is known yet
+    assert set(texts(run)) == {"weights.json", "environment.json"}  # the settings are not known
     run.provenance.write(CONFIG)
     before = texts(run)
     assert len(before) == 3
