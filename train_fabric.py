@@ -81,7 +81,7 @@ def main(
     if resolved_config is None:
         resolved_config, lost = settings_of_call(main, locals(), as_settings)
         if lost and launch.is_rank_0():
-            say(f"note: config.yaml cannot hold {', '.join(lost)}; what reads the run later needs it again (docs/runs.md)")
+            say(f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/runs.md)")
     if num_envs is not None and env_id is None:
         raise ValueError("--num_envs goes with --env_id; other environments have their own flag, e.g. --env.num_arenas")
     if env_id is not None:

@@ -72,7 +72,7 @@ def as_settings(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration m
         made, settings = call.function, call.named()
     else:
         made, settings = type(value), _settings_of(value)
-    return {"class_path": _import_path(made), "init_args": as_settings(settings)}
+    return {"class_path": _import_path(made)} | ({"init_args": as_settings(settings)} if settings else {})
 
 
 def _import_path(made: Callable[..., Any]) -> str:
@@ -95,6 +95,6 @@ def _settings_of(made: object) -> dict[str, Any]:
         settings = {name: kept[own] for name in names for own in (name, f"_{name}") if own in kept}
         if pickle.dumps(type(made)(**settings)) == content:
             return settings
-    except Exception:  # noqa: BLE001 - whatever a class of the user's own raises: then it cannot be built again
+    except Exception:  # whatever a class of the user's own raises: it cannot be built again
         pass
     raise ValueError(f"{type(made).__name__} is an object that does not remember how it was built")

@@ -159,7 +159,8 @@ def started_run(
     started: StartedRun | None = None
     try:
         with warnings_are_events(), EventLog() as log:
-            started = StartedRun(_choose(env, agent, args, start, config) if launch.is_rank_0() else None, args, config, log)
+            chosen = _choose(env, agent, args, start, config) if launch.is_rank_0() else None
+            started = StartedRun(chosen, args, config, log)
             yield started
     except BaseException as error:
         meant = error if started is None else started.give_up(error)

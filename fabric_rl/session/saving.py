@@ -143,7 +143,6 @@ class Saver(NoSaver):
 
     def _save_what_is_due(self, on_demand: bool, ending: bool) -> bool:
         """Whether anything was; `ending`: the loop ends here, with a last checkpoint."""
-        steps = self._session.state.steps
         by_steps = self._passed(self.saving.checkpoint_every_timesteps)
         milestone = self._passed(self.saving.milestone_interval)
         if not (by_steps or milestone or on_demand or ending):

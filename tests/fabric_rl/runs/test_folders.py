@@ -22,7 +22,9 @@ def test_a_new_run_has_its_settings_as_soon_as_it_is_one(tmp_path):
     assert run.checkpoints.is_dir() and run.provenance.config.read_text() == CONFIG
 
 
-@pytest.mark.parametrize("files", [(), (".lock",), (".lock", "config.yaml.tmp", "environment.json", "initial.ckpt.tmp")])
+@pytest.mark.parametrize(
+    "files", [(), (".lock",), (".lock", "config.yaml.tmp", "environment.json", "initial.ckpt.tmp")]
+)
 def test_a_folder_whose_start_was_killed_is_taken_by_the_next_start(tmp_path, files):
     folder = half_made(tmp_path / "r", *files)
     with pytest.raises(FileNotFoundError, match=r"^--run_id r: it was killed before it began; start it without --res"):
@@ -33,7 +35,7 @@ def test_a_folder_whose_start_was_killed_is_taken_by_the_next_start(tmp_path, fi
 
 def test_a_folder_that_holds_something_else_is_not_taken(tmp_path):
     half_made(tmp_path / "r", "notes.txt")
-    with pytest.raises(FileExistsError, match="--run_id r: .* already exists"):
+    with pytest.raises(FileExistsError, match=r"--run_id r: .* already exists"):
         Run.create(tmp_path, "r")
     assert (tmp_path / "r/notes.txt").exists()
 
