@@ -6,13 +6,23 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jsonargparse import Namespace, set_parsing_settings
 
 from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
 from fabric_rl.flags.config import section_of
 from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, value_of, with_classes_of_help
+from fabric_rl.flags.parser import (
+    FlagParser,
+    configurations,
+    names_of,
+    normalise,
+    switches,
+    value_of,
+    with_classes_of_help,
+)
+from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.metrics.log import say
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -60,7 +70,10 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     if "--env_id" in names_of(given):
         _refuse_env_flags(names_of(given), "--env_id")
     of_run, base = _base(given, preset)
-    config = parser.parse_args([*base, *given])
+    words = [*base, *given]
+    if "--agent" in names_of(words) or any("agent" in file for file in configurations(words)):
+        parser.set_defaults({"agent": None})  # else a chosen class would begin with the settings of the default one
+    config = parser.parse_args(words)
     _check(parser, given, config, preset)
     config.pop("config")
     again = config.clone()
@@ -140,10 +153,19 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
     if {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
         return [], []
     if "--resume" not in names:
-        return [], [f"--config={preset}"]
+        return [], [f"--config={_fitting(preset, given)}"]
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
     return own, [f"--config={_same_on_all_machines(of_run) or preset}"]
+
+
+def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
+    """The preset; its text without the agent where the flags choose another one, whose settings are its own."""
+    settings = read_yaml(preset)
+    if value_of(given, "--agent") in (None, settings["agent"]["class_path"]):
+        return preset
+    others: str = yaml.safe_dump({name: section for name, section in settings.items() if name != "agent"})
+    return others
 
 
 def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 import warnings
 from contextlib import suppress
 from datetime import datetime
@@ -142,6 +143,18 @@ class Run:
             ) from error
         except (OSError, NotImplementedError):  # a file system without locks
             pass
+
+    def check_writable(self) -> None:
+        """Raises OSError where the run cannot go on, since nothing can be written into its folders."""
+        for folder in (self.dir, self.checkpoints):
+            try:
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+            except OSError as error:
+                raise OSError(
+                    f"--resume: cannot write into {folder} ({error.strerror}); make it writable, or begin a new run "
+                    f"elsewhere with --initialize_from {self.dir}"
+                ) from error
 
     def release(self) -> None:
         """Lets other processes work on it."""

@@ -209,6 +209,7 @@ def _started_before() -> Start | None:
 
 
 def _go_on(choice: Choice) -> Start:
+    choice.run.check_writable()
     choice.run.claim()
     weights = choice.run.provenance.weights() if choice.state is None else None
     return Start(choice.run, choice.state, choice.path, weights, going_on=True)

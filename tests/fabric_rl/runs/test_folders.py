@@ -1,10 +1,14 @@
 """The folder of a run: whole or not there at all, whenever its start is killed; which names it may have."""
 
+import os
+import sys
 import time
 
 import pytest
 
 from fabric_rl import Run
+from fabric_rl.metrics.metrics_csv import MetricsFile
+from fabric_rl.runs.json_files import write_text
 
 CONFIG = "seed: 3\n"
 
@@ -55,3 +59,41 @@ def test_of_many_runs_the_newest_are_named_and_the_cut_is_said(tmp_path):
         time.sleep(0.01)
     with pytest.raises(FileNotFoundError, match=r"the newest of 6 are a, b, c, d, e; fabric-rl runs lists all$"):
         Run.find(tmp_path, "none")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions")
+def test_a_folder_that_cannot_be_written_is_said_before_anything_happens(tmp_path):
+    run = Run.create(tmp_path, "r")
+    run.check_writable()
+    run.checkpoints.chmod(0o555)
+    root = os.geteuid() == 0  # who may write anywhere
+    try:
+        if root:
+            os.seteuid(65534)
+        with pytest.raises(OSError, match=r"^--resume: cannot write into .*; make it writable, or begin a new run"):
+            run.check_writable()
+    finally:
+        if root:
+            os.seteuid(0)
+        run.checkpoints.chmod(0o755)
+
+
+def test_nothing_temporary_stays_where_the_disk_is_full(tmp_path, file_limit):
+    write_text(tmp_path / "config.yaml", "old")
+    file_limit(10)
+    with pytest.raises(OSError):
+        write_text(tmp_path / "config.yaml", "n" * 1000)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+    metrics = MetricsFile(tmp_path)
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        metrics.log_metrics({"a": 1.0}, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+@pytest.fixture
+def file_limit():
+    """Lets no file grow over so many bytes: the disk is full."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)

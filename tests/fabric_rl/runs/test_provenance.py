@@ -30,10 +30,22 @@ def test_a_run_without_a_name_is_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a:b", "what?", "-x", "n" * 101, "tab\there"])
+@pytest.mark.parametrize("name", ["a:b", "what?", "-x", "n" * 101, "tab\there", "dot.", "a\u202eb", "a\u2028b"])
 def test_a_name_that_is_none_on_windows_or_in_a_shell_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match=r"--run_id .* must not begin with a dash, be longer than 100 characters"):
         Run.create(tmp_path, name)
+
+
+def test_invisible_characters_are_told_and_not_shown(tmp_path):
+    with pytest.raises(ValueError, match=r"^--run_id a\\u202eb: must not"):
+        Run.create(tmp_path, "a\u202eb")
+
+
+@pytest.mark.parametrize("name", ["CON", "nul", "Aux.txt", "com1", "LPT9.tar.gz"])
+def test_a_name_of_a_device_on_windows_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=rf"^--run_id {name}: is the name of a device on Windows"):
+        Run.create(tmp_path, name)
+    assert Run.create(tmp_path, f"{name[0]}{name}").dir.is_dir()
 
 
 def test_what_is_set_aside_stays_beside_what_was(tmp_path):
@@ -77,6 +89,12 @@ def test_how_a_run_began_is_no_changed_setting(tmp_path):
     run = Run.create(tmp_path, "r", weights=WEIGHTS)
     run.provenance.write(CONFIG)
     assert run.provenance.changed_settings(CONFIG.replace("3", "4")) == ["seed: 3 -> 4"]
+
+
+def test_a_setting_that_the_run_did_not_have_is_no_changed_one(tmp_path):
+    run = Run.create(tmp_path, "r", config="seed: 3\nenv: {class_path: envs.RocketSimPool}\n")
+    new = "seed: 3\nestimator: {class_path: fabric_rl.GAE}\nexact_resume: false\nenv_id: CartPole-v1\n"
+    assert run.provenance.changed_settings(new) == []
 
 
 def test_a_run_that_plays_keeps_what_it_plays_with(tmp_path):

@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from fabric_rl import Callback, History, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.cli.report import report
+from fabric_rl.metrics.log import EventLog, logger
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name
 from fabric_rl.runs.records import load_run
 
@@ -23,7 +26,7 @@ def known(fabric, counter_env, known_agent, tmp_path):
         run = run if isinstance(run, Run) else Run.create(tmp_path, run)
         sizes = {"num_steps": 5, "minibatch_size": minibatch_size, "total_timesteps": total}
         args = TrainArgs(**sizes, update_epochs=1, overlap=overlap)
-        return train(fabric, env, known_agent, args, run, callbacks, plain=True, **({"saving": BOTH} | more))
+        return train(fabric, env, known_agent, args, run, callbacks, **({"saving": BOTH, "plain": True} | more))
 
     return call
 
@@ -209,6 +212,18 @@ def test_a_damaged_newest_checkpoint_is_not_the_newest_good_one(known, file_limi
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         summary = known("a", 75, callbacks=[Damage(), FullDisk(begins=5)])
     assert (summary["unsaved_steps"], summary["checkpoint"]) == (45, str(tmp_path / "a/checkpoints" / file_name(30)))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
+def test_a_log_that_cannot_be_written_to_its_end_is_left_out():
+    with EventLog() as log:
+        log.open(Path("/dev/full"))
+        logger.debug("something")
+
+
+def test_a_run_whose_output_was_closed_before_it_began_goes_on(known, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert known("a", 30, plain=None)["total_steps"] == 30
 
 
 # ---------------------------------------------------------------- another number of sub-environments
