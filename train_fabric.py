@@ -22,11 +22,11 @@ from lightning.fabric.loggers.logger import Logger
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from envs.partials import taken_apart
+from envs.partials import as_settings, taken_apart
 from fabric_rl import GAE, Callback, Estimator, Hardware, Saving, StartArgs, TrainArgs, train
 from fabric_rl.callbacks import Profiler
 from fabric_rl.callbacks.video import RunVideos
-from fabric_rl.cli.command_line import read_settings
+from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import next_steps, report, unsaved
@@ -77,11 +77,15 @@ def main(
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: when standard output is no terminal.
-        resolved_config: All settings as YAML, kept in the run folder; the command line fills it in.
+        resolved_config: All settings as YAML, kept in the run folder. Default: what can be written of these arguments.
 
     Returns:
         The summary that `runs/<run_id>/summary.json` holds.
     """
+    if resolved_config is None:
+        resolved_config, lost = settings_of_call(main, locals(), as_settings)
+        if lost and launch.is_rank_0():
+            say(f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/runs.md)")
     if num_envs is not None and env_id is None:
         raise ValueError("--num_envs goes with --env_id; other environments have their own flag, e.g. --env.num_arenas")
     if env_id is not None:

@@ -3,15 +3,18 @@
 Each group is a frozen dataclass. The docstrings under its fields are the help of the command line.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*]|[. ]$')  # of files on Windows
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # there, whatever their ending
 _LONGEST_NAME = 100
 MOST_THREADS = 1024
+_YEAR = 525_600
 
 LRSchedule = Literal["constant", "linear", "cosine", "kl_adaptive"]
 Accelerator = Literal["auto", "cpu", "gpu", "cuda", "mps"]
@@ -84,6 +87,10 @@ class TrainArgs:
             raise ValueError("--gamma needs at least one discount")
         if not self.max_grad_norm >= 0:
             raise ValueError(f"--max_grad_norm must not be negative, got {self.max_grad_norm}")
+        if self.max_grad_norm == math.inf:
+            raise ValueError("--max_grad_norm must be finite; 0 does not clip")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"--seed must be between 0 and {2**32 - 1}, got {self.seed}")
 
     @property
     def gammas(self) -> tuple[float, ...]:
@@ -158,6 +165,8 @@ class StartArgs:
         """Rejects settings that exclude each other."""
         if self.run_id is not None:
             check_run_id(self.run_id)
+        if not self.runs_dir.strip():
+            raise ValueError("--runs_dir is empty; name a folder, or leave the flag out for runs")
         if self.force and self.resume:
             raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
         if self.force and self.run_id is None:
@@ -181,6 +190,9 @@ class Saving:
     """How many of the newest checkpoints stay."""
     milestone_interval: int | None = None
     """Agent-steps between milestones: full copies that stay for good."""
+    exact_resume: bool = False
+    """Environments that cannot be saved (Gymnasium ids, RLGymPool, RLGymReward) begin new episodes at every checkpoint,
+    so that a resumed run goes on bit for bit; without, only a resumed one does. The others always go on so."""
 
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
@@ -218,18 +230,23 @@ class Hardware:
         _at_least_1(self, "num_nodes", "num_threads")
         if (self.num_threads or 1) > MOST_THREADS:
             raise ValueError(f"--num_threads must be at most {MOST_THREADS}, got {self.num_threads}")
+        if self.timeout_minutes > _YEAR:
+            raise ValueError(f"--timeout_minutes must be at most {_YEAR} (a year), got {self.timeout_minutes:g}")
 
 
 def check_run_id(name: str) -> None:
     """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
     if not name.strip():
         raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
+    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name)
     if Path(name).name != name or name.startswith("."):
-        raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
-    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME:
+        raise ValueError(f"--run_id {shown}: must be a plain name, not a path, and not begin with a dot")
+    if _DEVICES.fullmatch(name):
+        raise ValueError(f"--run_id {shown}: is the name of a device on Windows, where no folder can have it")
+    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME or not name.isprintable():
         raise ValueError(
-            f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
-            'these: < > : " | ? *'
+            f"--run_id {shown}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, end with a dot "
+            'or a space, or have invisible characters or any of these: < > : " | ? *'
         )
 
 
@@ -243,8 +260,8 @@ def _at_least_1(settings: object, *names: str) -> None:
 def _positive(settings: object, *names: str) -> None:
     for name in names:
         number = getattr(settings, name)
-        if number is not None and not number > 0:
-            raise ValueError(f"--{name} must be positive, got {number}")
+        if number is not None and not 0 < number < math.inf:
+            raise ValueError(f"--{name} must be {'finite' if number == math.inf else 'positive'}, got {number}")
 
 
 def _one_of(settings: object, name: str, choices: Any) -> None:  # noqa: ANN401 - a Literal

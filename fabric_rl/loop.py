@@ -68,7 +68,7 @@ def train(
     saver = Saver(run, saving, session, record, exact) if run is not None and not inference else NoSaver()
 
     with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
-        saver.begin(resumed=resume is not None)
+        saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate)

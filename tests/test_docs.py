@@ -156,7 +156,7 @@ def test_ppg_trains_and_resumes(tmp_path):
             self.weights = [p.detach().clone() for p in state.agent.parameters()]
 
     def run(name, steps, resume=None):
-        change, saving = Change(), Saving(checkpoint_every_timesteps=256)
+        change, saving = Change(), Saving(checkpoint_every_timesteps=256, exact_resume=True)
         args = TrainArgs(
             total_timesteps=steps, num_steps=32, minibatch_size=64, lr_schedule="constant", update_epochs=1
         )

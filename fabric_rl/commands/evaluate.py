@@ -16,8 +16,9 @@ from envs.bots import BOTS, Bot
 from envs.bots.policy import PolicyBot
 from envs.matches.matches import Matches, play_matches
 from envs.matches.recipe import PoolRecipe
+from fabric_rl.commands.evaluate_episodes import evaluate_episodes
 from fabric_rl.commands.output import console
-from fabric_rl.runs.trained import load_trained
+from fabric_rl.runs.trained import Trained, load_trained
 
 
 class _Player(NamedTuple):
@@ -40,10 +41,12 @@ def evaluate(
     tick_skip: int | None = None,
     runs_dir: str = "runs",
     out: Path | None = None,
+    episodes: int = 100,
 ) -> int:
     """Plays matches on real physics, from kickoffs, half of them with sides changed.
 
-    It prints their results, and the goal difference with its 95 % confidence interval.
+    It prints their results, and the goal difference with its 95 % confidence interval. An agent of another environment
+    (CartPole-v1...) plays episodes of that one instead, without an opponent.
 
     Args:
         player: A run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), a bot
@@ -57,12 +60,16 @@ def evaluate(
         tick_skip: Ticks per decision; default: as the player was trained.
         runs_dir: Folder of the run ids.
         out: .json file for the results.
+        episodes: How many an agent of another environment plays.
     """
     if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
         raise ValueError(f"--out {out}: must be a .json file in a folder that exists")
     for flag, number in (("matches", matches), ("minutes", minutes), ("team_size", team_size)):
         if not number > 0:
             raise ValueError(f"--{flag} must be positive, got {number}")
+    alone = _trained_elsewhere(player, runs_dir)
+    if alone is not None:
+        return evaluate_episodes(alone, episodes, seed, sample, out)
     first, second = (_player(name, team_size, sample, runs_dir) for name in (player, opponent))
     tick_skip = tick_skip or first.tick_skip or second.tick_skip or 8
     delays = [each.action_delay_ticks for each in (first, second) if each.action_delay_ticks is not None]
@@ -130,6 +137,21 @@ def goal_difference(matches: Matches, confidence: float = 0.95) -> tuple[float, 
         return mean, mean, mean
     low, high = stats.t.interval(confidence, len(differences) - 1, mean, error)
     return mean, float(low), float(high)
+
+
+def _trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
+    """The agent of that name, if there is one and it was trained in another environment than a pool."""
+    if name in BOTS:
+        return None
+    try:
+        trained = load_trained(name, runs_dir)
+    except ValueError:
+        return None  # a bot's class, or said in its turn
+    try:
+        PoolRecipe(trained.env)
+    except TypeError:
+        return trained
+    return None
 
 
 def _player(name: str, team_size: int, sample: bool, runs_dir: str) -> _Player:

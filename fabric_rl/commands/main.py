@@ -168,7 +168,8 @@ def _quiet_pipe() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here, where it can be caught, and not when Python ends
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, where it can be caught, and not when Python ends
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the end
         sys.exit(1)

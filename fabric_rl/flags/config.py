@@ -10,12 +10,17 @@ from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import value_of, without
 from fabric_rl.flags.yaml_files import read_yaml
 
+_OF_ENV_ID = "envs.GymnasiumEnvs"
+"""What `--env_id` and `--num_envs` are settings of."""
+
 
 def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - whatever the file holds
     """The settings of `env` or `agent` in a configuration for `train_fabric.py`; None where it does not name one.
 
+    An `env_id` takes the place of the `env`, as it does in a training.
+
     Raises:
-        ValueError: The file cannot be read, or it names another environment by its id; one line.
+        ValueError: The file cannot be read; one line.
     """
     try:
         settings = read_yaml(config) or {}
@@ -24,7 +29,9 @@ def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - whatever the fi
     if not isinstance(settings, dict):
         raise ValueError(f"--config {config}: this is no YAML file of settings")
     if name == "env" and settings.get("env_id") is not None:
-        raise ValueError(f"--config {config}: env_id {settings['env_id']} is another environment; this needs env")
+        names = ("env_id", "num_envs")
+        own = {name: settings[name] for name in names if settings.get(name) is not None}
+        return {"class_path": _OF_ENV_ID, "init_args": own}
     return settings.get(name)
 
 

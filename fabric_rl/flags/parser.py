@@ -67,15 +67,15 @@ class FlagParser(ArgumentParser):
             ValueError: A configuration that would never end.
         """
         words = sys.argv[1:] if args is None else args
-        for word, following in zip(words, [*words[1:], ""], strict=False):
-            name, equals, value = word.partition("=")
-            if name == "--config" and os.path.isfile(value if equals else following):
-                with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):  # said in its turn
-                    read_yaml(value if equals else following)
+        configurations(words)
         for name in names_of(words):
             if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):
                 import_module(value.partition(":")[0])
-        return super().parse_args(args, *others, **settings)
+        try:
+            return super().parse_args(args, *others, **settings)
+        except RecursionError as error:
+            holding = ", ".join(name for name in names_of(words) if "*" in (value_of(words, name) or ""))
+            raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
         """As jsonargparse's; before that, everything that would be called is of the right base.
@@ -147,6 +147,22 @@ def with_classes_of_help(flags: Sequence[str], classes: Mapping[str, str]) -> li
             named = chosen is not None and re.fullmatch(r"[\w.]+", chosen)
             completed[i] = f"{word}={chosen if named else classes[name]}"
     return completed
+
+
+def configurations(flags: Sequence[str]) -> list[dict[str, Any]]:
+    """What the files, or texts, after each `--config` hold; without what is unreadable, which is said in its turn.
+
+    Raises:
+        ValueError: One would never end.
+    """
+    found = []
+    for word, following in zip(flags, [*flags[1:], ""], strict=False):
+        name, equals, own = word.partition("=")
+        if name == "--config":
+            value = own if equals else following
+            with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+                found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
+    return [settings for settings in found if isinstance(settings, dict)]
 
 
 def names_of(flags: Sequence[str]) -> list[str]:

@@ -39,7 +39,7 @@ class Record:
         fabric, state = session.fabric, session.state
         self._session, self._run = session, run
         self.seconds = dict.fromkeys(("wall", "collect", "learn"), 0.0) | (resumed["seconds"] if resumed else {})
-        self._recent: Sums = {}
+        self._recent: Sums = {}  # returns of the last episodes
         self._took: dict[str, float] = {}
         envs = session.collector.envs
         headlines = envs.headlines if isinstance(envs, HasHeadlines) else {}
@@ -48,6 +48,9 @@ class Record:
             keep_in_run_folder(fabric.loggers, run.dir)
             if resumed is not None and fabric.is_global_zero:
                 self._remember_earlier(run, state.steps)
+        if resumed is not None:
+            local = session.all_names(session.collector.recent_returns())
+            self._recent = _take_recent(reduce_sums(fabric, local))
         self._loggers = Loggers(fabric)
         total = state.steps + (state.iterations - state.iteration) * state.steps_per_iteration
         self._console = TrainConsole(total, fabric.is_global_zero, plain, state.steps, headlines)
@@ -118,10 +121,7 @@ class Record:
             unsaved: What it has to say about steps that could not be saved, see `Saver.unsaved`.
         """
         session, run, first = self._session, self._run, self._session.fabric.is_global_zero
-        ran = bool(self._took)
-        if not ran:  # nothing was left to do
-            local = session.all_names(session.collector.recent_returns())
-            self._recent = _take_recent(reduce_sums(session.fabric, local))
+        ran = bool(self._took)  # else nothing was left to do
         summary = self._summary() | dict(unsaved)
         kept = run.read_summary() if run is not None and not ran else {}
         if kept.get("total_steps") == session.state.steps:

@@ -164,7 +164,8 @@ def started_run(
     started: StartedRun | None = None
     try:
         with warnings_are_events(), EventLog() as log:
-            started = StartedRun(_choose(env, agent, args, start) if launch.is_rank_0() else None, args, config, log)
+            chosen = _choose(env, agent, args, start, config) if launch.is_rank_0() else None
+            started = StartedRun(chosen, args, config, log)
             yield started
     except BaseException as error:
         meant = error if started is None else started.give_up(error)
@@ -176,7 +177,7 @@ def started_run(
             started.run.release()
 
 
-def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs) -> Start:
+def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None) -> Start:
     """Finds or makes the run folder, and reads the checkpoint or weights that it begins with.
 
     `initialize_from` only counts where no run goes on.
@@ -186,7 +187,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         own = partial(fingerprint_of, env, agent, args.seed)
         choice = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if choice is not None:
-            chosen = _play(choice, start.runs_dir) if start.inference else _go_on(choice)
+            chosen = _play(choice, start.runs_dir, config) if start.inference else _go_on(choice)
         elif start.inference and start.initialize_from is None:
             raise CheckpointError(f"--inference: {start.runs_dir} holds no run that fits")
         else:
@@ -196,7 +197,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         if start.initialize_from is not None:
             path = locate("--initialize_from", start.runs_dir, start.initialize_from)
             weights = load_weights(path, start.inference)
-        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights), weights=weights)
+        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights, config), weights=weights)
     if not start.inference:
         launch.remember_run(chosen.run.dir)
     return chosen
@@ -213,18 +214,19 @@ def _started_before() -> Start | None:
 
 
 def _go_on(choice: Choice) -> Start:
+    choice.run.check_writable()
     choice.run.claim()
     weights = choice.run.provenance.weights() if choice.state is None else None
     return Start(choice.run, choice.state, choice.path, weights, going_on=True)
 
 
-def _play(choice: Choice, runs_dir: str) -> Start:
+def _play(choice: Choice, runs_dir: str, config: str | None) -> Start:
     """A run of its own that plays with the weights of another."""
     if choice.state is None or choice.path is None:
         choice.run.provenance.weights()  # says more of a run that itself only plays
         raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
     weights = Weights(choice.path, choice.state["agent"], inference=True)
-    return Start(Run.create(runs_dir, weights=weights), weights=weights)
+    return Start(Run.create(runs_dir, weights=weights, config=config), weights=weights)
 
 
 def _how_it_starts(start: Start, args: TrainArgs, config: str | None) -> list[str]:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -67,22 +68,25 @@ class Trained:
         return policy(self.agent(observation_space, action_space), deterministic)
 
 
-def load_trained(name: str | Path, runs_dir: str | Path = "runs") -> Trained:
+def load_trained(
+    name: str | Path, runs_dir: str | Path = "runs", env: EnvFactory | None = None, agent: AgentFactory | None = None
+) -> Trained:
     """Reads an agent and the settings of its run.
 
     Args:
         name: A run id, the path of a run, milestone, checkpoint or exported agent, or the name of an agent that comes
             with fabric-rl (`school_1v1`).
         runs_dir: Folder that holds all runs.
+        env: What it was trained in, where `config.yaml` cannot hold it. Default: what that says.
+        agent: Its class with its settings, likewise.
 
     Raises:
         CheckpointError: There is none, it cannot be read, or its run has no `config.yaml`.
-        ValueError: The settings are wrong, or the environment is a Gymnasium id.
+        ValueError: The settings are wrong or missing.
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
-    config = str(_config_of(weights.path))
-    env: EnvFactory = _factory(config, "env", EnvFactory)
-    agent: AgentFactory = _factory(config, "agent", AgentFactory)
+    env = _factory(weights.path, "env", EnvFactory) if env is None else env
+    agent = _factory(weights.path, "agent", AgentFactory) if agent is None else agent
     return Trained(Path(name).name, weights.path, env, agent, weights.agent)
 
 
@@ -90,7 +94,8 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     """Writes an agent without its run into a new folder, to keep or to hand on: `weights.ckpt` and `config.yaml`.
 
     Such a folder goes wherever the path of a run does for its weights: `load_trained`, `--initialize_from`,
-    `fabric-rl evaluate`. Optimizer and environments stay behind, so that it is small and no run goes on from it.
+    `fabric-rl evaluate`. Optimizer and environments stay behind, so that it is small and no run goes on from it; so do
+    the settings that only count in training, which may need modules that nobody else has.
 
     Args:
         name: As for `load_trained`.
@@ -106,9 +111,7 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
         OSError: It cannot be written.
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
-    settings = yaml.safe_load(_config_of(weights.path).read_text(encoding="utf-8")) or {}
-    for own in ("initialize_from", "inference", "runs_dir"):
-        settings.pop(own, None)
+    settings = {"env": _to_play(_section(weights.path, "env")), "agent": _section(weights.path, "agent")}
     target = Path(folder)
     if target.exists():
         raise FileExistsError(f"{target} exists already; choose a new folder")
@@ -118,11 +121,33 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     return target
 
 
-def _factory(config: str, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
-    """What jsonargparse makes of a section of a configuration; a ValueError of one line if it cannot."""
+def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
+    """`env` or `agent` in the configuration of a run; a ValueError of one line where it has none."""
+    config = str(_config_of(weights))
     section = section_of(config, name)
     if section is None:
-        raise ValueError(f"{config}: does not say which {name} the agent was trained with")
+        raise ValueError(
+            f"{config}: does not say which {name} the agent was trained with; give it to "
+            f"fabric_rl.load_trained(..., {name}=...)"
+        )
+    return section
+
+
+def _to_play(section: Any) -> Any:  # noqa: ANN401
+    """An environment's section without the settings that its class calls `only_in_training`."""
+    if not isinstance(section, dict) or "class_path" not in section:
+        return section
+    try:
+        unneeded = getattr(resolve_name(section["class_path"]), "only_in_training", ())
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{section['class_path']} cannot be imported: {error}") from error
+    settings = {name: _to_play(value) for name, value in section.get("init_args", {}).items() if name not in unneeded}
+    return section | {"init_args": settings}
+
+
+def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
+    """What jsonargparse makes of a section of a configuration; a ValueError of one line if it cannot."""
+    section = _section(weights, name)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # as `python train_fabric.py` in this folder: classes of the user's own

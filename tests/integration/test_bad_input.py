@@ -275,7 +275,7 @@ TRACES = {
         r"error: --callbacks FailsLater\.on_train_start\(\) \(malformed\.py, line \d+\): LookupError: no such key$",
     ),
 }
-LEFT = sorted([*FILES, "runs", "runs/taken"])
+LEFT = sorted([*FILES, "runs", "runs/taken", "runs/taken/checkpoints"])
 MALFORMED = {"malformed.py": Path(__file__).with_name("malformed.py").read_text()}
 
 
@@ -283,7 +283,7 @@ def arguments_of(name, tmp):
     """The case's arguments, and a folder with what it may meet there."""
     for file, text in FILES.items():
         (tmp / file).write_text(text)
-    (tmp / "runs/taken").mkdir(parents=True)
+    (tmp / "runs/taken/checkpoints").mkdir(parents=True)
     arguments = (CASES | TRACES)[name][0].format(tmp=tmp).split()
     defaults = ["--runs_dir", str(tmp / "runs"), "--total_timesteps", "1"]  # ends at once if nothing is noticed
     return [*defaults, *arguments]  # the last of two equal flags counts

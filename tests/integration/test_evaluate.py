@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 from gymnasium import spaces
 
 from envs import LookupTable
@@ -76,7 +77,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert all(torch.equal(tensor, weights[name]) for name, tensor in again._weights.items())
     assert str(runs) not in (folder / "config.yaml").read_text()
     assert evaluate(folder, "idle", "--matches", 1, "--minutes", 0.05) == 0
-    flags = ["--config", str(folder / "config.yaml"), "--total_timesteps", "128", "--runs_dir", str(tmp_path)]
+    flags = ["--config", str(folder / "config.yaml"), *SMALL, "--runs_dir", str(tmp_path)]
     cli([*flags, "--initialize_from", str(folder), "--run_id", "next"])
     initial = torch.load(tmp_path / "next" / "initial.ckpt", weights_only=True)["agent"]
     assert all(torch.equal(tensor, weights[name]) for name, tensor in initial.items())
@@ -169,11 +170,65 @@ def test_the_readme_lets_it_play(runs, tmp_path, monkeypatch):
     assert names["pool"].drain_metrics()["game/goals_per_minute"][1] == pytest.approx(2.0)  # a minute in each arena
 
 
-def test_other_environment_is_refused(tmp_path, capsys):
+def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
+    flags = ["--total_timesteps", "32", "--num_steps", "16", "--accelerator", "cpu", "--plain", "--num_envs", "2"]
+    cli(["--env_id", "CartPole-v1", *flags, "--runs_dir", str(tmp_path), "--run_id", "cart"])
+    settings = yaml.safe_load((tmp_path / "cart/config.yaml").read_text())
+    assert "env" not in settings and settings["env_id"] == "CartPole-v1"
+    assert load_trained("cart", tmp_path).env(seed=0).num_envs == 2
+    here = ["--runs_dir", tmp_path, "--episodes", 20]
+    assert evaluate("cart", *here, "--sample", "--out", tmp_path / "a.json") == 0
+    found = json.loads((tmp_path / "a.json").read_text())
+    low, high = found["return_interval_95"]
+    assert found["episodes"] == 20 and 8 < low < found["mean_return"] < high < 60
+    assert found["mean_length"] == found["mean_return"]
+    assert "20 episodes of cart" in (out := capsys.readouterr().out) and "mean return" in out
+    assert command("export", "cart", tmp_path / "mine", "--runs_dir", tmp_path) == 0
+    assert evaluate(tmp_path / "mine", "--episodes", 1) == 0
+    assert "no interval: too few, or all alike" in capsys.readouterr().out
+
+
+def test_runs_of_before_whose_configuration_names_both_play_what_they_played(tmp_path):
     flags = ["--total_timesteps", "32", "--num_steps", "16", "--accelerator", "cpu", "--plain"]
     cli(["--env_id", "CartPole-v1", *flags, "--runs_dir", str(tmp_path), "--run_id", "cart"])
-    assert evaluate("cart", "--runs_dir", tmp_path) == 2
-    assert "env_id CartPole-v1 is another environment" in capsys.readouterr().err
+    with open(tmp_path / "cart/config.yaml", "a") as file:
+        file.write("env: {class_path: envs.RocketSimPool, init_args: {num_arenas: 64}}\n")
+    assert load_trained("cart", tmp_path).env(seed=0).single_observation_space.shape == (4,)
+
+
+MINE = """
+from envs import DefaultObs, TouchReward, RandomState
+from envs.loggers.base import StateLogger
+
+class MyReward(TouchReward):
+    pass
+
+class MyStates(RandomState):
+    pass
+
+class MyLogger(StateLogger):
+    def update(self, state, done):
+        pass
+
+    def drain_metrics(self):
+        return {}
+"""
+
+
+def test_an_exported_agent_loads_where_the_modules_of_its_training_are_absent(forks, tmp_path):
+    parts = ["--env.reward", "mine.MyReward", "--env.state_setter", "mine.MyStates", "--env.loggers+=mine.MyLogger"]
+    flags = ["--env", "envs.RocketSimPool", *SMALL, *HIDDEN, *parts, "--env.tick_skip", "4"]
+    flags += ["--runs_dir", tmp_path, "--run_id", "r"]
+    statuses, _, err = forks.wait([forks.start(*flags, files={"mine.py": MINE})])
+    assert statuses == [0], err
+    words = ["export", "r", tmp_path / "bot", "--runs_dir", tmp_path]
+    statuses, _, err = forks.wait([forks.start(*words, files={"mine.py": MINE}, program="fabric-rl")])
+    assert statuses == [0], err
+    with pytest.raises(ValueError, match="there is no module mine"):
+        load_trained("r", tmp_path)
+    pool = load_trained(tmp_path / "bot").env(seed=0)
+    assert (pool.tick_skip, len(pool.arenas)) == (4, 2)
+    assert evaluate(tmp_path / "bot", "idle", "--matches", 1, "--minutes", 0.05) == 0
 
 
 def test_a_table_agent_plays_its_own_rows(runs):

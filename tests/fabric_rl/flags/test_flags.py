@@ -1,11 +1,14 @@
 """The command line's help, notes and words."""
 
+import inspect
 import re
 
 import pytest
+import yaml
 from jsonargparse import ArgumentError
 
 import train_fabric
+from agents import RecurrentPPOAgent
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help
 
@@ -143,3 +146,38 @@ def test_the_last_of_equal_flags_counts(flags, value):
     assert value_of(flags, "--agent") == value
     explained = with_classes_of_help([*flags, "--agent.help"], {"--agent": "Usual"})
     assert explained[-1] == f"--agent.help={value or 'Usual'}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--agent", "agents.RecurrentPPOAgent"],
+        ["--env_id", "CartPole-v1", "--agent", "agents.RecurrentPPOAgent"],
+        ["--config={config}"],
+        ["--config", "{config}", "--agent.cell", "lstm"],
+    ],
+)
+def test_an_agent_that_is_chosen_begins_with_its_own_settings(output, tmp_path, words):
+    """Not with those of the preset's agent, nor of the default class, that it happens to have, too."""
+    config = tmp_path / "own.yaml"
+    config.write_text("agent: agents.RecurrentPPOAgent\n")
+    parameters = inspect.signature(RecurrentPPOAgent).parameters
+    printed = yaml.safe_load(output(*(word.format(config=config) for word in words), "--print_config").out)["agent"]
+    assert printed["class_path"] == "agents.RecurrentPPOAgent"
+    for name, value in printed["init_args"].items():
+        default = parameters[name].default
+        assert value in (list(default) if isinstance(default, tuple) else default, "torch.nn.Tanh"), name
+
+
+def test_settings_that_were_given_stay_when_another_agent_is_chosen(output, tmp_path):
+    (tmp_path / "own.yaml").write_text("agent: {class_path: agents.PPOLightningAgent, init_args: {actor_lr: 0.5}}\n")
+    flags = ["--config", tmp_path / "own.yaml", "--agent", "agents.RecurrentPPOAgent", "--agent.critic_lr", "0.25"]
+    printed = yaml.safe_load(output(*flags, "--print_config").out)["agent"]["init_args"]
+    assert (printed["actor_lr"], printed["critic_lr"]) == (0.5, 0.25)
+    printed = yaml.safe_load(output("--agent", "agents.PPOLightningAgent", "--print_config").out)["agent"]["init_args"]
+    assert printed["actor_hidden_sizes"] == [256, 256, 256]  # the preset is of that agent
+
+
+def test_a_flag_that_holds_itself_is_one_line(output):
+    error = output("--agent.actor_hidden_sizes", "&a [*a]").err
+    assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or holds itself\n"
