@@ -74,11 +74,12 @@ def evaluate(
     team_size = team_size or max(max(sizes) for sizes in first.team_sizes)
     tick_skip = tick_skip or first.tick_skip
     players = [each.build(team_size, tick_skip) for each in entrants]
-    with one_thread(if_small=True), progress(f"{matches} matches") as tell:
+    num_pairs = -(-matches // SIDES)
+    with one_thread(if_small=True), progress(f"{SIDES * num_pairs} matches") as tell:
         played = play_matches(
             players[0],
             players[1],
-            num_pairs=-(-matches // SIDES),
+            num_pairs=num_pairs,
             minutes=minutes,
             team_size=team_size,
             seed=seed,
@@ -149,6 +150,11 @@ def difference_interval(matches: Matches) -> Interval | None:
 
 
 def entrant(name: str, sample: bool, runs_dir: str) -> Entrant:
+    """Who plays under a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
+
+    Raises:
+        ValueError: Nobody does.
+    """
     if name in BOTS:
         return _scripted(BOTS[name])
     module, _, attribute = name.rpartition(".")
