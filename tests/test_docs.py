@@ -50,6 +50,12 @@ def test_the_agent_of_the_docs_is_short_and_learns(tiny_agent, tmp_path):
         assert agent.act(torch.zeros(3, 4), deterministic=True).action.shape == (3,)
 
 
+def test_matches_from_python(capsys):
+    code = block("docs/evaluation.md", "from envs.bots").replace("minutes=0.5", "minutes=0.02")
+    exec(code, {})
+    assert "Interval(low=" in capsys.readouterr().out
+
+
 # ---------------------------------------------------------------- docs/research.md
 
 

@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
-from scipy import stats
 
 from fabric_rl.runs.trained import Trained
+from fabric_rl.selfplay.ratings.intervals import mean_interval
 from fabric_rl.types import HasSeeds
-
-FEWEST = 10
-"""Independent episodes below which there is no interval."""
 
 
 class Episodes(NamedTuple):
@@ -47,9 +44,11 @@ def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool, 
     results: dict[str, Any] = {"player": trained.name, "seed": seed, "episodes": len(played.returns)}
     print(f"{results['episodes']} episodes of {trained.name}")
     for name, values in (("return", played.returns), ("length", played.lengths)):
-        interval = mean_interval(values)
-        results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval}
-        known = f"95 % {interval[0]:,.5g} to {interval[1]:,.5g}" if interval else "no interval: too few, or all alike"
+        interval = mean_interval(values) if values.std() > 0 else None
+        results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval and list(interval)}
+        known = (
+            f"95 % {interval.low:,.5g} to {interval.high:,.5g}" if interval else "no interval: too few, or all alike"
+        )
         print(f"  mean {name} {values.mean():,.5g} ({known})")
     if out is not None:
         out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -84,12 +83,3 @@ def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes
     table = np.array([episodes[:each] for episodes in played])  # [n, each, 2]
     table = table.reshape(worlds, n // worlds, each, 2).mean(axis=1).reshape(-1, 2)
     return Episodes(table[:, 0], table[:, 1])
-
-
-def mean_interval(values: NDArray[np.float64], confidence: float = 0.95) -> list[float] | None:
-    """Student's confidence interval of the mean; None for fewer than `FEWEST` values, or where all are the same."""
-    error = float(stats.sem(values)) if len(values) >= FEWEST else 0.0
-    if error == 0:
-        return None
-    low, high = stats.t.interval(confidence, len(values) - 1, values.mean(), error)
-    return [float(low), float(high)]

@@ -167,12 +167,18 @@ def _config_of(path: Path) -> Path:
     return found
 
 
-def policy(agent: ActorCritic, deterministic: bool = True) -> Callable[..., NDArray[Any]]:
+def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = None) -> Callable[..., NDArray[Any]]:
     """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]` of arrays.
 
     It remembers for agents with memory; `begins` says where an episode does. Actions outside of a Box are clipped.
+
+    Args:
+        agent: On the CPU.
+        deterministic: Takes the likeliest actions instead of drawing them.
+        seed: What is drawn comes from a generator of its own; default: from torch's.
     """
     memory: list[Tensor] = []
+    dice = [] if seed is None else [torch.Generator().manual_seed(seed).get_state()]
     masks = reads_masks(agent)
 
     @torch.no_grad()
@@ -186,7 +192,12 @@ def policy(agent: ActorCritic, deterministic: bool = True) -> Callable[..., NDAr
             given["state"] = torch.where(torch.from_numpy(np.array(begins))[:, None], 0.0, state)
         if action_mask is not None and masks:
             given["action_mask"] = torch.from_numpy(action_mask)
-        chosen = agent.act(torch.from_numpy(obs), deterministic=deterministic, **given)
+        with torch.random.fork_rng(devices=[], enabled=bool(dice)):
+            if dice:
+                torch.set_rng_state(dice[0])
+            chosen = agent.act(torch.from_numpy(obs), deterministic=deterministic, **given)
+            if dice:
+                dice[0] = torch.get_rng_state()
         if chosen.state is not None:
             memory.append(chosen.state)
         return within(agent.action_space, chosen.action.cpu().numpy())

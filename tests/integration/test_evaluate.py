@@ -31,6 +31,7 @@ def runs(tmp_path_factory):
         ("plain", HIDDEN),
         ("stacked", [*HIDDEN, *stacked, *held, "--milestone_interval", "64", "--env.tick_skip", "4"]),
         ("memory", ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]),
+        ("twos", [*HIDDEN, "--env.team_size", "2"]),
     ):
         cli(["--env", "envs.RocketSimPool", *SMALL, *flags, "--runs_dir", str(folder), "--run_id", name])
     return folder
@@ -119,16 +120,50 @@ def test_policy_remembers_until_an_episode_begins(runs):
     assert choose(obs[:2], np.ones(2, bool)).shape == (2,)  # other games
 
 
+def played(folder, *argv):
+    """What a command writes."""
+    assert evaluate(*argv, "--out", folder / "a.json") == 0
+    return json.loads((folder / "a.json").read_text())
+
+
 def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
     milestone = next((runs / "stacked" / "milestones").glob("*/*"))
     command = [milestone, "plain", "--matches", "2", "--minutes", "0.1", "--runs_dir", runs]
-    assert evaluate(*command, "--out", tmp_path / "a.json") == 0
-    assert evaluate(*command, "--out", tmp_path / "b.json") == 0
-    output = capsys.readouterr().out
-    assert "2 matches of 0.1 minutes, 1v1" in output and "goal difference per match:" in output
-    first, again = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
-    assert first == again
+    first = played(tmp_path, *command)
+    output, errors = capsys.readouterr()
+    assert "2 matches of 0.1 minutes, 1v1; agents take their likeliest actions" in output
+    assert "goal difference per match:" in output and errors.count("\n") == errors.count("2 matches: ")
+    assert first == played(tmp_path, *command)
     assert first["wins"] + first["draws"] + first["losses"] == first["matches"] == 2
+
+
+def test_sampled_actions_come_from_a_generator_of_the_players_own(runs, tmp_path, capsys):
+    agent = load_trained("plain", runs).agent(spaces.Box(-1, 1, (92,)), spaces.Discrete(90))
+    obs, begins = np.zeros((50, 92), np.float32), np.zeros(50, bool)
+    before = torch.get_rng_state()
+    first, other = policy(agent, False, seed=3), policy(agent, False, seed=4)
+    drawn = [first(obs, begins), other(obs, begins), first(obs, begins)]
+    assert (torch.get_rng_state() == before).all()
+    torch.rand(1)
+    again = policy(agent, False, seed=3)
+    assert (again(obs, begins) == drawn[0]).all() and (again(obs, begins) == drawn[2]).all()
+    assert (drawn[0] != drawn[1]).any() and (drawn[0] != drawn[2]).any()
+
+    command = ["plain", "memory", "--sample", "--matches", "3", "--minutes", "0.02", "--runs_dir", runs]
+    assert played(tmp_path, *command)["sample"] is True
+    assert "4 matches of 0.02 minutes, 1v1; agents draw their actions" in capsys.readouterr().out
+
+
+def test_teams_are_as_large_as_trained_unless_asked(runs, tmp_path, capsys):
+    flags = ["--matches", "2", "--minutes", "0.01", "--runs_dir", runs]
+    assert [played(tmp_path, *players, *flags)["cars"] for players in (("twos",), ("idle", "twos"), ("idle",))] == [
+        2,
+        2,
+        1,
+    ]
+    assert played(tmp_path, "idle", *flags, "--team_size", "3")["cars"] == 3
+    assert evaluate("twos", *flags, "--team_size", "1") == 2
+    assert "does not fit" in capsys.readouterr().err
 
 
 def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
@@ -151,6 +186,7 @@ def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
         (["idle", "--out", "x.csv"], "--out x.csv: must be a .json file"),
         (["idle", "--out", "nowhere/x.json"], "--out nowhere/x.json: must be a .json file in a folder that exists"),
         (["idle", "--team_size", "0"], "--team_size must be positive, got 0"),
+        (["idle", "--tick_skip", "0"], "--tick_skip must be positive, got 0"),
         ([], "the following arguments are required: player"),
     ],
 )
