@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from envs.phased import PhasedReward
-from envs.rewards.base import Reward, labels_of, paid_by
+from envs.rewards.base import Reward, numbered, paid_by
 from envs.rewards.combinators import AnnealedReward, PerSecondReward, TeamSpiritReward, WrappedReward
 from envs.rewards.combined import CombinedReward
 from envs.rewards.events import EventReward
@@ -70,7 +70,7 @@ class _Event(EventReward):
 def parts_of(reward: Reward) -> list[Part]:
     """The terms whose sum `reward` is, in its present phase, each event one; itself, if it is no sum."""
     terms = _terms(reward)
-    names = labels_of([term for _, term, _ in terms])
+    names = numbered(term.label() for _, term, _ in terms)
     return [
         Part(f"{prefix}{name}", term, weight, unit_of(term))
         for (prefix, term, weight), name in zip(terms, names, strict=True)

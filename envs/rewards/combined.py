@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from envs.checks import check_parts, finite_numbers
-from envs.rewards.base import Reward, labels_of, paid_by
+from envs.rewards.base import Reward, numbered, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.part_sums import PartSums, under
 from envs.rewards.shared import sharing
@@ -54,7 +54,7 @@ class CombinedReward(Reward):
                     f"CombinedReward: {reward.label()} is a charge already, the weight {weight:g} would pay for "
                     "it; give a positive weight"
                 )
-        self.names = labels_of(self.rewards)
+        self.names = numbered(reward.label() for reward in self.rewards)
         self._factors = np.array(self.weights, np.float32)[:, None, None]
         self._parts = PartSums(self.names)
 
