@@ -9,7 +9,7 @@ from envs.state.layout import Bool
 
 
 class RandomState(StateSetter):
-    """Ball and cars anywhere in the field, clear of each other; each car with random boost."""
+    """Ball and cars anywhere in the field, clear of each other, of walls and of all ramps; cars with random boost."""
 
     def __init__(
         self,

@@ -155,13 +155,15 @@ def policy(agent: ActorCritic, deterministic: bool = True) -> Callable[..., NDAr
         obs: NDArray[Any], begins: NDArray[np.bool_], action_mask: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
         given: dict[str, Tensor] = {}
+        device = agent.device
         if agent.memory_size:
             state = memory.pop() if memory else torch.zeros(0)
-            state = state if len(state) == len(obs) else torch.zeros(len(obs), agent.memory_size)  # other games now
-            given["state"] = torch.where(torch.from_numpy(np.array(begins))[:, None], 0.0, state)
+            if len(state) != len(obs):  # other games now
+                state = torch.zeros(len(obs), agent.memory_size, device=device)
+            given["state"] = torch.where(torch.tensor(begins, device=device)[:, None], 0.0, state)
         if action_mask is not None and masks:
-            given["action_mask"] = torch.from_numpy(action_mask)
-        chosen = agent.act(torch.from_numpy(obs), deterministic=deterministic, **given)
+            given["action_mask"] = torch.tensor(action_mask, device=device)
+        chosen = agent.act(torch.from_numpy(obs).to(device), deterministic=deterministic, **given)
         if chosen.state is not None:
             memory.append(chosen.state)
         return within(agent.action_space, chosen.action.cpu().numpy())
