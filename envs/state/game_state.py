@@ -18,6 +18,7 @@ from rlgym.rocket_league.common_values import (
     TICKS_PER_SECOND,
 )
 
+from envs.checks import is_whole
 from envs.state.arrays import StateArrays
 from envs.state.derived import Derived
 from envs.state.layout import (
@@ -137,12 +138,15 @@ class GameState(StateArrays):
         Raises:
             ValueError: NaN, infinity, or numbers that do not fit the cars; the message names the argument.
         """
-        shape = np.shape(car_pos)
+        try:
+            shape = np.shape(car_pos)
+        except ValueError:  # rows of different lengths
+            shape = ()
         if len(shape) not in (2, 3) or shape[-1] != 3 or not all(shape):
             raise ValueError(f"GameState: car_pos must be [C, 3] or [A, C, 3], got {list(shape)}")
         cars = shape[-2]
         blue = (cars + 1) // 2 if num_blue is None else num_blue
-        if not 0 <= blue <= cars:
+        if not is_whole(blue) or not 0 <= blue <= cars:
             raise ValueError(f"GameState: num_blue must be between 0 and the {cars} cars of car_pos, got {blue}")
         state = cls(shape[0] if len(shape) == 3 else 1, blue, cars - blue)
         state.clear(np.arange(state.num_arenas))

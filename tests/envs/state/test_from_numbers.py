@@ -99,6 +99,8 @@ def test_rewards_are_paid_for_it():
     ("numbers", "message"),
     [
         ({"car_pos": [1, 2, 3]}, r"car_pos must be \[C, 3\] or \[A, C, 3\], got \[3\]"),
+        ({"car_pos": [[1, 2, 3], [4, 5]]}, r"car_pos must be \[C, 3\] or \[A, C, 3\], got \[\]"),
+        ({"num_blue": 0.5}, "num_blue must be between 0 and the 2 cars of car_pos, got 0.5"),
         ({"num_blue": 3}, "num_blue must be between 0 and the 2 cars of car_pos, got 3"),
         ({"car_vel": [1, 2]}, r"car_vel must be numbers that fit \[1, 2, 3\], got \[1, 2\]"),
         ({"boost": ["full", "empty"]}, r"boost must be numbers that fit \[1, 2\]"),
