@@ -56,6 +56,16 @@ def test_matches_from_python(capsys):
     assert "Interval(low=" in capsys.readouterr().out
 
 
+def test_the_trained_agent_of_the_docs_plays_among_the_bots(capsys):
+    exec(block("docs/agents.md", "import numpy as np"), {})
+    assert "after 10.00 s" in capsys.readouterr().out
+
+
+def test_the_state_of_the_docs_is_paid_as_they_say(capsys):
+    exec(block("docs/game_state.md", "import numpy as np"), {})
+    assert capsys.readouterr().out == "[[0.5 0. ]]\n[[10. -5.]]\n"
+
+
 # ---------------------------------------------------------------- docs/research.md
 
 

@@ -245,7 +245,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     @property
     def inspector(self) -> PoolInspector:
         """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
-        return PoolInspector(self.action_parser, self.state)
+        return PoolInspector(self)
 
     @property
     def layout(self) -> dict[str, str]:

@@ -13,8 +13,8 @@ from rlgym.rocket_league.common_values import (
 )
 
 from envs.checks import is_number
-from envs.resets.base import BALL_MAX_ANG_VEL, CAR_REST_HEIGHT, EachArena, inside_field
-from envs.state.game_state import GameState
+from envs.resets.base import BALL_MAX_ANG_VEL, EachArena, inside_field
+from envs.state.game_state import GameState, stands
 from envs.state.layout import NUM_PADS, Bool
 
 Vectors = Sequence[Sequence[float]]
@@ -79,7 +79,7 @@ class ExplicitState(EachArena):
         self.boost = _array("boost", [boost] * cars if is_number(boost) else boost, (cars,), between=(0, 100))
         timers = (0.0,) * NUM_PADS if pad_timers is None else pad_timers
         self.pad_timers = _array("pad_timers", timers, (NUM_PADS,), between=(0, BIG_PAD_RECHARGE_SECONDS))
-        level = ~self.car_rotation[:, ::2].any(axis=1) & (self.car_pos[:, 2] <= CAR_REST_HEIGHT + 3)
+        level = stands(self.car_pos, self.car_rotation)
         self.on_ground: Bool = level if on_ground is None else np.asarray(on_ground)
         if self.on_ground.shape != (cars,) or self.on_ground.dtype != np.bool_:
             raise ValueError(f"ExplicitState: on_ground must be {cars} times true or false, got {on_ground}")

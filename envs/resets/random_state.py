@@ -8,7 +8,7 @@ from envs.state.game_state import GameState
 
 
 class RandomState(EachArena):
-    """Ball and cars anywhere in the field, clear of each other; each car with random boost."""
+    """Ball and cars anywhere in the field, clear of each other, of walls and of all ramps; cars with random boost."""
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ ROOF_REST_HEIGHT = 39.65
 class TurtledStart(EachArena):
     """Cars lie on their roofs anywhere on the flat ground, facing anywhere; the ball rests, everybody has random boost.
 
+    Nobody lies on a ramp, nor in a corner of the field (|x| + |y| above 7500 uu).
     Left alone they stay there. Pressing jump rolls a car over (the game's auto-flip).
     """
 

@@ -188,11 +188,10 @@ def any_of_team(state: GameState, cars: Bool) -> Bool:
     return np.stack((cars[:, :blue].any(axis=1), cars[:, blue:].any(axis=1)), axis=1)
 
 
-def labels_of(rewards: Iterable[Reward]) -> list[str]:
-    """One name for each, with a number behind the second and later ones that are called the same."""
+def numbered(labels: Iterable[str]) -> list[str]:
+    """The labels, with a number behind the second and later ones that are the same."""
     names: list[str] = []
-    for reward in rewards:
-        name = reward.label()
+    for name in labels:
         taken = sum(n == name or n.startswith(f"{name}_") for n in names)
         names.append(f"{name}_{taken + 1}" if taken else name)
     return names

@@ -91,12 +91,13 @@ class PerSecondReward(WrappedReward):
 class TeamSpiritReward(WrappedReward):
     """Shares a reward: `(1 - s) r + s mean_team(r) - k mean_opponents(r)`, s = `team_spirit`, k = `opponent_scale`.
 
-    With k = 1 and equal teams the rewards of an arena add up to zero. A team without opponents is charged nothing.
+    By default k = 0, and nobody is charged for what others earn. With k = 1 and equal teams the rewards of an arena add
+    up to zero. A team without opponents is charged nothing.
     Range: that of the inner reward, and with k > 0 minus k times it; unit: the inner reward's. Source: OpenAI Five
     (Berner et al. 2019), rlgym-tools' `DistributeRewardsWrapper` (which also halves both parts by default).
     """
 
-    def __init__(self, reward: Reward, team_spirit: float = 0.0, opponent_scale: float = 1.0) -> None:
+    def __init__(self, reward: Reward, team_spirit: float = 0.0, opponent_scale: float = 0.0) -> None:
         """Wraps `reward`.
 
         Args:

@@ -186,16 +186,18 @@ def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = No
         obs: NDArray[Any], begins: NDArray[np.bool_], action_mask: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
         given: dict[str, Tensor] = {}
+        device = agent.device
         if agent.memory_size:
             state = memory.pop() if memory else torch.zeros(0)
-            state = state if len(state) == len(obs) else torch.zeros(len(obs), agent.memory_size)  # other games now
-            given["state"] = torch.where(torch.from_numpy(np.array(begins))[:, None], 0.0, state)
+            if len(state) != len(obs):  # other games now
+                state = torch.zeros(len(obs), agent.memory_size, device=device)
+            given["state"] = torch.where(torch.tensor(begins, device=device)[:, None], 0.0, state)
         if action_mask is not None and masks:
-            given["action_mask"] = torch.from_numpy(action_mask)
+            given["action_mask"] = torch.tensor(action_mask, device=device)
         with torch.random.fork_rng(devices=[], enabled=bool(dice)):
             if dice:
                 torch.set_rng_state(dice[0])
-            chosen = agent.act(torch.from_numpy(obs), deterministic=deterministic, **given)
+            chosen = agent.act(torch.from_numpy(obs).to(device), deterministic=deterministic, **given)
             if dice:
                 dice[0] = torch.get_rng_state()
         if chosen.state is not None:
