@@ -4,7 +4,9 @@ import re
 import sys
 from difflib import get_close_matches
 
-_NO_SETTING = re.compile(r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>[^)]*)\)")
+_NO_SETTING = re.compile(
+    r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>.*?)\)(?=$|\. Got value|\n)", re.MULTILINE
+)
 _UNION = "Does not validate against any of the Union subtypes"
 _WEAK = re.compile(r"Expected an? (?!instantiatable)|Not a valid subclass of|Does not implement protocol")
 _NO_SUBCLASS = re.compile(r"Not a valid subclass of (\w+)")
@@ -36,7 +38,8 @@ def one_line(message: str) -> str:
     if unknown := _NO_SETTING.search(message):
         path = "".join(f"{key}." for key in re.findall(r'Parser key "([^"]*)"', message[: unknown.start()]))
         if not path:
-            hint = unknown["hint"].replace("mean ", "mean --") if "mean " in unknown["hint"] else "see --help"
+            hint = unknown["hint"].replace("mean ", "mean --")
+            hint = "see --help" if hint.startswith("known: ") else hint
             return f"--{unknown['name']}: no such setting; {hint}"
         hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none"
         return f"--{path}{unknown['name']}: {unknown['owner']} has no such setting; {hint}"

@@ -1,12 +1,15 @@
 """The command line's help, notes and words."""
 
+import io
 import re
+from contextlib import redirect_stdout
 
 import pytest
 from jsonargparse import ArgumentError
 
 import train_fabric
 from fabric_rl.flags.messages import one_line
+from fabric_rl.flags.old_names import OLD_NAMES
 from fabric_rl.flags.parser import FlagParser
 
 
@@ -126,3 +129,45 @@ def test_a_class_that_is_none_says_what_helps(output, tmp_path, monkeypatch, fla
 
 def test_other_messages_are_one_line_as_they_are():
     assert one_line("training stopped: Errors:\n  - two lines") == "training stopped: Errors: - two lines"
+
+
+@pytest.fixture(scope="module")
+def known_flags():
+    """All flags, and the settings of the preset's environment and agent."""
+    found = set()
+    for arguments in (["--help"], ["--agent.help"], ["--env.help"]):
+        with pytest.raises(SystemExit), redirect_stdout(io.StringIO()) as text:
+            train_fabric.cli(arguments)
+        found |= entries(text.getvalue()).keys()
+    return found
+
+
+def test_hints_for_names_of_other_trainers_name_flags_that_exist(known_flags):
+    named = {flag for hint in OLD_NAMES.values() for flag in re.findall(r"--[\w.]+", hint)}
+    assert len(named) > 20
+    assert named <= known_flags
+    assert known_flags.isdisjoint(f"--{name}" for name in OLD_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (
+            ["--n_proc", 8],
+            "--n_proc: no such setting; use --env.num_arenas (in threads), or --num_envs with --env_id, ",
+        ),
+        (["--ts_per_iteration=9"], "--ts_per_iteration: no such setting; use --num_steps, of each sub-environment: a "),
+        (["--critic-lr", 1e-4], "--critic_lr: no such setting; use --agent.critic_lr\n"),
+        (
+            ["--anneal-lr"],
+            "--anneal_lr: no such setting; use --lr_schedule linear (the default), or --lr_schedule cons",
+        ),
+        (["--num_epoch", 3], "--num_epoch: no such setting; use --update_epochs\n"),
+        (["--agent.beta", 0.1], "--agent.beta: PPOLightningAgent has no such setting; use --agent.entropy_coef\n"),
+        (["--env.n_envs", 3], "--env.n_envs: RocketSimPool has no such setting; use --env.num_arenas (in threads), or"),
+        (["--env.beta", 0.1], "--env.beta: RocketSimPool has no such setting; known: num_arenas, "),
+    ],
+)
+def test_a_name_of_another_trainer_gets_the_one_here(output, flags, line):
+    err = output(*flags).err
+    assert err.startswith(f"train_fabric.py: error: {line}") and err.count("\n") == 1
