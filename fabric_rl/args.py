@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from fabric_rl.flags.arguments import speaking_of_arguments
+
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
 _LONGEST_NAME = 100
 
@@ -65,6 +67,7 @@ class TrainArgs:
     seed: int = 0
     """Seed of weights, sampling and environments (sub-environment i of rank r: seed + r * n + i)."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
         _at_least_1(
@@ -157,6 +160,7 @@ class StartArgs:
     inference: bool = False
     """Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that exclude each other."""
         if self.run_id is not None:
@@ -185,6 +189,7 @@ class Saving:
     milestone_interval: int | None = None
     """Agent-steps between milestones: full copies that stay for good."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
         _positive(self, "checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval")
@@ -210,6 +215,7 @@ class Hardware:
     precision: Precision = "32-true"
     """Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work anywhere."""
         _one_of(self, "accelerator", Accelerator)

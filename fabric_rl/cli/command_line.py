@@ -9,8 +9,9 @@ from typing import Any
 from jsonargparse import Namespace, set_parsing_settings
 
 from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
+from fabric_rl.flags.config import naming_the_file
 from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, value_of, with_classes_of_help
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger, program, say
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.folder import Run
@@ -52,7 +53,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
     groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
-    parser = FlagParser(prog=Path(inspect.getfile(main)).name, description=about, exit_on_error=False)
+    parser = FlagParser(prog=program(), description=about, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
     for group in groups.values():
         parser.add_class_arguments(group)
@@ -64,16 +65,17 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     if "--env_id" in names_of(given):
         _refuse_env_flags(names_of(given), "--env_id")
     of_run, base = _base(given, preset)
-    config = parser.parse_args([*base, *given])
-    _check(parser, given, config, preset)
-    config.pop("config")
-    again = config.clone()
-    for name, default in _OF_ONE_START.items():
-        again[name] = default
-    with naming_the_flag(config):
-        values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
-    for name, group in groups.items():
-        values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+    with naming_the_file([*base, *given]):
+        config = parser.parse_args([*base, *given])
+        _check(parser, given, config, preset)
+        config.pop("config")
+        again = config.clone()
+        for name, default in _OF_ONE_START.items():
+            again[name] = default
+        with naming_the_flag(config):
+            values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
     values[_RESOLVED] = parser.dump(again, skip_validation=True)
     return Settings([*of_run, *given], values)
 

@@ -67,6 +67,7 @@ def _in_plain_words(flag: str, text: str) -> str:
     text = re.sub(r"^Problems parsing config: (.*)$", r"--config: this is no YAML file of settings: \1", text)
     text = re.sub(r"^Unexpected config: .*$", "--config: this is no YAML file of settings (name: value)", text)
     text = text.replace('in "<unicode string>", ', "")
+    text = re.sub(r"^Dict must include .*", "what is set of a class belongs under init_args, beside class_path", text)
     if lacks := re.match(rf"{_CLASS}the following arguments are required: (?P<names>.*?)(?:\.? Got value: .*)?$", text):
         names = ", ".join(f"{flag}.{name.strip()}" for name in lacks["names"].split(","))
         return f"{lacks['path']} lacks settings; give {names}"

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn, get_args, get_type_hints
 
-import yaml
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_parsing_settings
 
 from fabric_rl.flags.makers import check_env_id, check_makers
@@ -65,14 +64,12 @@ class FlagParser(ArgumentParser):
         """As jsonargparse's; a Gymnasium id `module:Id` among the words may import its module.
 
         Raises:
-            ValueError: A configuration that would never end.
+            ValueError: A configuration that `read_yaml` refuses.
         """
         words = sys.argv[1:] if args is None else args
-        for word, following in zip(words, [*words[1:], ""], strict=False):
-            name, equals, value = word.partition("=")
-            if name == "--config" and os.path.isfile(value if equals else following):
-                with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):  # said in its turn
-                    read_yaml(value if equals else following)
+        for file in config_files(words):
+            with suppress(OSError, UnicodeDecodeError):  # said in its turn
+                read_yaml(file)
         for name in names_of(words):
             if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):
                 import_module(value.partition(":")[0])
@@ -166,6 +163,12 @@ def value_of(flags: Sequence[str], name: str) -> str | None:
         if flag == name:
             value = own if equals else flags[i + 1] if i + 1 < len(flags) else None
     return value
+
+
+def config_files(flags: Sequence[str]) -> list[str]:
+    """The files that are given with `--config`, in order."""
+    values = (value_of(flags[: i + 2], "--config") for i, word in enumerate(flags) if word.startswith("--config"))
+    return [value for value in values if value is not None and os.path.isfile(value)]
 
 
 def without(flags: Sequence[str], names: Collection[str]) -> list[str]:

@@ -9,7 +9,7 @@ import time
 
 import torch.distributed
 
-from fabric_rl.metrics.log import PROGRAM
+from fabric_rl.metrics.log import program
 
 PARENT = os.getppid()
 """Who has started this process; another number later means that it is gone."""
@@ -56,7 +56,7 @@ def end_with_parent(seconds: float) -> None:
 def _watch(seconds: float) -> None:
     while os.getppid() == PARENT:
         time.sleep(0.5)
-    print(f"{PROGRAM}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
+    print(f"{program()}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(seconds)
     os._exit(1)

@@ -1,8 +1,11 @@
 """train_fabric.py as a user runs it: one process, two ranks, config files, videos, Ctrl+C."""
 
 import json
+import os
 import re
+import shlex
 import signal
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import load_checkpoint
-from tests.forks import free_port, kill
+from tests.forks import environment, free_port, kill
 from tests.integration.launching import until
 
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
@@ -92,6 +95,63 @@ def test_cartpole_prints_what_may_come_next(cartpole):
         f"  python train_fabric.py {flags} {rest} --run_id cart --resume --total_timesteps 2_560",
         f"  python train_fabric.py {flags} --total_timesteps=256 {rest} --devices 2",
     ]
+
+
+@pytest.mark.parametrize("program", [["train_fabric.py"], ["fabric-rl", "train"]])
+def test_what_may_come_next_works_as_printed(forks, tmp_path, program):
+    """With spaces in the paths, and started by either name."""
+    name, *command = program
+    runs = tmp_path / "my runs"
+    flags = ["--env_id", "CartPole-v1", "--num_steps", 8, "--total_timesteps", 64, "--minibatch_size", 16]
+    flags += ["--accelerator", "cpu", "--runs_dir", runs, "--run_id", "the first"]
+    statuses, out, err = forks.wait([forks.start(*command, *flags, program=name)])
+    assert (statuses, err) == ([0], "")
+    _, curves, longer, wider = (shlex.split(line) for line in out.partition("Next:")[2].split("\n")[:4])
+    start = ["python", "train_fabric.py"] if name == "train_fabric.py" else program
+    assert curves == ["tensorboard", "--logdir", str(runs)]
+    assert longer[:2] == wider[:2] == start
+    words = longer[len(start) :]
+    assert forks.wait([forks.start(*command, *words, program=name)])[0] == [0]
+    assert json.loads((runs / "the first/summary.json").read_text())["total_steps"] == 640
+    assert forks.wait(forks.ranks(2, *command, *wider[len(start) :], program=name))[0] == [0, 0]
+    assert len(list(runs.iterdir())) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["python train_fabric.py", "fabric-rl train"])
+def test_a_stopped_run_goes_on_as_printed_from_any_folder(root, tmp_path, program):
+    program = program.replace("train_fabric.py", shlex.quote(str(root / "train_fabric.py")))
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "stops.py").write_text(STOPS)
+    flags = "--env_id CartPole-v1 --num_steps 8 --total_timesteps 64 --minibatch_size 16 --accelerator cpu"
+    flags += " --runs_dir 'my runs' --callbacks stops.Stops"
+    env = environment(PYTHONPATH=f"{root}{os.pathsep}{folder}")
+    shell = {"shell": True, "cwd": folder, "env": env, "capture_output": True, "text": True, "timeout": 300}
+    first = subprocess.run(f"{program} {flags}", **shell)
+    assert (first.returncode, first.stderr) == (0, "")
+    again, curves = re.findall(r"^  (.*)", first.stdout.partition("Next:")[2], re.MULTILINE)
+    assert again.startswith(program) and again.endswith("--resume")
+    assert subprocess.run(f"{curves} --inspect", **shell).returncode == 0
+    second = subprocess.run(again, **shell)
+    assert second.returncode == 0 and "after 32 steps" in second.stdout
+
+
+STOPS = """
+from fabric_rl import Callback
+
+class Stops(Callback):
+    def on_iteration_end(self, state):
+        state.stop = True
+"""
+
+
+def test_the_usage_names_what_was_started(forks):
+    for words in (["train_fabric.py"], ["fabric-rl", "train"]):
+        _, out, _ = forks.wait([forks.start(*words[1:], "--help", program=words[0])])
+        assert out.startswith(f"usage: {' '.join(words)} ")
+        _, _, err = forks.wait([forks.start(*words[1:], "--num_steps", 0, program=words[0])])
+        assert err.startswith(f"{' '.join(words)}: error: --num_steps")
 
 
 def test_print_config_is_a_config_file(forks, root, tmp_path):

@@ -8,6 +8,8 @@ import pytest
 from jsonargparse import ArgumentError
 
 import train_fabric
+from fabric_rl.commands import main as commands
+from fabric_rl.flags.arguments import speaking_of_arguments, speaking_of_flags
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.old_names import OLD_NAMES
 from fabric_rl.flags.parser import FlagParser
@@ -171,3 +173,63 @@ def test_hints_for_names_of_other_trainers_name_flags_that_exist(known_flags):
 def test_a_name_of_another_trainer_gets_the_one_here(output, flags, line):
     err = output(*flags).err
     assert err.startswith(f"train_fabric.py: error: {line}") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed: 1\npolicy_lr: 3\n", "--policy_lr: no such setting; use --agent.actor_lr ({}, line 2)"),
+        ("num_steps: x\n", "--num_steps: expected a whole number, got x ({}, line 1)"),
+        ("seed: 1\n\nnum_steps: 0\n", "--num_steps must be at least 1, got 0 ({}, line 3)"),
+        ("agent:\n  actor_lr: x\n", "--agent.actor_lr: expected a number, got x ({}, line 2)"),
+        (
+            "env:\n  class_path: envs.RocketSimPool\n  num_arenas: 3\n",
+            "--env.num_arenas: belongs under init_args, not beside class_path ({}, line 3)",
+        ),
+        (
+            "env:\n  init_args:\n    done:\n    - class_path: envs.TimeoutCondition\n      init_args: {timeout_s: 3}\n",
+            "--env.done.timeout_s: TimeoutCondition has no such setting; did you mean timeout_seconds? ({}, line 5)",
+        ),
+        (
+            "seed: 1\nnum_steps: [3\n",
+            "--config {}, line 3: this is no YAML file of settings: expected ',' or ']', but got '<stream end>'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_file_names_the_file_and_the_line(output, tmp_path, text, message):
+    own = tmp_path / "own.yaml"
+    own.write_text(text)
+    assert output("--config", own).err == f"train_fabric.py: error: {message.format(own)}\n"
+
+
+def test_a_mistake_on_the_command_line_is_not_the_files(output, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("num_steps: 8\n")
+    assert output("--config", own, "--num_steps", "x").err.endswith("expected a whole number, got x\n")
+
+
+def test_messages_of_a_command_name_the_file(tmp_path, capsys):
+    own = tmp_path / "own.yaml"
+    own.write_text("env:\n  class_path: envs.RocketSimPool\n  init_args: {num_arena: 2}\n")
+    with pytest.raises(SystemExit):
+        commands.main(["audit-rewards", "--config", str(own)])
+    assert capsys.readouterr().err.endswith(f"did you mean num_arenas? ({own}, line 3)\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments"),
+    [
+        ("--num_steps must be at least 1, got 0", "num_steps must be at least 1, got 0"),
+        ("go on with --run_id NAME --resume; --force deletes", "go on with run_id NAME, resume; force deletes"),
+        ("--force needs --run_id, the run", "force needs run_id, the run"),
+        ("num_arenas (--env.num_arenas) must be", "num_arenas (env.num_arenas) must be"),
+        ("a free one with --main-port", "a free one with --main-port"),
+    ],
+)
+def test_messages_from_python_speak_of_arguments(flags, arguments):
+    with pytest.raises(ValueError) as raised, speaking_of_arguments():
+        raise ValueError(flags)
+    assert str(raised.value) == arguments
+    with pytest.raises(ValueError) as raised, speaking_of_flags(), speaking_of_arguments():
+        raise ValueError(flags)
+    assert str(raised.value) == flags
