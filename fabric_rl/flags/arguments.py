@@ -26,11 +26,10 @@ def speaking_of_arguments() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not _on_command_line.get():
-            error.args = tuple(in_arguments(each) if isinstance(each, str) else each for each in error.args)
+        error.args = tuple(in_words(each) if isinstance(each, str) else each for each in error.args)
         raise
 
 
-def in_arguments(text: str) -> str:
-    """A text without the dashes of its flags: `--run_id NAME --resume` becomes `run_id NAME, resume`."""
-    return _FLAG.sub(r"\1", _SEVERAL.sub(r"\1, ", text))
+def in_words(text: str) -> str:
+    """A text for who has called: without a command line, `--run_id NAME --resume` becomes `run_id NAME, resume`."""
+    return text if _on_command_line.get() else _FLAG.sub(r"\1", _SEVERAL.sub(r"\1, ", text))

@@ -70,6 +70,15 @@ def test_cartpole_logs_to_tensorboard(cartpole):
     assert accumulator.Scalars("reward/step")[0].value == 1
 
 
+def test_cartpole_shows_its_settings_and_what_they_led_to(cartpole):
+    (text,) = events(cartpole.dir).Tensors("settings/text_summary")
+    assert "| num_steps | 64 |" in text.tensor_proto.string_val[0].decode()
+    outcome = EventAccumulator(str(cartpole.dir / "tensorboard/outcome"))
+    outcome.Reload()
+    (figure,) = outcome.Scalars("outcome/mean_return")
+    assert figure.value == pytest.approx(json.loads((cartpole.dir / "summary.json").read_text())["mean_return"])
+
+
 def test_cartpole_checkpoint_fits_the_agent(cartpole):
     checkpoint = load_checkpoint(cartpole.dir)[1]
     envs = GymnasiumEnvs("CartPole-v1", 1)
