@@ -64,6 +64,9 @@ class TrainArgs:
     rollout ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""
     compile: bool = False
     """Compile the agent's act, value and training_step (torch.compile); needs a C++ compiler, and a minute at first."""
+    summary_freq: int | None = None
+    """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and on the console, which are
+    means over all iterations since the one before. Default: a row for each iteration."""
     seed: int = 0
     """Seed of weights, sampling and environments (sub-environment i of rank r: seed + r * n + i)."""
 
@@ -73,6 +76,7 @@ class TrainArgs:
         _at_least_1(
             self, "total_timesteps", "num_steps", "update_epochs", "minibatch_size", "batch_size", "exp_buffer_size"
         )
+        _at_least_1(self, "summary_freq")
         _positive(self, "target_kl", "desired_kl")
         if self.num_players < 0:
             raise ValueError(f"--num_players must not be negative, got {self.num_players}")

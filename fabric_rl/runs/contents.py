@@ -45,6 +45,10 @@ def check_contents(state: Mapping[str, Any]) -> None:
     for name, form in _RUN.items():
         check(state[name], form, name)
     players = state.get("num_players", 0)  # older ones have none
+    unpublished = state.get("unpublished", {})  # likewise
+    check(unpublished, Named(Many(Number(anything=True), longest=2)), "unpublished")
+    if any(len(pair) != 2 for pair in unpublished.values()):
+        raise ValueError("unpublished has no sums and counts")
     check(players, Number(0, state["world_size"] - 1, whole=True), "num_players")
     for name, number in (("ranks", state["world_size"]), ("callbacks", len(state["callback_names"]))):
         if len(state[name]) != number:

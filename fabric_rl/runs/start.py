@@ -89,6 +89,8 @@ class StartedRun(Callback):
         if self._start is None:
             return []
         folder, steps = self._start.run.dir, self._start.steps
+        if steps and (self._start.resume or {}).get("unpublished"):  # what its last row had will be in a later one
+            steps -= 1
         table = MetricsFile(folder, until=steps)
         if given is not None:
             return [*(given if isinstance(given, list) else [given]), table]

@@ -147,7 +147,7 @@ class Saver(NoSaver):
         self._last = time.monotonic()
         if state is None:
             return True
-        state |= {"exact": not self._inexact, "seconds": dict(self._record.seconds)}
+        state |= {"exact": not self._inexact} | self._record.state_dict()
         try:
             if by_steps or on_demand or ending:
                 path = self.run.checkpoints / file_name(steps)

@@ -196,8 +196,9 @@ def test_every_config_file_trains(forks, root, tmp_path):
         flags = [*TINY, "--total_timesteps", 1, f"{path}.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
         if "sequence_length" in file.read_text():
             flags += ["--agent.sequence_length", 4]
-        statuses, _, err = forks.wait([forks.start("--config", file, *flags)])
+        statuses, out, err = forks.wait([forks.start("--config", file, *flags)])
         assert (statuses, err) == ([0], ""), file
+        assert re.search(r"^--total_timesteps 1 becomes [\d,]+: the last iteration is finished, and", out, re.MULTILINE)
         assert json.loads((tmp_path / file.stem / "summary.json").read_text())["iterations"] == 1
         accumulator = events(tmp_path / file.stem)
         if size == "num_arenas":  # every component of the reward and the game itself show up
