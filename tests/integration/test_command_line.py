@@ -231,8 +231,8 @@ def test_lightning_run_model_trains_on_two_ranks(forks, tmp_path):
     assert accumulator.Tags()["images"] == ["video/episode"]
     for image in accumulator.Images("video/episode"):
         assert image.encoded_image_string[:6] == b"GIF89a"
-        assert (image.width, image.height) == (600, 400)
-        assert image.encoded_image_string.count(b"\x21\xf9\x04") > 5  # frames: it moves
+        assert (image.width, image.height) == (320, 214)
+        assert image.encoded_image_string.count(b"\x21\xf9\x04") > 3  # frames: it moves
     assert [event.step for event in accumulator.Scalars("ppo/approx_kl")] == [2048, 4096]
 
 
