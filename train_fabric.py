@@ -31,7 +31,8 @@ from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
-from fabric_rl.metrics.log import PROGRAM, say, warnings_are_events
+from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.runs.start import started_run
 from fabric_rl.types import AgentFactory, EnvFactory
@@ -43,6 +44,7 @@ preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent agents.Re
 """
 
 
+@speaking_of_arguments()
 def main(
     env: EnvFactory = RocketSimPool,
     agent: AgentFactory = PPOLightningAgent,
@@ -87,7 +89,9 @@ def main(
         if lost and launch.is_rank_0():
             say(f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/runs.md)")
     if num_envs is not None and env_id is None:
-        raise ValueError("--num_envs goes with --env_id; other environments have their own flag, e.g. --env.num_arenas")
+        raise ValueError(
+            "--num_envs goes with --env_id; other environments have their own setting, e.g. --env.num_arenas"
+        )
     if env_id is not None:
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
     if capture_video and args.num_players:
@@ -138,7 +142,7 @@ def cli(argv: Sequence[str] | None = None) -> None:
             say(next_steps(settings.given, args, summary, start.runs_dir))
         if launch.is_rank_0() and "unsaved_steps" in summary:
             message = f"{unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume"
-            fail(PROGRAM, message, status=1)
+            fail(program(), message, status=1)
 
 
 if __name__ == "__main__":

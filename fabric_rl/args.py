@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from fabric_rl.flags.arguments import speaking_of_arguments
+
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*]|[. ]$')  # of files on Windows
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # there, whatever their ending
 _LONGEST_NAME = 100
@@ -66,14 +68,19 @@ class TrainArgs:
     rollout ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""
     compile: bool = False
     """Compile the agent's act, value and training_step (torch.compile); needs a C++ compiler, and a minute at first."""
+    summary_freq: int | None = None
+    """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and on the console, which are
+    means over all iterations since the one before. Default: a row for each iteration."""
     seed: int = 0
     """Seed of weights, sampling and environments (sub-environment i of rank r: seed + r * n + i)."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
         _at_least_1(
             self, "total_timesteps", "num_steps", "update_epochs", "minibatch_size", "batch_size", "exp_buffer_size"
         )
+        _at_least_1(self, "summary_freq")
         _positive(self, "target_kl", "desired_kl")
         if self.num_players < 0:
             raise ValueError(f"--num_players must not be negative, got {self.num_players}")
@@ -161,6 +168,7 @@ class StartArgs:
     inference: bool = False
     """Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that exclude each other."""
         if self.run_id is not None:
@@ -194,6 +202,7 @@ class Saving:
     """Environments that cannot be saved (Gymnasium ids, RLGymPool, RLGymReward) begin new episodes at every checkpoint,
     so that a resumed run goes on bit for bit; without, only a resumed one does. The others always go on so."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
         _positive(self, "checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval")
@@ -222,6 +231,7 @@ class Hardware:
     precision: Precision = "32-true"
     """Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work anywhere."""
         _one_of(self, "accelerator", Accelerator)

@@ -7,6 +7,7 @@ from lightning import Fabric
 
 from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
+from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
@@ -17,6 +18,7 @@ from fabric_rl.session.stopping import StopSignals
 from fabric_rl.types import AgentFactory, EnvFactory
 
 
+@speaking_of_arguments()
 def train(
     fabric: Fabric,
     env: EnvFactory,

@@ -180,6 +180,14 @@ class HasHeadlines(Protocol):
 
 
 @runtime_checkable
+class HasVideos(Protocol):
+    """An environment that records videos while it is stepped."""
+
+    def finish_videos(self) -> None:
+        """Waits until those of episodes that have ended are written."""
+
+
+@runtime_checkable
 class HasTimers(Protocol):
     """An environment that knows where its time goes."""
 

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 100  # far beyond what any process here takes; only one that hangs meets it
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 PROGRAMS = {
     "train_fabric.py": ("train_fabric", "cli"),
     "fabric-rl": ("fabric_rl.commands.main", "main"),
@@ -37,7 +38,7 @@ def environment(**more):
     launchers = ("LT_", "TORCHELASTIC", "SLURM_", "MASTER_", "GROUP_", "LOGLEVEL")
     ranks = {"RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"}
     clean = {name: value for name, value in os.environ.items() if not name.startswith(launchers) and name not in ranks}
-    return clean | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"} | more
+    return clean | {"PYTHONPATH": str(ROOT), "PATH": PATH, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"} | more
 
 
 def free_port():

@@ -1,6 +1,5 @@
 """GymnasiumEnvs: any registered Gymnasium environment as a vector environment with SAME_STEP autoreset."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from envs.adapters.drawn_numbers import DrawnNumbers
+from envs.adapters.videos import RecordVideos
 from envs.checks import check_part, check_seed, finite_numbers, is_number, is_whole, whole_number
 from envs.parameters import ParameterRandomizer
 
@@ -39,7 +39,8 @@ class GymnasiumEnvs(VectorWrapper):
             env_id: A registered id, for example CartPole-v1.
             num_envs: How many run side by side.
             seed: Seed of the first `reset()`.
-            video_folder: If given, sub-environment 0 records mp4 files there: episodes 0, 1, 8, 27, ... 1000, 2000, ...
+            video_folder: If given, sub-environment 0 records mp4 files there: the first 20 s of episodes 0, 1, 8, 27,
+                ... 1000, 2000, ..., at most 320 pixels wide, encoded by another process.
             wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
             settings: Keyword arguments for `gymnasium.make`.
             parameters: Which of the environment's own numbers (CartPole's `gravity`, ...) are drawn anew for episodes.
@@ -108,6 +109,12 @@ class GymnasiumEnvs(VectorWrapper):
     def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> DrawnNumbers:
         self._drawn.append(DrawnNumbers(env, parameters))
         return self._drawn[-1]
+
+    def finish_videos(self) -> None:
+        """Waits until the videos of episodes that have ended are written."""
+        for env in self._envs.envs:
+            if isinstance(env, RecordVideos):
+                env.finish_videos()
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Checks what `set_parameters` would be given.
@@ -181,10 +188,6 @@ def _maker(
         env = gymnasium.make(env_id, **(settings | video))
         for wrapper in wrappers:
             env = wrapper(env)
-        if video_folder is None:
-            return env
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*Overwriting existing videos.*")
-            return gymnasium.wrappers.RecordVideo(env, video_folder, disable_logger=True)
+        return env if video_folder is None else RecordVideos(env, video_folder)
 
     return make

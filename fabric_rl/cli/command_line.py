@@ -11,7 +11,7 @@ from jsonargparse import Namespace, set_parsing_settings
 
 from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
-from fabric_rl.flags.config import section_of
+from fabric_rl.flags.config import naming_the_file, section_of
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import (
     FlagParser,
@@ -23,7 +23,7 @@ from fabric_rl.flags.parser import (
     with_classes_of_help,
 )
 from fabric_rl.flags.yaml_files import read_yaml
-from fabric_rl.metrics.log import say
+from fabric_rl.metrics.log import program, say
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.folder import Run
@@ -73,14 +73,15 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     words = [*base, *given]
     if "--agent" in names_of(words) or any("agent" in file for file in configurations(words)):
         parser.set_defaults({"agent": None})  # else a chosen class would begin with the settings of the default one
-    config = parser.parse_args(words)
-    _check(parser, given, config, preset)
-    config.pop("config")
-    again = config.clone()
-    with naming_the_flag(config):
-        values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
-    for name, group in groups.items():
-        values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+    with naming_the_file(words):
+        config = parser.parse_args(words)
+        _check(parser, given, config, preset)
+        config.pop("config")
+        again = config.clone()
+        with naming_the_flag(config):
+            values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
     values[_RESOLVED] = _as_yaml(parser, again)
     return Settings([*of_run, *given], values)
 
@@ -124,7 +125,7 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
     groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
-    parser = FlagParser(prog=Path(inspect.getfile(main)).name, description=about, exit_on_error=False)
+    parser = FlagParser(prog=program(), description=about, exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
     for group in groups.values():
         parser.add_class_arguments(group)

@@ -11,8 +11,9 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.cli.errors import MISTAKES, fail, wants_traceback
 from fabric_rl.cli.which_part_failed import message_with_part, which_part_failed
+from fabric_rl.flags.arguments import speaking_of_flags
 from fabric_rl.learning.update import TooLittleMemoryError
-from fabric_rl.metrics.log import PROGRAM
+from fabric_rl.metrics.log import program
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError
 from fabric_rl.ranks.orphans import orphaned
@@ -32,7 +33,8 @@ def errors_end_in_one_line() -> Iterator[None]:
         Exception: A programming error of this project, as it is; any error with `FABRIC_RL_TRACEBACK=1`.
     """
     try:
-        yield
+        with speaking_of_flags():
+            yield
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
@@ -57,5 +59,5 @@ def errors_end_in_one_line() -> Iterator[None]:
             time.sleep(RANK_0_SECONDS)
             speaks = True
         if speaks:
-            fail(PROGRAM, message, status)
+            fail(program(), message, status)
         sys.exit(status)

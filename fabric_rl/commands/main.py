@@ -17,7 +17,7 @@ import docstring_parser
 from jsonargparse import ArgumentParser
 
 from fabric_rl.cli.errors import mistakes_in_one_line
-from fabric_rl.flags.config import with_env_of_config
+from fabric_rl.flags.config import naming_the_file, with_env_of_config
 from fabric_rl.flags.parser import FlagParser, normalise, switches
 from fabric_rl.ranks.orphans import end_with_launcher
 
@@ -97,10 +97,11 @@ def _run(words: list[str]) -> int:
     """Calls the command that the words name; returns its status."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
     functions = _add_commands(parser, COMMANDS, only=words[0])
-    words = normalise(words, switches(*functions.values()))
+    given = words = normalise(words, switches(*functions.values()))
     if any("env" in inspect.signature(function).parameters for function in functions.values()):
         words = with_env_of_config(words)
-    values: Any = parser.instantiate(parser.parse_args(words))
+    with naming_the_file(given):
+        values: Any = parser.instantiate(parser.parse_args(words))
     path, settings = "", dict[str, Any]()
     while name := values.get("command"):
         path, values, before = f"{path} {name}".strip(), values[name], settings

@@ -15,6 +15,7 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_pa
 
 from fabric_rl.flags.makers import check_env_id, check_makers
 from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.flags.old_names import OLD_NAMES
 from fabric_rl.flags.yaml_files import read_yaml
 
 _MANY_CLASSES = 60
@@ -64,7 +65,7 @@ class FlagParser(ArgumentParser):
         """As jsonargparse's; a Gymnasium id `module:Id` among the words may import its module.
 
         Raises:
-            ValueError: A configuration that would never end.
+            ValueError: A configuration that `read_yaml` refuses.
         """
         words = sys.argv[1:] if args is None else args
         configurations(words)
@@ -109,6 +110,9 @@ class FlagParser(ArgumentParser):
             root, dot, rest = unknown["name"].partition(".")
             close = get_close_matches(root, by_last_word, n=1)
             hint = f"did you mean {by_last_word[close[0]]}{dot}{rest}?" if close else f"known: {', '.join(own)}"
+            here = re.findall(r"--([\w.]+)", old := OLD_NAMES.get(unknown["name"], ""))
+            if here and (here[0] in flags or here[0].rpartition(".")[2] in own):  # of the run, or of this part
+                hint = f"use {old}"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
 
@@ -178,6 +182,12 @@ def value_of(flags: Sequence[str], name: str) -> str | None:
         if flag == name:
             value = own if equals else flags[i + 1] if i + 1 < len(flags) else None
     return value
+
+
+def config_files(flags: Sequence[str]) -> list[str]:
+    """The files that are given with `--config`, in order."""
+    values = (value_of(flags[: i + 2], "--config") for i, word in enumerate(flags) if word.startswith("--config"))
+    return [value for value in values if value is not None and os.path.isfile(value)]
 
 
 def without(flags: Sequence[str], names: Collection[str]) -> list[str]:

@@ -12,9 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-PROGRAM = "train_fabric.py"
-"""Begins the lines of warnings and errors."""
 _MOST_WAITING = 10_000
+
+
+def program() -> str:
+    """What begins the lines of warnings and errors: the name under which training was started."""
+    return "fabric-rl train" if Path(sys.argv[0]).stem == "fabric-rl" else "train_fabric.py"
 
 
 def say(*lines: str) -> None:
@@ -39,7 +42,7 @@ class Console(logging.Handler):
             say(record.getMessage())
         elif record.levelno == logging.WARNING:
             with suppress(OSError):
-                print(f"{PROGRAM}: warning: {record.getMessage()}", file=sys.stderr, flush=True)
+                print(f"{program()}: warning: {record.getMessage()}", file=sys.stderr, flush=True)
 
 
 class RunLog(logging.FileHandler):

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from functools import cache
 
-from fabric_rl.metrics.log import PROGRAM
+from fabric_rl.metrics.log import program
 
 RANK_0 = "FABRIC_RL_RANK_0"
 """Variable of the ranks that rank 0 starts: its process id. It may be gone before they can ask who their parent is."""
@@ -42,7 +42,7 @@ def _watch(seconds: float) -> None:
     while not gone and os.getppid() == PARENT:
         time.sleep(0.5)
     with suppress(OSError):  # the terminal may be, too
-        print(f"{PROGRAM}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
+        print(f"{program()}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(seconds)
     os._exit(1)

@@ -99,7 +99,7 @@ class Provenance:
             return []
         try:
             texts = (self.config.read_text(encoding="utf-8"), config)
-            old, new = (_flat(yaml.safe_load(text) or {}) for text in texts)
+            old, new = (flat_settings(yaml.safe_load(text) or {}) for text in texts)
         except (ValueError, yaml.YAMLError):
             return [f"all settings: {self.config} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
@@ -190,15 +190,15 @@ def describe_environment() -> dict[str, Any]:
     return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
 
 
-def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Nested settings by their dotted names; the components of a list by their numbers."""
+def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
+    """Nested settings by their dotted names, without `init_args`; components of a list by their numbers."""
     if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
         settings = dict(enumerate(settings, 1))
     if not isinstance(settings, dict):
         return {prefix.rstrip("."): settings}
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        flat |= _flat(value, prefix if name == "init_args" else f"{prefix}{name}.")
+        flat |= flat_settings(value, prefix if name == "init_args" else f"{prefix}{name}.")
     return flat
 
 

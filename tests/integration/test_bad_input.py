@@ -153,7 +153,10 @@ CASES = {
     ),
     "setting that a callback refuses": (
         "--callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3",
-        ["error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0\n"],
+        [
+            "error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0 (",
+            "/second.yaml, line 2)\n",
+        ],
     ),
     "setting of a callback of the wrong type": (
         "--callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc",
@@ -176,15 +179,18 @@ CASES = {
     ),
     "second callback of a file": (
         "--config {tmp}/second.yaml",
-        ["--callbacks (number 2 of 2): AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0\n"],
+        [
+            "--callbacks (number 2 of 2): AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0 (",
+            "/second.yaml, line 2)\n",
+        ],
     ),
     "type of a second callback": (
         "--config {tmp}/second_type.yaml",
-        ["--callbacks.size: expected a whole number, got abc\n"],
+        ["--callbacks.size: expected a whole number, got abc (", "/second_type.yaml, line 4)\n"],
     ),
     "class of a second callback": (
         "--config {tmp}/second_unknown.yaml",
-        ["--callbacks: there is no class malformed.Fines; did you mean Fine?\n"],
+        ["--callbacks: there is no class malformed.Fines; did you mean Fine? (", "/second_unknown.yaml, line 1)\n"],
     ),
     "logger that lacks settings": (
         "--logger lightning.fabric.loggers.CSVLogger",
@@ -195,7 +201,10 @@ CASES = {
         ["--logger: no_such_package.Logger: there is no module no_such_package"],
     ),
     "config file of a list": ("--config {tmp}/list.yaml", ["--config: this is no YAML file of settings"]),
-    "config file that is no YAML": ("--config {tmp}/broken.yaml", ["--config: this is no YAML file of settings"]),
+    "config file that is no YAML": (
+        "--config {tmp}/broken.yaml",
+        ["--config ", "broken.yaml, line 2: this is no YAML file of settings: expected "],
+    ),
     "steps that are no number": ("--total_timesteps abc", ["--total_timesteps: expected a whole number, got abc\n"]),
     "minutes that are no number": (
         "--checkpoint_every_minutes x",
@@ -367,7 +376,7 @@ def test_a_notebook_gets_the_exception(tmp_path: Path):
     """The one-line exit is the command line's; main() raises what a caller can catch."""
     import train_fabric
 
-    with pytest.raises(ValueError, match="--num_envs goes with --env_id"):
+    with pytest.raises(ValueError, match=r"^num_envs goes with env_id"):
         train_fabric.main(num_envs=3, start=StartArgs(runs_dir=str(tmp_path)))
 
 

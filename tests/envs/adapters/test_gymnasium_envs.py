@@ -1,11 +1,15 @@
 """GymnasiumEnvs beside plain Gymnasium environments."""
 
+import time
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 from envs import Gaussian, GymnasiumEnvs, ParameterRandomizer, Uniform
+from envs.adapters import videos
+from envs.adapters.videos import RecordVideos
 
 
 def test_every_environment_matches_a_plain_one_with_its_seed():
@@ -74,15 +78,91 @@ def test_bad_input_is_one_clear_line(build, message):
 
 
 def test_video_folder_receives_mp4(tmp_path):
-    pytest.importorskip("moviepy")
     envs = GymnasiumEnvs("CartPole-v1", num_envs=2, seed=0, video_folder=tmp_path / "videos")
     envs.reset()
     for _ in range(60):  # one-sided pushes end an episode within 12 steps
         envs.step(np.zeros(2, np.int64))
     envs.close()
-    videos = list((tmp_path / "videos").glob("*.mp4"))
-    assert {path.name for path in videos} >= {"rl-video-episode-0.mp4", "rl-video-episode-1.mp4"}
-    assert all(path.stat().st_size > 1000 for path in videos)
+    files = list((tmp_path / "videos").glob("*.mp4"))
+    assert {path.name for path in files} >= {"rl-video-episode-0.mp4", "rl-video-episode-1.mp4"}
+    assert all(path.stat().st_size > 1000 for path in files)
+
+
+class Pictures(gymnasium.Env):
+    """Draws 100 pictures a second, 640 x 480; never ends by itself."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 100}  # noqa: RUF012 - as gymnasium's
+    observation_space = gymnasium.spaces.Box(0, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    render_mode = "rgb_array"
+    drawn = 0
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, False, False, {}
+
+    def render(self):
+        self.drawn += 1
+        return np.full((480, 640, 3), self.drawn % 256, np.uint8)
+
+
+def frames_of(path):
+    from imageio_ffmpeg import read_frames
+
+    reader = read_frames(str(path))
+    about = next(reader)
+    return about["size"], about["fps"], len(list(reader))
+
+
+def test_videos_are_small_short_and_complete(tmp_path, monkeypatch):
+    monkeypatch.setattr(videos, "MOST_SECONDS", 2)
+    env = RecordVideos(Pictures(), tmp_path)
+    env.reset()
+    for _ in range(1000):
+        env.step(0)
+        while env._video is not None and env._video.frames.qsize() > 10:  # ffmpeg has time
+            time.sleep(0.001)
+    assert env.unwrapped.drawn <= 52  # 2 s of 25 pictures: every fourth step, and then none
+    env.reset()
+    env.finish_videos()
+    assert frames_of(tmp_path / "rl-video-episode-0.mp4") == ((320, 240), 25.0, 50)
+    env.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rl-video-episode-0.mp4", "rl-video-episode-1.mp4"]
+
+
+def test_training_never_waits_for_a_video(tmp_path, monkeypatch):
+    """ffmpeg that takes nothing: the video ends where the queue is full, and no third one begins beside two."""
+    waits = tmp_path / "ffmpeg"
+    waits.write_text("#!/bin/sh\nexec sleep 5\n")
+    waits.chmod(0o755)
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(waits))
+    monkeypatch.setattr(videos, "_PATIENCE_SECONDS", 0.1)
+    env = RecordVideos(Pictures(), tmp_path / "videos")
+    for _ in range(9):
+        env.reset()
+        for _ in range(400):
+            env.step(0)
+    assert env.unwrapped.drawn < 2 * 60
+    assert len(env._written) == 2
+    env.close()
+
+
+def test_a_video_that_cannot_be_written_is_one_warning_and_the_last(tmp_path):
+    (tmp_path / "file").touch()
+    env = RecordVideos(Pictures(), tmp_path / "file/videos")
+    with pytest.warns(RuntimeWarning, match=r"no more videos: .*episode-0.mp4 could not be written") as warned:
+        for _ in range(3):
+            env.reset()
+            env.finish_videos()
+        env.close()
+    assert len(warned) == 1
+
+
+def test_only_pictures_make_a_video(tmp_path):
+    with pytest.raises(ValueError, match="videos need an environment that renders rgb_array, this one renders None"):
+        RecordVideos(gymnasium.make("CartPole-v1"), tmp_path)
 
 
 # ---------------------------------------------------------------- parameters

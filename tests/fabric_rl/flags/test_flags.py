@@ -1,7 +1,9 @@
 """The command line's help, notes and words."""
 
 import inspect
+import io
 import re
+from contextlib import redirect_stdout
 
 import pytest
 import yaml
@@ -9,7 +11,10 @@ from jsonargparse import ArgumentError
 
 import train_fabric
 from agents import RecurrentPPOAgent
+from fabric_rl.commands import main as commands
+from fabric_rl.flags.arguments import speaking_of_arguments, speaking_of_flags
 from fabric_rl.flags.messages import one_line
+from fabric_rl.flags.old_names import OLD_NAMES
 from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help
 
 
@@ -181,3 +186,105 @@ def test_settings_that_were_given_stay_when_another_agent_is_chosen(output, tmp_
 def test_a_flag_that_holds_itself_is_one_line(output):
     error = output("--agent.actor_hidden_sizes", "&a [*a]").err
     assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or holds itself\n"
+
+
+@pytest.fixture(scope="module")
+def known_flags():
+    """All flags, and the settings of the preset's environment and agent."""
+    found = set()
+    for arguments in (["--help"], ["--agent.help"], ["--env.help"]):
+        with pytest.raises(SystemExit), redirect_stdout(io.StringIO()) as text:
+            train_fabric.cli(arguments)
+        found |= entries(text.getvalue()).keys()
+    return found
+
+
+def test_hints_for_names_of_other_trainers_name_flags_that_exist(known_flags):
+    named = {flag for hint in OLD_NAMES.values() for flag in re.findall(r"--[\w.]+", hint)}
+    assert len(named) > 20
+    assert named <= known_flags
+    assert known_flags.isdisjoint(f"--{name}" for name in OLD_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (
+            ["--n_proc", 8],
+            "--n_proc: no such setting; use --env.num_arenas (in threads), or --num_envs with --env_id, ",
+        ),
+        (["--ts_per_iteration=9"], "--ts_per_iteration: no such setting; use --num_steps, of each sub-environment: a "),
+        (["--critic-lr", 1e-4], "--critic_lr: no such setting; use --agent.critic_lr\n"),
+        (
+            ["--anneal-lr"],
+            "--anneal_lr: no such setting; use --lr_schedule linear (the default), or --lr_schedule cons",
+        ),
+        (["--num_epoch", 3], "--num_epoch: no such setting; use --update_epochs\n"),
+        (["--agent.beta", 0.1], "--agent.beta: PPOLightningAgent has no such setting; use --agent.entropy_coef\n"),
+        (["--env.n_envs", 3], "--env.n_envs: RocketSimPool has no such setting; use --env.num_arenas (in threads), or"),
+        (["--env.beta", 0.1], "--env.beta: RocketSimPool has no such setting; known: num_arenas, "),
+    ],
+)
+def test_a_name_of_another_trainer_gets_the_one_here(output, flags, line):
+    err = output(*flags).err
+    assert err.startswith(f"train_fabric.py: error: {line}") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed: 1\npolicy_lr: 3\n", "--policy_lr: no such setting; use --agent.actor_lr ({}, line 2)"),
+        ("num_steps: x\n", "--num_steps: expected a whole number, got x ({}, line 1)"),
+        ("seed: 1\n\nnum_steps: 0\n", "--num_steps must be at least 1, got 0 ({}, line 3)"),
+        ("agent:\n  actor_lr: x\n", "--agent.actor_lr: expected a number, got x ({}, line 2)"),
+        (
+            "env:\n  class_path: envs.RocketSimPool\n  num_arenas: 3\n",
+            "--env.num_arenas: belongs under init_args, not beside class_path ({}, line 3)",
+        ),
+        (
+            "env:\n  init_args:\n    done:\n    - class_path: envs.TimeoutCondition\n      init_args: {timeout_s: 3}\n",
+            "--env.done.timeout_s: TimeoutCondition has no such setting; did you mean timeout_seconds? ({}, line 5)",
+        ),
+        (
+            "seed: 1\nnum_steps: [3\n",
+            "--config {}, line 3: this is no YAML file of settings: expected ',' or ']', but got '<stream end>'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_file_names_the_file_and_the_line(output, tmp_path, text, message):
+    own = tmp_path / "own.yaml"
+    own.write_text(text)
+    assert output("--config", own).err == f"train_fabric.py: error: {message.format(own)}\n"
+
+
+def test_a_mistake_on_the_command_line_is_not_the_files(output, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("num_steps: 8\n")
+    assert output("--config", own, "--num_steps", "x").err.endswith("expected a whole number, got x\n")
+
+
+def test_messages_of_a_command_name_the_file(tmp_path, capsys):
+    own = tmp_path / "own.yaml"
+    own.write_text("env:\n  class_path: envs.RocketSimPool\n  init_args: {num_arena: 2}\n")
+    with pytest.raises(SystemExit):
+        commands.main(["audit-rewards", "--config", str(own)])
+    assert capsys.readouterr().err.endswith(f"did you mean num_arenas? ({own}, line 3)\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments"),
+    [
+        ("--num_steps must be at least 1, got 0", "num_steps must be at least 1, got 0"),
+        ("go on with --run_id NAME --resume; --force deletes", "go on with run_id NAME, resume; force deletes"),
+        ("--force needs --run_id, the run", "force needs run_id, the run"),
+        ("num_arenas (--env.num_arenas) must be", "num_arenas (env.num_arenas) must be"),
+        ("a free one with --main-port", "a free one with --main-port"),
+    ],
+)
+def test_messages_from_python_speak_of_arguments(flags, arguments):
+    with pytest.raises(ValueError) as raised, speaking_of_arguments():
+        raise ValueError(flags)
+    assert str(raised.value) == arguments
+    with pytest.raises(ValueError) as raised, speaking_of_flags(), speaking_of_arguments():
+        raise ValueError(flags)
+    assert str(raised.value) == flags

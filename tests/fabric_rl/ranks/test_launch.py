@@ -1,6 +1,8 @@
 """What launchers have decided, read from what they set; torchrun's memory on a real store."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -83,24 +85,43 @@ def test_machines_of_different_size_are_refused(launched):
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({}, "python"),
-        (SLURM, "srun python"),
+        ({}, "python train_fabric.py"),
+        (SLURM, "srun python train_fabric.py"),
         (
             TORCHRUN,
-            "torchrun --nproc-per-node=2 --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29400 --max-restarts=3",
+            "torchrun --nproc-per-node=2 --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29400 --max-restarts=3 "
+            "train_fabric.py",
         ),
-        (TORCHRUN | {"GROUP_WORLD_SIZE": "1"}, "torchrun --nproc-per-node=4 --max-restarts=3"),
+        (TORCHRUN | {"GROUP_WORLD_SIZE": "1"}, "torchrun --nproc-per-node=4 --max-restarts=3 train_fabric.py"),
         (
             FABRIC_RUN,
             "fabric run --accelerator=cpu --devices=2 --num-nodes=2 --node-rank=0 --main-address=10.0.0.1 "
-            "--main-port=29400",
+            "--main-port=29400 train_fabric.py",
         ),
-        (FABRIC_RUN | {"GROUP_WORLD_SIZE": "1"}, "fabric run --accelerator=cpu --devices=2"),
+        (FABRIC_RUN | {"GROUP_WORLD_SIZE": "1"}, "fabric run --accelerator=cpu --devices=2 train_fabric.py"),
     ],
 )
-def test_the_command_that_does_it_again(launched, variables, words):
+def test_the_command_that_does_it_again(launched, monkeypatch, variables, words):
     launched(variables)
+    monkeypatch.setattr("sys.argv", ["train_fabric.py", "--resume"])
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     assert " ".join(launch.command()) == words
+    assert launch.command(alone=True) == ["python", "train_fabric.py"]
+
+
+def test_the_command_that_does_it_again_by_another_name(launched, monkeypatch):
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.setattr("sys.argv", ["/somewhere/fabric-rl", "train"])
+    launched(SLURM)
+    assert launch.command() == ["srun", "fabric-rl", "train"]
+    launched(TORCHRUN)
+    assert launch.command()[-2:] == ["/somewhere/fabric-rl", "train"]
+    assert launch.command(alone=True) == ["fabric-rl", "train"]
+
+
+def test_a_program_that_its_name_does_not_find_is_called_by_its_path(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert launch.installed("python") == str(Path(sys.executable).with_name("python"))
 
 
 def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
