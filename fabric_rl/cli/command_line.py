@@ -71,7 +71,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         _refuse_env_flags(names_of(given), "--env_id")
     of_run, base = _base(given, preset)
     words = [*base, *given]
-    if "--agent" in names_of(words) or any("agent" in file for file in configurations(words)):
+    if "--agent" in names_of(words) or any(_names_class(file.get("agent")) for file in configurations(words)):
         parser.set_defaults({"agent": None})  # else a chosen class would begin with the settings of the default one
     with naming_the_file(words):
         config = parser.parse_args(words)
@@ -142,6 +142,10 @@ def _as_yaml(parser: FlagParser, config: Namespace) -> str:
         config.pop("env")
     text: str = parser.dump(config, skip_validation=True)
     return text
+
+
+def _names_class(section: Any) -> bool:  # noqa: ANN401 - whatever the file holds
+    return isinstance(section, str) or (isinstance(section, dict) and "class_path" in section)
 
 
 def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:

@@ -111,7 +111,7 @@ class FlagParser(ArgumentParser):
             close = get_close_matches(root, by_last_word, n=1)
             hint = f"did you mean {by_last_word[close[0]]}{dot}{rest}?" if close else f"known: {', '.join(own)}"
             here = re.findall(r"--([\w.]+)", old := OLD_NAMES.get(unknown["name"], ""))
-            if here and (here[0] in flags or here[0].rpartition(".")[2] in own):  # of the run, or of this part
+            if here and not {here[0].partition(".")[0], here[0].rpartition(".")[2]}.isdisjoint(own):  # of run or part
                 hint = f"use {old}"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
