@@ -14,8 +14,8 @@ from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import Matches
 from fabric_rl.commands.audit_rewards import draw_audit
-from fabric_rl.commands.evaluate_episodes import mean_interval, play_episodes
 from fabric_rl.commands.evaluate import goal_difference, summary
+from fabric_rl.commands.evaluate_episodes import mean_interval, play_episodes
 from fabric_rl.commands.main import main
 from fabric_rl.commands.show_resets import draw_resets
 from fabric_rl.commands.trace_rewards import draw_trace
