@@ -245,7 +245,7 @@ def test_a_run_without_settings_says_so(first, call, runs):
     small = ["--env.num_arenas", 1, "--num_steps", 8, "--minibatch_size", 16]
     status, _, err = call("--run_id", "nothing", "--resume", *small)
     assert (status, len(err)) == (2, 1)
-    assert "config.yaml does not hold the settings of the run; go on with it from Python as it was" in err[0]
+    assert "--resume: run nothing has no config.yaml, so its settings are not known; give them with --config" in err[0]
     status, out, err = call(*TASK, "--run_id", "nothing", "--resume", "--total_timesteps", 704)
     assert (status, err) == (0, []) and "no config.yaml" not in out  # all was given
     assert settings_of(runs / "nothing")["total_timesteps"] == 704
