@@ -1,4 +1,4 @@
-"""Callbacks: when the hooks are called, checkpoints on demand, keys on a real terminal, memory, notifications, videos."""
+"""Callbacks: when hooks are called, checkpoints on demand, keys on a real terminal, memory, notifications, videos."""
 
 import json
 import os
