@@ -112,11 +112,11 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: --env_id CartPol-v1: "),
+        ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: env_id CartPol-v1: "),
         ({"env": partial(RocketSimPool, num_arenas=0)}, "num_arenas"),
         ({"agent": partial(PPOLightningAgent, actor_lr=-1)}, "actor_lr must be positive"),
-        ({"start": StartArgs(resume="nothing")}, "--resume nothing: no such checkpoint, run or milestone"),
-        ({"hardware": Hardware(accelerator="cpu", strategy="dpd")}, "--strategy dpd: no such strategy"),
+        ({"start": StartArgs(resume="nothing")}, "resume nothing: no such checkpoint, run or milestone"),
+        ({"hardware": Hardware(accelerator="cpu", strategy="dpd")}, "strategy dpd: no such strategy"),
     ],
 )
 def test_mistakes_are_exceptions_of_one_line(tmp_path: Path, monkeypatch, arguments, message):

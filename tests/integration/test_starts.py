@@ -291,7 +291,7 @@ def test_the_number_of_threads_is_a_setting_of_the_run(call, runs, begin, forks)
     """Its own, then that of `OMP_NUM_THREADS`, else the share of the cores; the order of rounding depends on it."""
     run, cores = runs / "threads", len(os.sched_getaffinity(0))
     _, out, _ = forks.wait([begin(*TASK, "--total_timesteps", 128, "--run_id", "threads", OMP_NUM_THREADS=3)])
-    assert f"{cores} of {cores} cores each (3 for torch)" in out
+    assert f"of {cores} cores each (3 for torch)" in out
     assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 3
     status, out, err = call("--run_id", "threads", "--resume", "--total_timesteps", 256)
     assert (status, err) == (0, [])
