@@ -87,9 +87,10 @@ class Running:
         ranks, settings = KINDS[kind]
         new = f"{settings} {COMMON} {SAVING} --devices {ranks}".split()
         here = ["--runs_dir", folder / "runs", "--run_id", "r"]
+        self.goes_on = (self.run / "checkpoints").is_dir()  # what was killed before is no run yet, and begins
         self.knows_settings = (self.run / "config.yaml").exists()
-        words = [*here, "--resume"] if self.run.exists() else here
-        self.ranks, self.fork = ranks, forks.start(*([] if self.knows_settings else new), *words, RANKS=ranks)
+        words = [*here, "--resume"] if self.goes_on else [*new, *here]
+        self.ranks, self.fork = ranks, forks.start(*words, RANKS=ranks)
 
     def lives(self):
         return self.forks.is_running(self.fork)
@@ -178,7 +179,7 @@ def one_run(forks, kind, whole, folder, kills, dice):
     count, wrong = Counter(runs=1), []
     while True:
         running = Running(forks, kind, folder)
-        if not running.knows_settings and running.run.exists():
+        if running.goes_on and not running.knows_settings:
             wrong.append("its folder has no config.yaml")
             count["no settings"] += 1
         moment = dice.choice(MOMENTS)
