@@ -2,30 +2,17 @@
 
 import json
 import math
-import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.table import Table
 from scipy import stats
 
-from envs.bots import BOTS, Bot
-from envs.bots.policy import PolicyBot
 from envs.matches.matches import Matches, play_matches
-from envs.matches.recipe import PoolRecipe
 from fabric_rl.commands.output import console
-from fabric_rl.runs.trained import load_trained
-
-
-class _Player(NamedTuple):
-    """How to build a player for a tick skip, and what it was trained with; None for a bot, which takes any."""
-
-    build: Callable[[int], Bot]
-    tick_skip: int | None = None
-    action_delay_ticks: int | None = None
+from fabric_rl.commands.players import player_of, short_name
 
 
 def evaluate(
@@ -63,7 +50,7 @@ def evaluate(
     for flag, number in (("matches", matches), ("minutes", minutes), ("team_size", team_size)):
         if not number > 0:
             raise ValueError(f"--{flag} must be positive, got {number}")
-    first, second = (_player(name, team_size, sample, runs_dir) for name in (player, opponent))
+    first, second = (player_of(name, team_size, sample, runs_dir) for name in (player, opponent))
     tick_skip = tick_skip or first.tick_skip or second.tick_skip or 8
     delays = [each.action_delay_ticks for each in (first, second) if each.action_delay_ticks is not None]
     played = play_matches(
@@ -76,7 +63,7 @@ def evaluate(
         tick_skip=tick_skip,
         action_delay_ticks=delays[0] if delays else 1,
     )
-    console().print(table([_short(player), _short(opponent)], played))
+    console().print(table([short_name(player), short_name(opponent)], played))
     mean, low, high = goal_difference(played)
     print(f"goal difference per match: {mean:+.2f} (95 % {low:+.2f} to {high:+.2f})")
     if out is not None:
@@ -130,37 +117,3 @@ def goal_difference(matches: Matches, confidence: float = 0.95) -> tuple[float, 
         return mean, mean, mean
     low, high = stats.t.interval(confidence, len(differences) - 1, mean, error)
     return mean, float(low), float(high)
-
-
-def _player(name: str, team_size: int, sample: bool, runs_dir: str) -> _Player:
-    if name in BOTS:
-        return _Player(lambda _: BOTS[name]())
-    module, _, attribute = name.rpartition(".")
-    if module and not Path(name).exists() and Path(name).name == name:
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.append(here)
-        try:
-            made = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError):
-            made = None
-        if made is not None:
-            if not (isinstance(made, type) and issubclass(made, Bot)):
-                raise ValueError(f"{name}: is no envs.bots.Bot")
-            return _Player(lambda _: made())
-    try:
-        trained = load_trained(name, runs_dir)
-    except ValueError as error:
-        raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
-    recipe = PoolRecipe(trained.env, f"evaluate: {name}")
-    pool = recipe.build(num_arenas=1, team_size=team_size)
-    try:
-        choose = trained.choose(pool.single_observation_space, pool.single_action_space, not sample)
-        obs, action, delay = pool.obs_builder, pool.action_parser, pool.action_delay_ticks
-    finally:
-        pool.close()
-    return _Player(lambda ticks: PolicyBot(choose, obs, action, ticks, delay), recipe.tick_skip, delay)
-
-
-def _short(name: str) -> str:
-    return Path(name).name if Path(name).exists() else name

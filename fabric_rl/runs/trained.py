@@ -23,7 +23,10 @@ from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import load_weights, locate
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, reads_masks
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasProbabilities, reads_masks
+
+Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
+"""Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,14 @@ class Trained:
         return module.eval()
 
     def choose(
-        self, observation_space: Space[Any], action_space: Space[Any], deterministic: bool = True
+        self,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        deterministic: bool = True,
+        tell: Tell | None = None,
     ) -> Callable[..., NDArray[Any]]:
         """The same as a function of arrays, see `policy`."""
-        return policy(self.agent(observation_space, action_space), deterministic)
+        return policy(self.agent(observation_space, action_space), deterministic, tell)
 
 
 def load_trained(name: str | Path, runs_dir: str | Path = "runs") -> Trained:
@@ -142,10 +149,15 @@ def _config_of(path: Path) -> Path:
     return found
 
 
-def policy(agent: ActorCritic, deterministic: bool = True) -> Callable[..., NDArray[Any]]:
+def policy(agent: ActorCritic, deterministic: bool = True, tell: Tell | None = None) -> Callable[..., NDArray[Any]]:
     """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]` of arrays.
 
     It remembers for agents with memory; `begins` says where an episode does. Actions outside of a Box are clipped.
+
+    Args:
+        agent: On the CPU.
+        deterministic: Takes the likeliest actions instead of drawing them.
+        tell: Is told what the agent thinks, step by step.
     """
     memory: list[Tensor] = []
     masks = reads_masks(agent)
@@ -161,9 +173,20 @@ def policy(agent: ActorCritic, deterministic: bool = True) -> Callable[..., NDAr
             given["state"] = torch.where(torch.from_numpy(np.array(begins))[:, None], 0.0, state)
         if action_mask is not None and masks:
             given["action_mask"] = torch.from_numpy(action_mask)
+        if tell is not None:
+            tell(*_thoughts(agent, torch.from_numpy(obs), given))
         chosen = agent.act(torch.from_numpy(obs), deterministic=deterministic, **given)
         if chosen.state is not None:
             memory.append(chosen.state)
         return within(agent.action_space, chosen.action.cpu().numpy())
 
     return choose
+
+
+def _thoughts(
+    agent: ActorCritic, obs: Tensor, given: dict[str, Tensor]
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """What `Tell` is told; of several value heads the sum."""
+    values = agent.value(obs, **{name: tensor for name, tensor in given.items() if name == "state"})
+    found = agent.probabilities(obs, **given) if isinstance(agent, HasProbabilities) else None
+    return values.reshape(len(obs), -1).sum(dim=1).numpy(), None if found is None else found.numpy()
