@@ -107,7 +107,7 @@ export class Car {
     this.marker = new Mesh(new RingGeometry(1.05, 1.2, 36).rotateX(-Math.PI / 2), ring);
     scene.add(this.group, this.marker);
     this.shadow = shadow(scene, 0.62);
-    this.trail = new Trail(scene, colour, 0.34, 0.85);
+    this.trail = new Trail(scene, colour, 0.3, 0.65);
   }
 
   show(position, rotation, { visible, boosting, steer, selected, time }) {

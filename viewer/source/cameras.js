@@ -13,6 +13,7 @@ export class Cameras {
     this.orbit = new OrbitControls(camera, canvas);
     Object.assign(this.orbit, { enableDamping: true, dampingFactor: 0.12, maxPolarAngle: 1.53, minDistance: 6, maxDistance: 170 });
     this.target = new Vector3();
+    this.free = [1, 1]; // shares of width and height that no panel covers
     this.wanted = { position: new Vector3(), target: new Vector3() };
     this.choose("orbit");
   }
@@ -24,11 +25,14 @@ export class Cameras {
     this.snap = true;
   }
 
-  // The whole field, as far away as the shape of the window asks for.
+  // The whole field, as far away as what is free of the window asks for.
   home() {
-    const wide = Math.min(1, this.camera.aspect / 1.6);
-    this.camera.position.set(84, 58, 0).divideScalar(Math.max(0.4, wide));
-    this.orbit.target.set(0, wide < 0.6 ? -12 : 0, 0);
+    const wide = this.camera.aspect * this.free[0];
+    const factor = Math.max(1, 0.72 / this.free[1], (wide > this.free[1] ? 1.45 : 0.55) / wide);
+    if (wide > this.free[1]) this.camera.position.set(80, 56, 0);
+    else this.camera.position.set(0, 74, -88);
+    this.camera.position.multiplyScalar(factor);
+    this.orbit.target.set(0, 2, 0);
     this.orbit.update();
   }
 
@@ -46,10 +50,12 @@ export class Cameras {
     const car = sample.cars[selected];
     let pace = 6;
     if (this.name === "top") {
-      wanted.target.set(ball.x * 0.1, 0, ball.z * 0.25);
-      const far = camera.aspect > 1 ? 1 : Math.min(2, 0.9 / camera.aspect);
-      wanted.position.copy(wanted.target).add({ x: 0.01, y: 88 * far, z: 0 });
-      if (camera.aspect < 1) wanted.position.add({ x: -0.01, y: 0, z: 0.01 });
+      const wide = camera.aspect * this.free[0] > this.free[1];
+      const [across, along] = wide ? [126, 90] : [90, 126];
+      this.lens(50);
+      const reach = 2 * Math.tan(MathUtils.degToRad(camera.fov) / 2);
+      wanted.target.set(0, 0, 0);
+      wanted.position.set(wide ? 0.01 : 0, Math.max(along / this.free[1], across / camera.aspect / this.free[0]) / reach, wide ? 0 : -0.01);
     } else if (this.name === "ball") {
       wanted.target.copy(ball);
       const away = new Vector3(62, 0, ball.z * 0.75).sub(ball).setY(0).normalize();
@@ -61,7 +67,9 @@ export class Cameras {
       ahead.y *= this.name === "chase" ? 0.25 : 0.5;
       if (ahead.lengthSq() < 0.01) ahead.copy(nose).setY(0);
       ahead.normalize();
-      wanted.position.copy(car.position).addScaledVector(ahead, this.name === "chase" ? -6.2 : -4.4).addScaledVector(UP, this.name === "chase" ? 2.9 : 1.7);
+      const [back, above] = this.name === "chase" ? [5.6, 2.6] : [4, 1.55];
+      const away = 1 / Math.max(0.4, this.free[1]);
+      wanted.position.copy(car.position).addScaledVector(ahead, -back * away).addScaledVector(UP, above * away);
       wanted.position.y = Math.max(wanted.position.y, 0.6);
       const high = MathUtils.clamp(ball.y - car.position.y, 0, 9);
       if (this.name === "chase") wanted.target.copy(car.position).addScaledVector(ahead, 7).add({ x: 0, y: 0.9 + high * 0.35, z: 0 });

@@ -31,8 +31,8 @@ function floorTexture(dark) {
   g.setTransform(scale, 0, 0, -scale, canvas.width / 2, canvas.height / 2);
   const stripes = dark ? ["#1c3a2d", "#204234"] : ["#4f9067", "#569a6f"];
   const stripe = (2 * BACK) / 16;
-  for (let i = -9; i < 9; i++) {
-    g.fillStyle = stripes[(i + 18) % 2];
+  for (let i = -10; i < 10; i++) {
+    g.fillStyle = stripes[(i + 20) % 2];
     g.fillRect(-SIDE - 100, i * stripe, 2 * SIDE + 200, stripe + 4);
   }
   for (const [sign, colour] of [[-1, "47,123,255"], [1, "255,122,26"]]) {

@@ -118,7 +118,7 @@ class Chart {
 }
 
 function short(value) {
-  if (!Number.isFinite(value)) return "–";
+  if (!Number.isFinite(value)) return "-";
   const size = Math.abs(value);
   return size === 0 ? "0" : size >= 100 ? value.toFixed(0) : size >= 1 ? value.toFixed(2) : value.toFixed(size >= 0.01 ? 3 : 5);
 }

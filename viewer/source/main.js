@@ -67,7 +67,7 @@ class App {
   begin() {
     const { about } = this.replay;
     document.body.classList.add("ready");
-    document.title = `${about.names.join(" – ")} · fabric-rl`;
+    document.title = `${about.names.join(" - ")} · fabric-rl`;
     byId("blue").textContent = about.names[0];
     byId("orange").textContent = about.names[1];
     try {
@@ -138,7 +138,7 @@ class App {
       const at = this.labels && car.visible && this.stage.project(car.position);
       tag.hidden = !at;
       if (!at) return;
-      tag.style.transform = `translate(${at[0].toFixed(1)}px, ${at[1].toFixed(1)}px) translate(-50%, -100%)`;
+      tag.style.transform = `translate(${at[0].toFixed(1)}px, ${at[1].toFixed(1)}px) translate(-50%, calc(-100% - 8px))`;
       tag.lastChild.style.width = `${car.boost}%`;
     });
   }

@@ -55,6 +55,7 @@ export class Stage {
     // The middle of the picture is the middle of what the panels leave free.
     const [right, bottom] = this.covered;
     this.camera.setViewOffset(width, height, right / 2, bottom / 2, width, height);
+    this.cameras.free = [1 - right / width, Math.max(0.3, 1 - bottom / height)];
     if (this.cameras.name === "orbit" && !this.touched) this.cameras.home();
     this.cameras.snap = true;
   }

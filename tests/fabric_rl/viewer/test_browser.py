@@ -1,6 +1,7 @@
 """The viewer in a real browser: a replay in a page, a replay from the server, and players who play live."""
 
 import base64
+import contextlib
 import io
 import threading
 from pathlib import Path
@@ -30,8 +31,17 @@ def page(opened, tmp_path):
     return ready(opened(file.as_uri()))
 
 
+def until(page, expression, seconds=60):
+    """Waits for something to be true in the page; its own policy forbids Playwright's way of doing so."""
+    for _ in range(seconds * 10):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise TimeoutError(expression)
+
+
 def ready(page):
-    page.wait_for_function("window.viewer && viewer.frames > 0")
+    until(page, "Boolean(window.viewer && viewer.frames > 0)")
     return page
 
 
@@ -43,12 +53,12 @@ def picture(page, seconds, camera="orbit"):
 
 def test_the_canvas_shows_a_game_that_moves(page):
     first, later = picture(page, 2), picture(page, 6)
-    assert first.std() > 15 and np.abs(first - later).mean() > 0.2
+    assert first.std() > 15 and (np.abs(first - later).max(axis=-1) > 30).sum() > 50
     assert np.array_equal(picture(page, 2), first)
 
 
 def test_what_the_page_says_of_the_game(page):
-    assert page.title() == "school_1v1 – idle · fabric-rl"
+    assert page.title() == "school_1v1 - idle · fabric-rl"
     assert page.evaluate("[viewer.game.frames, viewer.game.length]") == [
         GAME.num_frames,
         pytest.approx(GAME.columns["ticks"][-1] / 120),
@@ -70,12 +80,13 @@ def test_the_browser_reads_the_numbers_that_python_reads(page):
         assert found == pytest.approx(values.reshape(-1), rel=1e-6, nan_ok=True), name
 
 
+@pytest.mark.slow
 def test_between_two_frames_things_move_steadily(page):
-    """The ball between frames 30 and 31, a quarter of the way at a time."""
-    times = GAME.columns["ticks"][30:32] / 120
+    """The ball between frames 60 and 61, a quarter of the way at a time."""
+    times = GAME.columns["ticks"][60:62] / 120
     script = "s => { viewer.still(s); return viewer.sample.ball.position.toArray(); }"
     places = np.array([page.evaluate(script, float(t)) for t in np.linspace(*times, 5)])
-    expected = GAME.columns["ball_pos"][[30, 31]][:, [0, 2, 1]] / 100
+    expected = GAME.columns["ball_pos"][[60, 61]][:, [0, 2, 1]] / 100
     assert places[[0, -1]] == pytest.approx(expected, abs=1e-3)
     along = (places - places[0]) @ (places[-1] - places[0])
     assert (np.diff(along) > 0).all()
@@ -83,7 +94,7 @@ def test_between_two_frames_things_move_steadily(page):
 
 def test_play_pause_seek_step_and_speed(page):
     assert page.evaluate("viewer.playing")
-    page.wait_for_function("viewer.seconds > 0.1")
+    until(page, "viewer.seconds > 0.1")
     page.keyboard.press("Space")
     stopped = page.evaluate("viewer.seconds")
     page.wait_for_timeout(300)
@@ -106,6 +117,7 @@ def test_play_pause_seek_step_and_speed(page):
     assert page.evaluate("viewer.seconds") < 15  # from the beginning
 
 
+@pytest.mark.slow
 def test_five_cameras_show_five_pictures(page):
     pictures = [picture(page, 6, camera) for camera in ("orbit", "chase", "ball", "top", "car")]
     for number, one in enumerate(pictures):
@@ -131,9 +143,10 @@ def test_the_inspector_follows_time_and_car(page):
     page.keyboard.press("c")
     picture(page, 12)
     assert page.get_attribute(".cars .team1", "aria-pressed") == "true"
-    assert value.text_content() == "–"  # idle expects nothing
+    assert value.text_content() == "-"  # idle expects nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(375, True), (375, False)])
 def test_on_a_phone_everything_can_be_reached(opened, tmp_path, width, dark):
     file = tmp_path / "game.html"
@@ -159,7 +172,7 @@ def test_pictures_are_those_of_the_reference(page, name, seconds, camera):
     page.wait_for_timeout(100)
     page.evaluate("viewer.theme(true)")
     found = picture(page, seconds, camera)
-    file = PICTURES / f"{name}.png"
+    file = PICTURES / f"{camera}.png"
     if not file.exists():  # delete one to take it anew, and look at it
         Image.fromarray(found.astype(np.uint8)).save(file)
     expected = np.asarray(Image.open(file).convert("RGB"), np.float64)
@@ -171,10 +184,11 @@ def test_a_replay_from_the_server(opened):
     server = ViewerServer(FileFeed(REPLAY))
     with server.running():
         page = ready(opened(server.url))
-        page.wait_for_function(f"viewer.game.frames === {GAME.num_frames}")
+        until(page, f"viewer.game.frames === {GAME.num_frames}")
         assert page.locator("#goLive").is_hidden()
 
 
+@pytest.mark.slow
 def test_a_damaged_replay_is_said_in_the_page(opened, tmp_path):
     file = tmp_path / "game.html"
     data = bytearray(REPLAY.read_bytes())
@@ -201,24 +215,22 @@ def test_players_who_play_live(opened):
                 raise Over
             return duel
 
-        try:
+        with contextlib.suppress(Over):
             play_live(feed, duel, again, minutes=0.1, seed=0)
-        except Over:
-            pass
 
-    player = threading.Thread(target=play)
+    player = threading.Thread(target=play, daemon=True)
     with server.running():
         player.start()
         try:
             page = ready(opened(server.url))
             assert page.evaluate("document.body.classList.contains('live')")
             start = page.evaluate("viewer.game.length")
-            page.wait_for_function(f"viewer.game.length > {start} + 1 || viewer.number > 0")
+            until(page, f"viewer.game.length > {start} + 1 || viewer.number > 0")
             page.keyboard.press("Home")
             assert not page.evaluate("viewer.follow")
-            page.wait_for_function("viewer.replay.games.length > 1")
+            until(page, "viewer.replay.games.length > 1")
             page.click("#goLive")
-            page.wait_for_function("viewer.follow && viewer.number === viewer.replay.games.length - 1")
+            until(page, "viewer.follow && viewer.number === viewer.replay.games.length - 1")
         finally:
             over.set()
             player.join(60)
