@@ -51,9 +51,6 @@ COMMANDS = {
     "evaluate": Command(
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
     ),
-    "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
-    "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
-    "export-replay": Command("fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML"),
     "export": Command("fabric_rl.commands.export:export", "a trained agent without its run, as a small folder"),
     "audit-rewards": Command(
         "fabric_rl.commands.audit_rewards:audit", "what every part of a reward pays for; status 1 if for own goals"
@@ -64,6 +61,9 @@ COMMANDS = {
     "show-resets": Command(
         "fabric_rl.commands.show_resets:show_resets", "where episodes begin, as a picture and a table"
     ),
+    "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
+    "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
+    "export-replay": Command("fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML"),
 }
 
 

@@ -37,7 +37,7 @@ def test_a_recorded_game(replay, capsys):
 def test_a_trained_agent_says_what_it_thinks(tmp_path, capsys):
     file = tmp_path / "game.frl"
     assert command("record", "school_1v1", "idle", "--minutes", "0.02", "--out", file) == 0
-    assert re.search(r"school_1v1 0 : 0 idle\nwritten: .*game.frl \(0.00 MB\)\nwatch it: ", capsys.readouterr().out)
+    assert re.search(r"school_1v1 0 : 0 idle\nwritten: .*game.frl \(0.01 MB\)\nwatch it: ", capsys.readouterr().out)
     found = read_replay(file)
     game = found.games[0].columns
     assert found.about["rewards"] and game["rewards"].shape[2] == len(found.about["rewards"])
