@@ -51,7 +51,7 @@ test: install  ## the fast tests, at most 5 minutes on two cores (ARGS="tests/en
 test-all: install  ## all tests but those that learn, at most 15 minutes
 	"$(PY)" -m pytest $(PARALLEL) -m "not learning" $(ARGS)
 
-test-learning: install  ## the tests that train until something is learned (minutes)
+test-learning: install  ## the tests that train until something is learned, and the campaigns with their tables (an hour)
 	"$(PY)" -m pytest -m learning $(ARGS)
 
 lint: install  ## ruff and mypy --strict

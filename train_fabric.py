@@ -5,6 +5,10 @@ The signature of `main()` is the command line (`--help`). The same function work
 """
 
 import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
+from fabric_rl.ranks.orphans import end_with_launcher
+
+if __name__ == "__main__":
+    end_with_launcher()  # before what takes seconds to import
 
 # isort: split
 import logging
@@ -18,16 +22,17 @@ from lightning.fabric.loggers.logger import Logger
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from envs.partials import taken_apart
+from envs.partials import as_settings, taken_apart
 from fabric_rl import GAE, Callback, Estimator, Hardware, Saving, StartArgs, TrainArgs, train
 from fabric_rl.callbacks import Profiler
 from fabric_rl.callbacks.video import RunVideos
-from fabric_rl.cli.command_line import read_settings
+from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
-from fabric_rl.metrics.log import PROGRAM, say, warnings_are_events
+from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.runs.start import started_run
 from fabric_rl.types import AgentFactory, EnvFactory
@@ -39,6 +44,7 @@ preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent agents.Re
 """
 
 
+@speaking_of_arguments()
 def main(
     env: EnvFactory = RocketSimPool,
     agent: AgentFactory = PPOLightningAgent,
@@ -73,13 +79,19 @@ def main(
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: when standard output is no terminal.
-        resolved_config: All settings as YAML, kept in the run folder; the command line fills it in.
+        resolved_config: All settings as YAML, kept in the run folder. Default: what can be written of these arguments.
 
     Returns:
         The summary that `runs/<run_id>/summary.json` holds.
     """
+    if resolved_config is None:
+        resolved_config, lost = settings_of_call(main, locals(), as_settings)
+        if lost and launch.is_rank_0():
+            say(f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/runs.md)")
     if num_envs is not None and env_id is None:
-        raise ValueError("--num_envs goes with --env_id; other environments have their own flag, e.g. --env.num_arenas")
+        raise ValueError(
+            "--num_envs goes with --env_id; other environments have their own setting, e.g. --env.num_arenas"
+        )
     if env_id is not None:
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
     if capture_video and args.num_players:
@@ -130,7 +142,7 @@ def cli(argv: Sequence[str] | None = None) -> None:
             say(next_steps(settings.given, args, summary, start.runs_dir))
         if launch.is_rank_0() and "unsaved_steps" in summary:
             message = f"{unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume"
-            fail(PROGRAM, message, status=1)
+            fail(program(), message, status=1)
 
 
 if __name__ == "__main__":

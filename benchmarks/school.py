@@ -159,7 +159,8 @@ def report(rows: list[dict[str, Any]], games: dict[str, Any] | None) -> str:
             f"| goals per match | {games['goals'][0]:.2f} | {games['goals'][1]:.2f} |",
             f"| touches per minute | {games['touches_per_minute'][0]:.1f} | {games['touches_per_minute'][1]:.1f} |",
             "",
-            f"Goal difference per match: {games['difference']:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}.",
+            f"Goal difference per match: {games['difference']:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}, from "
+            f"{games['pairs']} independent pairs of matches (docs/evaluation.md).",
         ]
     return "\n".join(lines) + "\n"
 

@@ -34,6 +34,7 @@ from envs.dones import NoTouchCondition as NoTouchCondition
 from envs.dones import TimeoutCondition as TimeoutCondition
 from envs.loggers.base import EpisodeRatios as EpisodeRatios
 from envs.loggers.base import StateLogger as StateLogger
+from envs.loggers.game import GameMetrics as GameMetrics
 from envs.loggers.turtles import TurtleRecoveryLogger as TurtleRecoveryLogger
 from envs.mechanics import AirDribbleLane as AirDribbleLane
 from envs.mechanics import DribbleLane as DribbleLane

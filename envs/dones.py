@@ -2,18 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
 from envs.checks import check_parts, positive
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from envs.stateful import NOT_NEGATIVE, Stateful
 
 
-class DoneCondition(ABC):
+class DoneCondition(Stateful, ABC):
     """Tells which arenas end their episode.
 
     Attributes:
@@ -27,15 +27,8 @@ class DoneCondition(ABC):
     def check(self, state: GameState) -> Bool:
         """`[A]` bool, True where the episode ends. Called once after every step."""
 
-    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most conditions keep nothing
+    def reset(self, mask: Bool, state: GameState) -> None:
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """What the condition remembers between steps; nothing by default."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most conditions keep nothing
-        """Takes what `state_dict` gave."""
 
 
 class GoalCondition(DoneCondition):
@@ -96,6 +89,8 @@ class BallOnGroundCondition(DoneCondition):
 
     MARGIN = 2.0
     """uu above the resting height 93.15 that still are the ground."""
+    _in_state_dict: ClassVar = {"ticks_before": "_ticks_before"}
+    _state_bounds: ClassVar = {"ticks_before": NOT_NEGATIVE}
 
     def __init__(self, truncates: bool = False) -> None:
         """Creates the condition.
@@ -124,17 +119,11 @@ class BallOnGroundCondition(DoneCondition):
             self._ticks_before = np.zeros(state.num_arenas, np.int64)
         self._ticks_before[mask] = state.episode_ticks[mask]
 
-    def state_dict(self) -> dict[str, Any]:
-        """The episode's age in ticks at the last step, `[A]`."""
-        return {"ticks_before": self._ticks_before.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self._ticks_before = np.array(within("ticks_before", state["ticks_before"]), np.int64)
-
 
 class _Combined(DoneCondition):
     """What several conditions say together."""
+
+    _in_state_dict: ClassVar = {"conditions": "conditions"}
 
     def __init__(
         self, conditions: DoneCondition | Sequence[DoneCondition], *more: DoneCondition, truncates: bool | None = None
@@ -168,15 +157,6 @@ class _Combined(DoneCondition):
         """See `DoneCondition.reset`."""
         for condition in self.conditions:
             condition.reset(mask, state)
-
-    def state_dict(self) -> dict[str, Any]:
-        """What each condition remembers."""
-        return {"conditions": [condition.state_dict() for condition in self.conditions]}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        for condition, inner in zip(self.conditions, state["conditions"], strict=True):
-            condition.load_state_dict(inner)
 
 
 class AnyOf(_Combined):

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -147,6 +147,8 @@ class PhasedStates(StateSetter, Phased):
         phase: The present phase, at first the first one.
     """
 
+    _in_state_dict: ClassVar = {"phase": "phase", "setters": "setters"}
+
     def __init__(self, setters: dict[str, StateSetter]) -> None:
         """Takes phase name -> setter.
 
@@ -179,16 +181,10 @@ class PhasedStates(StateSetter, Phased):
         """Those of all setters."""
         return [logger for setter in self.setters.values() for logger in setter.loggers()]
 
-    def state_dict(self) -> dict[str, Any]:
-        """The present phase, and what each setter remembers."""
-        return {"phase": self.phase, "setters": {name: setter.state_dict() for name, setter in self.setters.items()}}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        for name, inner in state["setters"].items():
-            self.setters[name].load_state_dict(inner)
+        """Takes what `state_dict` gave; a ValueError for a phase that there is not."""
         self._check_known(state["phase"])
-        self.phase = state["phase"]
+        super().load_state_dict(state)
 
 
 def phased_in(part: object) -> Iterator[Phased]:

@@ -3,15 +3,20 @@
 Each group is a frozen dataclass. The docstrings under its fields are the help of the command line.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # of files on Windows
+from fabric_rl.flags.arguments import speaking_of_arguments
+
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*]|[. ]$')  # of files on Windows
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # there, whatever their ending
 _LONGEST_NAME = 100
 MOST_THREADS = 1024
+_YEAR = 525_600
 
 LRSchedule = Literal["constant", "linear", "cosine", "kl_adaptive"]
 Accelerator = Literal["auto", "cpu", "gpu", "cuda", "mps"]
@@ -63,14 +68,19 @@ class TrainArgs:
     rollout ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""
     compile: bool = False
     """Compile the agent's act, value and training_step (torch.compile); needs a C++ compiler, and a minute at first."""
+    summary_freq: int | None = None
+    """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and on the console, which are
+    means over all iterations since the one before. Default: a row for each iteration."""
     seed: int = 0
     """Seed of weights, sampling and environments (sub-environment i of rank r: seed + r * n + i)."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
         _at_least_1(
             self, "total_timesteps", "num_steps", "update_epochs", "minibatch_size", "batch_size", "exp_buffer_size"
         )
+        _at_least_1(self, "summary_freq")
         _positive(self, "target_kl", "desired_kl")
         if self.num_players < 0:
             raise ValueError(f"--num_players must not be negative, got {self.num_players}")
@@ -84,6 +94,10 @@ class TrainArgs:
             raise ValueError("--gamma needs at least one discount")
         if not self.max_grad_norm >= 0:
             raise ValueError(f"--max_grad_norm must not be negative, got {self.max_grad_norm}")
+        if self.max_grad_norm == math.inf:
+            raise ValueError("--max_grad_norm must be finite; 0 does not clip")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"--seed must be between 0 and {2**32 - 1}, got {self.seed}")
 
     @property
     def gammas(self) -> tuple[float, ...]:
@@ -102,25 +116,21 @@ class TrainArgs:
         """
         default = max(sequence_length, rollout_steps // 16 // sequence_length * sequence_length)
         size = self.minibatch_size or min(default, self.batch_size or default)
-        if size > rollout_steps:
-            raise ValueError(
-                f"--minibatch_size {size} is larger than the rollout of one rank, {rollout_steps} steps "
-                f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
-            )
+        batch = self.batch_size or size
+        for name, steps in (("minibatch_size", size), ("batch_size", batch)):
+            if steps > rollout_steps:  # in the first iteration nothing else is there, whatever --exp_buffer_size
+                raise ValueError(
+                    f"--{name} {steps} is larger than the rollout of one rank, {rollout_steps} steps "
+                    f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
+                )
         if size % sequence_length:
             raise ValueError(
                 f"--minibatch_size {size} must be a multiple of --agent.sequence_length {sequence_length}, which an "
                 "agent with memory learns from in one piece"
             )
-        batch = self.batch_size or size
         if batch % size:
             raise ValueError(f"--batch_size {batch} must be a multiple of --minibatch_size {size}")
         self.rollouts_kept(rollout_steps)
-        if batch > rollout_steps:  # in the first iteration nothing else is there, whatever --exp_buffer_size
-            raise ValueError(
-                f"--batch_size {batch} is larger than the rollout of one rank, {rollout_steps} steps "
-                f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
-            )
         return size
 
     def rollouts_kept(self, rollout_steps: int) -> int:
@@ -158,10 +168,13 @@ class StartArgs:
     inference: bool = False
     """Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that exclude each other."""
         if self.run_id is not None:
             check_run_id(self.run_id)
+        if not self.runs_dir.strip():
+            raise ValueError("--runs_dir is empty; name a folder, or leave the flag out for runs")
         if self.force and self.resume:
             raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
         if self.force and self.run_id is None:
@@ -185,7 +198,11 @@ class Saving:
     """How many of the newest checkpoints stay."""
     milestone_interval: int | None = None
     """Agent-steps between milestones: full copies that stay for good."""
+    exact_resume: bool = False
+    """Environments that cannot be saved (Gymnasium ids, RLGymPool, RLGymReward) begin new episodes at every checkpoint,
+    so that a resumed run goes on bit for bit; without, only a resumed one does. The others always go on so."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
         _positive(self, "checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval")
@@ -214,6 +231,7 @@ class Hardware:
     precision: Precision = "32-true"
     """Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU."""
 
+    @speaking_of_arguments()
     def __post_init__(self) -> None:
         """Rejects settings that cannot work anywhere."""
         _one_of(self, "accelerator", Accelerator)
@@ -222,18 +240,23 @@ class Hardware:
         _at_least_1(self, "num_nodes", "num_threads")
         if (self.num_threads or 1) > MOST_THREADS:
             raise ValueError(f"--num_threads must be at most {MOST_THREADS}, got {self.num_threads}")
+        if self.timeout_minutes > _YEAR:
+            raise ValueError(f"--timeout_minutes must be at most {_YEAR} (a year), got {self.timeout_minutes:g}")
 
 
 def check_run_id(name: str) -> None:
     """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
     if not name.strip():
         raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
+    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name)
     if Path(name).name != name or name.startswith("."):
-        raise ValueError(f"--run_id {name}: must be a plain name, not a path, and not begin with a dot")
-    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME:
+        raise ValueError(f"--run_id {shown}: must be a plain name, not a path, and not begin with a dot")
+    if _DEVICES.fullmatch(name):
+        raise ValueError(f"--run_id {shown}: is the name of a device on Windows, where no folder can have it")
+    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME or not name.isprintable():
         raise ValueError(
-            f"--run_id {name}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, or have any of "
-            'these: < > : " | ? *'
+            f"--run_id {shown}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, end with a dot "
+            'or a space, or have invisible characters or any of these: < > : " | ? *'
         )
 
 
@@ -247,8 +270,8 @@ def _at_least_1(settings: object, *names: str) -> None:
 def _positive(settings: object, *names: str) -> None:
     for name in names:
         number = getattr(settings, name)
-        if number is not None and not number > 0:
-            raise ValueError(f"--{name} must be positive, got {number}")
+        if number is not None and not 0 < number < math.inf:
+            raise ValueError(f"--{name} must be {'finite' if number == math.inf else 'positive'}, got {number}")
 
 
 def _one_of(settings: object, name: str, choices: Any) -> None:  # noqa: ANN401 - a Literal

@@ -1,12 +1,14 @@
 """Callback: the hooks into the training loop; TrainState: what they see."""
 
+import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.form import check
 from fabric_rl.types import ActorCritic, Minibatch
 
 
@@ -91,6 +93,11 @@ class TrainState:
 class Callback:
     """Override what you need; every hook runs on every rank."""
 
+    _in_state_dict: ClassVar[dict[str, str]] = {}
+    """Key in `state_dict` -> attribute to be kept there."""
+    _form: ClassVar[Any] = {}
+    """What has to be there, see `fabric_rl.form.check`."""
+
     def on_train_start(self, state: TrainState) -> None:
         """Everything is built, nothing is collected yet."""
 
@@ -125,7 +132,10 @@ class Callback:
 
     def state_dict(self) -> dict[str, Any]:
         """What the callback remembers, as numbers, text, tensors, arrays, lists and dicts; goes into checkpoints."""
-        return {}
+        return {key: copy.copy(getattr(self, name)) for key, name in self._in_state_dict.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave, when a run goes on."""
+        check(state, self._form, "it")
+        for key, name in self._in_state_dict.items():
+            setattr(self, name, copy.copy(state[key]))

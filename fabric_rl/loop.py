@@ -7,6 +7,7 @@ from lightning import Fabric
 
 from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
+from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
@@ -17,6 +18,7 @@ from fabric_rl.session.stopping import StopSignals
 from fabric_rl.types import AgentFactory, EnvFactory
 
 
+@speaking_of_arguments()
 def train(
     fabric: Fabric,
     env: EnvFactory,
@@ -68,7 +70,7 @@ def train(
     saver = Saver(run, saving, session, record, exact) if run is not None and not inference else NoSaver()
 
     with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
-        saver.begin(resumed=resume is not None)
+        saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate)

@@ -190,6 +190,14 @@ class HasHeadlines(Protocol):
 
 
 @runtime_checkable
+class HasVideos(Protocol):
+    """An environment that records videos while it is stepped."""
+
+    def finish_videos(self) -> None:
+        """Waits until those of episodes that have ended are written."""
+
+
+@runtime_checkable
 class HasTimers(Protocol):
     """An environment that knows where its time goes."""
 
@@ -268,6 +276,17 @@ class HasParameters(Protocol):
 
         The same values again change nothing. Environments that are saved remember what was set.
         """
+
+
+@runtime_checkable
+class FailedElsewhere(Protocol):
+    """An error of another process, as an environment's: no line of this one has to do with it.
+
+    What is raised itself says it all in one line; what is only the cause of that holds the traceback from over there.
+    """
+
+    failed_in: str
+    """The function, as in `MyEnv.step() (my_env.py, line 12)`."""
 
 
 class NonFiniteError(RuntimeError):

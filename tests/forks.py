@@ -19,9 +19,12 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 100  # far beyond what any process here takes; only one that hangs meets it
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 PROGRAMS = {
     "train_fabric.py": ("train_fabric", "cli"),
     "fabric-rl": ("fabric_rl.commands.main", "main"),
@@ -35,7 +38,7 @@ def environment(**more):
     launchers = ("LT_", "TORCHELASTIC", "SLURM_", "MASTER_", "GROUP_", "LOGLEVEL")
     ranks = {"RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"}
     clean = {name: value for name, value in os.environ.items() if not name.startswith(launchers) and name not in ranks}
-    return clean | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"} | more
+    return clean | {"PYTHONPATH": str(ROOT), "PATH": PATH, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"} | more
 
 
 def free_port():
@@ -83,8 +86,9 @@ class Forks:
     def start(self, *words, program="train_fabric.py", files=None, **variables):
         """A command line, or a function; `files` (name: text) lie in its folder.
 
-        Two variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
-        streams, and nobody reads the standard output after BROKEN_PIPE bytes.
+        Three variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
+        streams, nobody reads the standard output after BROKEN_PIPE bytes, and RANKS are as many processes as Fabric's
+        own launcher may ask for: rank 0 is their parent, as always, but they have imported everything.
         """
         folder = self.folder / f"{len(self.started)}"
         folder.mkdir()
@@ -160,12 +164,58 @@ def _child(words, folder, variables):
     if "BROKEN_PIPE" in variables:
         _break_pipe(after=int(variables["BROKEN_PIPE"]))
     sys.path.append(folder)
-    sys.modules["fabric_rl.ranks.lost"].PARENT = os.getppid()  # which it has seen when it was imported
+    _wait_to_be_launched(int(variables.get("RANKS", 1)))
+    orphans = sys.modules["fabric_rl.ranks.orphans"]
+    orphans.PARENT = int(os.environ.pop(orphans.RANK_0, os.getppid()))  # which it has seen when it was imported
     status = _run(words)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
     os._exit(status)  # Python's own way out takes longer than all the rest
+
+
+class _Launched:
+    """What Fabric's launcher takes for the process that it has started: one of those that wait for it."""
+
+    waiting: ClassVar[list] = []
+
+    def __init__(self, command, env, cwd):
+        self.pid, launch = self.waiting.pop(0)
+        self.returncode = None
+        with os.fdopen(launch, "w") as pipe:
+            json.dump(env, pipe)
+
+    def poll(self):
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def send_signal(self, number):
+        kill(self.pid, number)
+
+
+def _wait_to_be_launched(ranks):
+    """Rank 0 goes on; the others do once it has launched them, with the variables that it gives them."""
+    for _ in range(1, ranks):
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            for other in [writer, *(pipe for _, pipe in _Launched.waiting)]:
+                os.close(other)
+            with os.fdopen(reader) as pipe:
+                env = pipe.read()
+            if not env:
+                os._exit(0)  # rank 0 has ended before
+            os.environ.clear()
+            os.environ.update(json.loads(env))
+            return
+        os.close(reader)
+        _Launched.waiting.append((pid, writer))
+    if ranks > 1:
+        import_module("lightning.fabric.strategies.launchers.subprocess_script").subprocess = SimpleNamespace(
+            Popen=_Launched
+        )
 
 
 def _take_terminal(path):

@@ -50,6 +50,22 @@ def test_the_agent_of_the_docs_is_short_and_learns(tiny_agent, tmp_path):
         assert agent.act(torch.zeros(3, 4), deterministic=True).action.shape == (3,)
 
 
+def test_matches_from_python(capsys):
+    code = block("docs/evaluation.md", "from envs.bots").replace("minutes=0.5", "minutes=0.02")
+    exec(code, {})
+    assert "Interval(low=" in capsys.readouterr().out
+
+
+def test_the_trained_agent_of_the_docs_plays_among_the_bots(capsys):
+    exec(block("docs/agents.md", "import numpy as np"), {})
+    assert "after 10.00 s" in capsys.readouterr().out
+
+
+def test_the_state_of_the_docs_is_paid_as_they_say(capsys):
+    exec(block("docs/game_state.md", "import numpy as np"), {})
+    assert capsys.readouterr().out == "[[0.5 0. ]]\n[[10. -5.]]\n"
+
+
 # ---------------------------------------------------------------- docs/research.md
 
 
@@ -156,7 +172,7 @@ def test_ppg_trains_and_resumes(tmp_path):
             self.weights = [p.detach().clone() for p in state.agent.parameters()]
 
     def run(name, steps, resume=None):
-        change, saving = Change(), Saving(checkpoint_every_timesteps=256)
+        change, saving = Change(), Saving(checkpoint_every_timesteps=256, exact_resume=True)
         args = TrainArgs(
             total_timesteps=steps, num_steps=32, minibatch_size=64, lr_schedule="constant", update_epochs=1
         )

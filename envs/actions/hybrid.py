@@ -1,7 +1,7 @@
 """Tables that know which of their rows can act: `StateAwareTable`, and `HybridTable` which is made for it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from envs.actions.base import Controls
 from envs.actions.lookup import ActionTable, lookup_rows
 from envs.actions.situations import NUM_SITUATIONS, situations, without_effect
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.stateful import NOT_NEGATIVE
 
 
 class StateAwareTable(ActionTable):
@@ -36,6 +36,9 @@ class StateAwareTable(ActionTable):
     one.
     """
 
+    _in_state_dict: ClassVar = {"fallbacks": "_fallen_back"}
+    _state_bounds: ClassVar = {"fallbacks": NOT_NEGATIVE}
+
     def __init__(self, table: Sequence[Sequence[float]] | Float | None = None, horizon_ticks: int = 9) -> None:
         """Finds out, for every situation, which rows do the same.
 
@@ -58,14 +61,13 @@ class StateAwareTable(ActionTable):
         self.fallbacks = np.stack([_first_that_does_the_same(self.table, s) for s in range(NUM_SITUATIONS)])
         """`[situations, n]` int64, the row that each row falls back to; itself where it does not."""
         self._valid: Bool = self.fallbacks == np.arange(len(self.table))
-        self._taken, self._parsed = 0, 0
+        self._fallen_back = np.zeros(2, np.int64)  # actions that fell back, actions
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         """The row of every action, or the one it falls back to; see `ActionParser.parse`."""
         self._check(actions)
         applied = self.fallbacks[situations(state, self.horizon_ticks).reshape(-1), actions]
-        self._taken += int(((applied != actions) & state.present.reshape(-1)).sum())
-        self._parsed += int(state.present.sum())
+        self._fallen_back += (((applied != actions) & state.present.reshape(-1)).sum(), state.present.sum())
         return super().parse(applied, state)
 
     def mask(self, state: GameState) -> Bool:
@@ -74,21 +76,13 @@ class StateAwareTable(ActionTable):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """`action/fallback_share`: (actions that fell back, actions) since the last call."""
-        metrics = {"action/fallback_share": (float(self._taken), float(self._parsed))}
-        self._taken, self._parsed = 0, 0
-        return metrics
+        taken, parsed = self._fallen_back.astype(float).tolist()
+        self._fallen_back[:] = 0
+        return {"action/fallback_share": (taken, parsed)}
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
         """See `ActionParser.look_ahead`."""
         self.horizon_ticks = max(self.horizon_ticks, tick_skip * steps + action_delay_ticks)
-
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """The counts of the metric."""
-        return {"fallbacks": np.array([self._taken, self._parsed])}
-
-    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave."""
-        self._taken, self._parsed = within("fallbacks", state["fallbacks"]).tolist()
 
 
 class HybridTable(StateAwareTable):

@@ -1,7 +1,7 @@
 """GymnasiumEnvs: any registered Gymnasium environment as a vector environment with SAME_STEP autoreset."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from envs.checks import check_seed, finite_numbers, is_number, is_whole, whole_number
+from envs.adapters.drawn_numbers import DrawnNumbers
+from envs.adapters.videos import RecordVideos
+from envs.checks import check_part, check_seed, finite_numbers, is_number, is_whole, whole_number
+from envs.parameters import ParameterRandomizer
 
 
 class GymnasiumEnvs(VectorWrapper):
@@ -28,6 +31,7 @@ class GymnasiumEnvs(VectorWrapper):
         video_folder: str | Path | None = None,
         wrappers: Sequence[Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]] = (),
         settings: dict[str, Any] | None = None,
+        parameters: ParameterRandomizer | None = None,
     ) -> None:
         """Makes the environments.
 
@@ -35,15 +39,24 @@ class GymnasiumEnvs(VectorWrapper):
             env_id: A registered id, for example CartPole-v1.
             num_envs: How many run side by side.
             seed: Seed of the first `reset()`.
-            video_folder: If given, sub-environment 0 records mp4 files there: episodes 0, 1, 8, 27, ... 1000, 2000, ...
+            video_folder: If given, sub-environment 0 records mp4 files there: the first 20 s of episodes 0, 1, 8, 27,
+                ... 1000, 2000, ..., at most 320 pixels wide, encoded by another process.
             wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
             settings: Keyword arguments for `gymnasium.make`.
+            parameters: Which of the environment's own numbers (CartPole's `gravity`, ...) are drawn anew for episodes.
+                Sub-environment `i` draws from a stream of its own of `seed + i`. Default: none.
 
         Raises:
-            ValueError: An unknown id, an id whose package is missing, or a size that cannot work.
+            ValueError: An unknown id, an id whose package is missing, a size that cannot work, or a parameter that
+                there is not.
+            TypeError: `parameters` is something else.
         """
         whole_number("GymnasiumEnvs", "num_envs", num_envs)
         seed = check_seed("GymnasiumEnvs", seed)
+        if parameters is not None:
+            check_part("GymnasiumEnvs", "parameters (--env.parameters)", parameters, ParameterRandomizer)
+            wrappers = (partial(self._draw, parameters), *wrappers)
+        self._drawn: list[DrawnNumbers] = []
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
         try:
             makers = [_maker(env_id, folder, wrappers, settings or {}) for folder in folders]
@@ -54,6 +67,7 @@ class GymnasiumEnvs(VectorWrapper):
         self._envs, self._env_id = envs, env_id
         self._own_values: dict[str, Any] = {}
         self._first_seed: int | None = seed
+        self.check_parameters({} if parameters is None else dict.fromkeys(parameters.samplers, 0))
 
     @property
     def num_seeds(self) -> int:
@@ -82,6 +96,26 @@ class GymnasiumEnvs(VectorWrapper):
             dense = {"final_obs": final, "_final_obs": ended}
         return obs, rewards, terminated, truncated, dense
 
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float64]]:
+        """Parameter -> `[N]` float64, what each sub-environment is played with now; those that samplers draw."""
+        rows = [drawn.numbers for drawn in self._drawn]
+        return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """`parameters/<name>` -> (sum over the sub-environments, sub-environments)."""
+        return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self.parameters.items()}
+
+    def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> DrawnNumbers:
+        self._drawn.append(DrawnNumbers(env, parameters))
+        return self._drawn[-1]
+
+    def finish_videos(self) -> None:
+        """Waits until the videos of episodes that have ended are written."""
+        for env in self._envs.envs:
+            if isinstance(env, RecordVideos):
+                env.finish_videos()
+
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Checks what `set_parameters` would be given.
 
@@ -102,8 +136,9 @@ class GymnasiumEnvs(VectorWrapper):
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Sets numbers that the environments themselves have as attributes, for example CartPole's `gravity`.
 
-        They take effect at once, also in the middle of episodes. Numbers that an environment has computed from others
-        stay as they are. Those left out, but set by an earlier call, get back what they were.
+        They take effect at once, also in the middle of episodes, and take the place of what a sampler would draw.
+        Numbers that an environment has computed from others stay as they are. Those left out, but set by an earlier
+        call, get back what they were, or what was drawn for the episode.
 
         Raises:
             ValueError: See `check_parameters`.
@@ -114,6 +149,8 @@ class GymnasiumEnvs(VectorWrapper):
         for name, own in self._own_values.items():
             for env in self._envs.envs:
                 setattr(env.unwrapped, name, type(own)(values.get(name, own)))
+        for drawn in self._drawn:
+            drawn.hold(values)
 
 
 class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
@@ -151,10 +188,6 @@ def _maker(
         env = gymnasium.make(env_id, **(settings | video))
         for wrapper in wrappers:
             env = wrapper(env)
-        if video_folder is None:
-            return env
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*Overwriting existing videos.*")
-            return gymnasium.wrappers.RecordVideo(env, video_folder, disable_logger=True)
+        return env if video_folder is None else RecordVideos(env, video_folder)
 
     return make

@@ -13,7 +13,9 @@ from rlgym.api import RLGym
 from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.checks import as_actions, check_actions, check_seed, described, whole_number
+from envs.adapters.rlgym_watched import WatchedGames, WatchedReward
+from envs.checks import as_actions, check_actions, check_parts, check_seed, described, whole_number
+from envs.loggers.base import StateLogger
 
 Array = NDArray[Any]
 AnyRLGym: TypeAlias = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
@@ -28,7 +30,13 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     not call done then are truncated. It cannot be saved: a run that goes on from a checkpoint begins new episodes.
     """
 
-    def __init__(self, build_env: Callable[[], AnyRLGym], num_envs: int = 8, seed: int = 0) -> None:
+    def __init__(
+        self,
+        build_env: Callable[[], AnyRLGym],
+        num_envs: int = 8,
+        seed: int = 0,
+        loggers: Sequence[StateLogger] = (),
+    ) -> None:
         """Builds and resets the environments.
 
         Args:
@@ -36,10 +44,12 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             num_envs: Environments; the vector environment has as many sub-environments as they have agents.
             seed: RLGym has no seeds; its state mutators draw from `random` and `numpy.random`. Both are seeded here and
                 in `reset(seed=...)`, for the whole process.
+            loggers: What watches the games and reports metrics, for example `GameMetrics()`. RLGym's states have no
+                counters of goals, shots, saves and demolitions, which are 0 to them.
 
         Raises:
-            TypeError: `build_env` is no function, or built something else.
-            ValueError: No environments, no agents, or agents of different spaces.
+            TypeError: `build_env` is no function, or built something else; a logger of the wrong kind.
+            ValueError: No environments, no agents, or agents of different spaces; loggers without Rocket League.
         """
         whole_number("RLGymPool", "num_envs (--env.num_envs)", num_envs)
         seed = check_seed("RLGymPool", seed)
@@ -52,6 +62,8 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         for env in self._envs:
             if not isinstance(env, RLGym):
                 raise TypeError(f"RLGymPool: build_env (--env.build_env) must build an RLGym, got {type(env).__name__}")
+            env.reward_fn = WatchedReward(env.reward_fn)
+        self.loggers = check_parts("RLGymPool", "loggers (--env.loggers)", loggers, StateLogger)
         _seed(seed)
         first = [env.reset() for env in self._envs]
         self._agents: list[list[Any]] = [list(env.agents) for env in self._envs]
@@ -69,6 +81,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         self._counts = dict.fromkeys(("touches", "goals", "episodes", "car_ticks", "ticks"), 0)
         for index, obs in enumerate(first):
             self._stack(index, obs)
+        self._games = WatchedGames(self.loggers, [env.state for env in self._envs]) if self.loggers else None
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -81,7 +94,9 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         if seed is not None:
             _seed(check_seed("RLGymPool", seed, "reset(seed=...)"))
         self._touching[:] = False
-        return np.concatenate([self._reset(index) for index in range(len(self._envs))]), {}
+        obs = np.concatenate([self._reset(index) for index in range(len(self._envs))])
+        self._watch_begin(np.ones(len(self._envs), np.bool_))
+        return obs, {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Steps every environment once.
@@ -110,6 +125,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         rewards = np.empty(self.num_envs, np.float32)
         terminated, truncated = np.zeros((2, self.num_envs), np.bool_)
         final: Array | None = None
+        done = np.zeros(len(self._envs), np.bool_)
         for index, (env, agents) in enumerate(zip(self._envs, self._agents, strict=True)):
             own = self._rows(index)
             before = _ticks(env.state)
@@ -118,6 +134,8 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             for out, values in zip((rewards, terminated, truncated), results[1:], strict=True):
                 out[own] = [values[agent] for agent in agents]
             self._count(index, env.state, _ticks(env.state) - before)
+            if self._games is not None:
+                self._games.see(index, env.state)
             if terminated[own].any() or truncated[own].any():
                 truncated[own] |= ~terminated[own]
                 final = obs.copy() if final is None else final
@@ -125,20 +143,33 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 obs[own] = self._reset(index)
                 self._touching[own] = False
                 self._counts["episodes"] += 1
-        if not np.isfinite(rewards).all():
-            raise FloatingPointError(f"RLGymPool: {type(self._envs[0].reward_fn).__name__} returned NaN or infinity")
+                done[index] = True
+        if self._games is not None:
+            self._games.update(done)
+            if done.any():
+                self._watch_begin(done)
         infos = {} if final is None else {"final_obs": final, "_final_obs": terminated | truncated}
         return obs, rewards, terminated, truncated, infos
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """As `RocketSimPool.drain_metrics`; zero for environments whose state is no Rocket League game."""
+        """As `RocketSimPool.drain_metrics`; no touches and goals where an environment's state is no Rocket League game.
+
+        The parts of a `CombinedReward` of RLGym's, or the one reward there is, go by the names of their classes.
+        """
         counts, per_minute = self._counts, 60 * TICKS_PER_SECOND
         self._counts = dict.fromkeys(counts, 0)
-        return {
+        metrics = {
             "game/touches_per_minute": (float(counts["touches"]), counts["car_ticks"] / per_minute),
             "game/goals_per_minute": (float(counts["goals"]), counts["ticks"] / per_minute),
             "game/episodes_per_minute": (float(counts["episodes"]), counts["ticks"] / per_minute),
         }
+        for env in self._envs:
+            for name, (total, count) in env.reward_fn.parts.drain().items():
+                before = metrics.get(name, (0.0, 0.0))
+                metrics[name] = (before[0] + total, before[1] + count)
+        for logger in self.loggers:
+            metrics |= logger.drain_metrics()
+        return metrics
 
     def state_dict(self) -> dict[str, Any]:
         """Always raises TypeError: nobody knows what the parts of an RLGym environment remember."""
@@ -152,6 +183,13 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         """Closes the environments."""
         for env in self._envs:
             env.close()
+
+    def _watch_begin(self, begun: Array) -> None:
+        """Shows the loggers the first states of the environments in `begun [E]`."""
+        if self._games is not None:
+            for index in np.flatnonzero(begun).tolist():
+                self._games.see(index, self._envs[index].state)
+            self._games.begin(begun)
 
     def _rows(self, index: int) -> slice:
         return slice(int(self._ends[index]) - len(self._agents[index]), int(self._ends[index]))

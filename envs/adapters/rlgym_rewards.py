@@ -20,7 +20,7 @@ COST_WARNING = (
     "write the reward as an envs.Reward for training at full speed"
 )
 
-_SAME_NAMES = (
+SAME_NAMES = (
     *("demo_respawn_timer", "supersonic_time", "boost_active_time", "handbrake", "jump_time", "air_time_since_jump"),
     *("flip_time", "is_jumping", "has_jumped", "is_holding_jump", "has_flipped", "has_double_jumped"),
 )
@@ -107,7 +107,7 @@ def to_rlgym(state: GameState, arena: int) -> RLGymState[str]:
         car.bump_victim_id = names.get(int(on_demand[1][at]))
         car.wheels_with_contact = tuple(on_demand[0][at].tolist())
         car.boost_amount = float(state.boost[at])
-        for name in _SAME_NAMES:
+        for name in SAME_NAMES:
             setattr(car, name, getattr(state, name)[at].item())
         car.flip_torque = state.flip_torque[at].copy()
         car.is_autoflipping = bool(state.is_auto_flipping[at])

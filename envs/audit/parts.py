@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from envs.phased import PhasedReward
-from envs.rewards.base import Reward, labels_of, paid_by
+from envs.rewards.base import Reward, numbered, paid_by
 from envs.rewards.combinators import AnnealedReward, PerSecondReward, TeamSpiritReward, WrappedReward
 from envs.rewards.combined import CombinedReward
+from envs.rewards.events import EventReward
 from envs.rewards.potential import GoalViewReward, PotentialReward
 from envs.rewards.signals import RewardSignals
 from envs.state.game_state import GameState
@@ -54,10 +55,22 @@ class _Weighted(WrappedReward):
         return (paid_by(self.reward, state) * np.float32(self.weight)).astype(np.float32)
 
 
+class _Event(EventReward):
+    """One event of an `EventReward`, without its weight."""
+
+    def __init__(self, event: str) -> None:
+        super().__init__(**{event: 1.0})
+        self.event = event
+
+    def label(self) -> str:
+        """The name that its metric has."""
+        return f"EventReward/{self.event}"
+
+
 def parts_of(reward: Reward) -> list[Part]:
-    """The terms whose sum `reward` is, in its present phase; itself, if it is no sum."""
+    """The terms whose sum `reward` is, in its present phase, each event one; itself, if it is no sum."""
     terms = _terms(reward)
-    names = labels_of([term for _, term, _ in terms])
+    names = numbered(term.label() for _, term, _ in terms)
     return [
         Part(f"{prefix}{name}", term, weight, unit_of(term))
         for (prefix, term, weight), name in zip(terms, names, strict=True)
@@ -86,6 +99,8 @@ def _terms(reward: Reward) -> list[tuple[str, Reward, float]]:
     if type(reward) is CombinedReward:
         found = zip(reward.rewards, reward.weights, strict=True)
         return [(prefix, term, w * weight) for inner, weight in found for prefix, term, w in _terms(inner)]
+    if type(reward) is EventReward and sum(map(bool, reward.weights.values())) > 1:
+        return [("", _Event(event), weight) for event, weight in reward.weights.items() if weight]
     if isinstance(reward, PhasedReward):
         return _terms(reward.rewards[reward.phase])
     if type(reward) is RewardSignals:

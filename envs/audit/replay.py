@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from envs.matches.tape import Tape
 from envs.rewards.base import Reward, paid_by
 from envs.state.game_state import GameState
-from envs.state.layout import TOUCHED, Bool
+from envs.state.layout import MIRROR, TOUCHED, Bool
 
 Paid = NDArray[np.float64]
 """`[steps, A, C]`"""
@@ -105,6 +105,6 @@ def _turned(state: GameState, order: NDArray[np.intp]) -> GameState:
     other.pad_timers[:] = other.pad_timers[:, ::-1].copy()
     other.num_blue, other.num_orange = state.num_orange, state.num_blue
     other.team = (1 - state.team[order]).astype(np.int8)
-    other.details["world_contact_normal"] *= np.array([-1, -1, 1], np.float32)
+    other.details["world_contact_normal"] *= MIRROR
     other.invalidate()
     return other

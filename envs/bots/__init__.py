@@ -16,6 +16,7 @@ from envs.bots.chaser import BallChaser as BallChaser
 from envs.bots.farming import CircleBot as CircleBot
 from envs.bots.farming import HopBot as HopBot
 from envs.bots.farming import HoverBot as HoverBot
+from envs.bots.policy import PolicyBot as PolicyBot
 from envs.bots.shooter import KickoffThenShoot as KickoffThenShoot
 from envs.bots.simple import IdleBot as IdleBot
 from envs.bots.simple import RandomBot as RandomBot

@@ -1,16 +1,16 @@
 """State loggers: they look at every step of a pool, change nothing, and report metrics."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from envs.stateful import NOT_NEGATIVE, Stateful
 
 
-class StateLogger(ABC):
+class StateLogger(Stateful, ABC):
     """Watches all arenas and reports metrics."""
 
     @abstractmethod
@@ -22,19 +22,12 @@ class StateLogger(ABC):
             done: `[A]` bool, the episode ends with this step. `reset` for the next one follows.
         """
 
-    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - some keep nothing of an episode
+    def reset(self, mask: Bool, state: GameState) -> None:
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`, also when the old one is cut off."""
 
     @abstractmethod
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Metrics since the last call as name -> (sum, count); always the same names."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """What it remembers, as numbers and arrays; nothing by default."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - some keep nothing
-        """Takes what `state_dict` gave."""
 
 
 class EpisodeRatios(StateLogger):
@@ -43,6 +36,9 @@ class EpisodeRatios(StateLogger):
     Metrics: `game/touch_ratio`, episodes in which any car touched the ball over all that ended, 0..1;
     `game/goal_ratio`, those that ended with a goal, 0..1. They are what phases are promoted by.
     """
+
+    _in_state_dict: ClassVar = {"touched": "_touched", "counts": "_counts"}
+    _state_bounds: ClassVar = {"counts": NOT_NEGATIVE}
 
     def __init__(self) -> None:
         """Knows nothing yet."""
@@ -66,11 +62,3 @@ class EpisodeRatios(StateLogger):
         episodes, touched, goals = self._counts.tolist()
         self._counts[:] = 0
         return {"game/touch_ratio": (touched, episodes), "game/goal_ratio": (goals, episodes)}
-
-    def state_dict(self) -> dict[str, Any]:
-        """Which running episodes had a touch `[A]`, and the counts since the last `drain_metrics`."""
-        return {"touched": self._touched.copy(), "counts": self._counts.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self._touched, self._counts = np.array(state["touched"]), np.array(within("counts", state["counts"]))

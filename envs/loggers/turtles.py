@@ -1,16 +1,16 @@
 """How often cars lie on their roofs, and whether and how fast they get up."""
 
 import math
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import is_number, whole_number
 from envs.loggers.base import StateLogger
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from envs.stateful import NOT_NEGATIVE
 
 _READY, _LYING, _LEFT = 0, 1, 2
 """A car's part in the count: none yet, being timed, or given up (it has to stand on its wheels before it counts
@@ -39,6 +39,8 @@ class TurtleRecoveryLogger(StateLogger):
     """uu between roof and floor that still count as contact: what a body bounces and sinks in at rest, and more."""
     FRONT, BACK, SIDE, ROOF = 74.1, -46.4, 43.3, 40.1
     """uu, the roof of an Octane's hitbox in the car's frame: forward, backward, to both sides, up."""
+    _in_state_dict: ClassVar = {"part": "_part", "since": "_since", "counts": "_counts"}
+    _state_bounds: ClassVar = {"part": (_READY, _LEFT), "since": NOT_NEGATIVE, "counts": NOT_NEGATIVE}
 
     def __init__(self, window_ticks: int = 360, max_speed: float = 500.0) -> None:
         """Creates the logger.
@@ -100,12 +102,3 @@ class TurtleRecoveryLogger(StateLogger):
             "turtle/recovery_rate": (recovered, recovered + failed),
             "turtle/recovery_ticks": (ticks, recovered),
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        """Every car's part and the tick at which it was found `[A, C]`, and the counts since `drain_metrics`."""
-        return {"part": self._part.copy(), "since": self._since.copy(), "counts": self._counts.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self._part = np.array(within("part", state["part"], _READY, _LEFT))
-        self._since, self._counts = (np.array(within(name, state[name])) for name in ("since", "counts"))

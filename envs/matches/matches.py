@@ -1,5 +1,6 @@
-"""Matches between two bots on real physics."""
+"""Matches between two players on real physics, in pairs with sides changed."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,26 +8,29 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.bots.base import Bot, TeamBots
-from envs.checks import positive
+from envs.bots.base import Bot
+from envs.checks import positive, whole_number
 from envs.dones import GoalCondition
 from envs.loggers.base import StateLogger
+from envs.matches.kickoffs import MatchKickoffs
 from envs.pool.rocket_pool import RocketSimPool
-from envs.resets import Kickoff
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool
 
-ARENAS_AT_ONCE = 100
+PAIRS_AT_ONCE = 10
 SIDES = 2
+
+Player = Callable[[int], Bot]
+"""Builds a new bot; what it draws comes from that seed. It plays one block of matches."""
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Results, match by match.
+    """Results of pairs of matches; pairs are independent, the two matches of one are not.
 
     Attributes:
-        goals: `[M, 2]` int64, of the bot and of its opponent.
-        touches: `[M, 2]` int64, contacts with the ball, each once however long it lasts.
+        goals: `[P, 2, 2]` int64: pair; the player as blue, then as orange; goals of the player, then of its opponent.
+        touches: The same of contacts with the ball, each once however long it lasts.
         minutes: Game time of each match.
         cars: In each team.
     """
@@ -37,88 +41,116 @@ class Matches:
     cars: int
 
     @property
+    def differences(self) -> NDArray[np.float64]:
+        """`[P]` the player's goals minus its opponent's per match, one independent sample from each pair."""
+        means: NDArray[np.float64] = (self.goals[..., 0] - self.goals[..., 1]).mean(axis=1)
+        return means
+
+    @property
     def wins(self) -> int:
-        """Matches that the bot won."""
-        return int((self.goals[:, 0] > self.goals[:, 1]).sum())
+        """Matches that the player won."""
+        return int((self.goals[..., 0] > self.goals[..., 1]).sum())
 
     @property
     def losses(self) -> int:
         """Matches that its opponent won."""
-        return int((self.goals[:, 0] < self.goals[:, 1]).sum())
+        return int((self.goals[..., 0] < self.goals[..., 1]).sum())
 
     @property
     def draws(self) -> int:
         """Matches without a winner."""
-        return len(self.goals) - self.wins - self.losses
+        return SIDES * len(self.goals) - self.wins - self.losses
 
 
 def play_matches(
-    bot: Bot,
-    opponent: Bot,
-    num_matches: int = 200,
+    player: Player,
+    opponent: Player,
+    num_pairs: int = 100,
     minutes: float = 5.0,
     team_size: int = 1,
     seed: int = 0,
     tick_skip: int = 8,
     action_delay_ticks: int = 1,
     num_threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Matches:
-    """Lets two bots play matches that begin, and after each goal go on, with a kickoff.
+    """Lets two players play pairs of matches that begin, and after each goal go on, with a kickoff.
 
-    Half of them (rounded up) the bot plays as blue, the others, from the same kickoffs, as orange. A match lasts
-    `minutes` of play; there is no overtime. The same arguments give the same results on the same processor. Played from
-    the other side a game begins alike, but not to the bit: it is another one after the first touches.
+    In the first match of a pair the player is blue, in the second, with the same `MatchKickoffs`, orange. A match lasts
+    `minutes` of play; there is no overtime. Every pair has kickoffs of its own, and players draw anew for each match.
+
+    A pair depends on the seed and on its number, not on how many are played or on the threads: pairs are played in
+    blocks of `PAIRS_AT_ONCE`, and the last block is played in full, for a network's outputs depend in their last bits
+    on how many rows it is given. The same arguments give the same results on the same processor.
 
     Args:
-        bot: Plays for one side, all of its cars.
-        opponent: Plays for the other.
-        num_matches: How many.
-        minutes: Game time of each.
+        player: Builds what plays all cars of one side.
+        opponent: The same for the other.
+        num_pairs: How many pairs of matches.
+        minutes: Game time of each match.
         team_size: Cars in each team.
-        seed: Of the kickoffs; match `i` of each half draws from `seed + i`.
+        seed: Of everything that is drawn.
         tick_skip: Physics ticks (1/120 s) between decisions.
         action_delay_ticks: Ticks at the start of a step that still run the previous action.
         num_threads: See `RocketSimPool`.
+        progress: Is told after each step which share of all steps is done, 0..1.
 
     Raises:
         ValueError: No match, no time or no car.
     """
-    for name, number in (("num_matches", num_matches), ("minutes", minutes), ("team_size", team_size)):
+    whole_number("play_matches", "num_pairs", num_pairs)
+    for name, number in (("minutes", minutes), ("team_size", team_size)):
         positive("play_matches", name, number)
+    steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))
+    blocks = -(-num_pairs // PAIRS_AT_ONCE)
     found: list[NDArray[np.int64]] = []
-    blue = (num_matches + 1) // SIDES
-    for first_seat, count in ((0, blue), (1, num_matches - blue)):
-        for begin in range(0, count, ARENAS_AT_ONCE):
-            score = _Score()
-            pool = RocketSimPool(
-                num_arenas=min(ARENAS_AT_ONCE, count - begin),
-                team_size=team_size,
-                action=ContinuousAction(),
-                state_setter=Kickoff(),
-                done=GoalCondition(),
-                tick_skip=tick_skip,
-                action_delay_ticks=action_delay_ticks,
-                num_threads=num_threads,
-                seed=seed + begin,
-                loggers=[score],
-            )
-            seats = (bot, opponent) if first_seat == 0 else (opponent, bot)
-            try:
-                _play(pool, TeamBots(*seats), score, max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip)))
-            finally:
-                pool.close()
-            found.append(score.counts if first_seat == 0 else score.counts[..., ::-1])
-    goals, touches = np.concatenate(found, axis=1)
+    for block in range(blocks):
+        pairs = range(block * PAIRS_AT_ONCE, (block + 1) * PAIRS_AT_ONCE)
+        own_seeds = [np.random.SeedSequence(seed, spawn_key=(0, pair)) for pair in pairs]
+        pool_seed, *dice = np.random.SeedSequence(seed, spawn_key=(1, block)).generate_state(3).tolist()
+        kickoffs, score = MatchKickoffs(SIDES * own_seeds, SIDES * team_size), _Score()
+        pool = RocketSimPool(
+            num_arenas=SIDES * PAIRS_AT_ONCE,
+            team_size=team_size,
+            action=ContinuousAction(),
+            state_setter=kickoffs,
+            done=GoalCondition(),
+            tick_skip=tick_skip,
+            action_delay_ticks=action_delay_ticks,
+            num_threads=num_threads,
+            seed=pool_seed,
+            loggers=[score],
+        )
+        try:
+            for step in _play(pool, player(dice[0]), opponent(dice[1]), kickoffs, score, steps):
+                if progress is not None:
+                    progress((block + (step + 1) / steps) / blocks)
+        finally:
+            pool.close()
+        found.append(score.of_pairs())
+    goals, touches = np.concatenate(found, axis=1)[:, :num_pairs]
     return Matches(goals, touches, minutes, team_size)
 
 
-def _play(pool: RocketSimPool, bots: TeamBots, score: "_Score", steps: int) -> None:
+def _play(
+    pool: RocketSimPool, player: Bot, opponent: Bot, kickoffs: MatchKickoffs, score: "_Score", steps: int
+) -> Iterator[int]:
+    """Plays one step after the other; the player is blue in the first half of the arenas, and orange in the others."""
     pool.reset()
-    for _ in range(steps):
+    state = pool.state
+    as_blue = np.arange(pool.num_arenas) < PAIRS_AT_ONCE
+    is_player = ((state.team == BLUE) == as_blue[:, None]).reshape(-1, 1)
+    for step in range(steps):
         if score.begun.any():
-            bots.reset(score.begun, pool.state)
+            for bot in (player, opponent):
+                bot.reset(score.begun, state)
             score.begun[:] = False
-        pool.step(bots.actions(pool.state, pool.action_parser))
+        ours, theirs = (bot.actions(state, pool.action_parser) for bot in (player, opponent))
+        actions = np.where(is_player, ours, theirs)
+        late = kickoffs.delay_ticks >= state.episode_ticks[:, None] + pool.tick_skip
+        actions[late.reshape(-1)] = 0
+        pool.step(actions)
+        yield step
 
 
 class _Score(StateLogger):
@@ -152,6 +184,11 @@ class _Score(StateLogger):
             self._touching = np.zeros((len(mask), state.num_cars), np.bool_)
         self.begun |= mask
         self._touching[mask] = False
+
+    def of_pairs(self) -> NDArray[np.int64]:
+        """`[2, P, 2, 2]`: goals and touches, pair, the player as blue and as orange, the player and its opponent."""
+        as_blue, as_orange = np.split(self.counts, SIDES, axis=1)
+        return np.stack((as_blue, as_orange[..., ::-1]), axis=2)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """None: it is asked for `counts`."""

@@ -89,3 +89,8 @@ class PoolRecipe:
     def tick_skip(self) -> int:
         """Ticks per step."""
         return int(self.arguments.get("tick_skip", 8))
+
+    @property
+    def action_delay_ticks(self) -> int:
+        """Ticks at the start of a step that still run the previous action."""
+        return int(self.arguments.get("action_delay_ticks", 1))

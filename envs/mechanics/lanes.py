@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from envs.resets.base import Double, StateSetter, check_share, only, shares_of
 from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from envs.stateful import NOT_NEGATIVE
 
 NO_LANE = -1
 FIRST_PHASE = 4
@@ -38,6 +39,10 @@ class LaneEpisodes(StateLogger):
         actor: `[A]` slot of the car whose lane it is.
         succeeded: `[A]` bool, whether the mechanic has succeeded in this episode.
     """
+
+    _in_state_dict: ClassVar = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
+    _in_state_dict |= {"notes": "_notes", "counts": "_counts"}
+    _state_bounds: ClassVar = {"counts": NOT_NEGATIVE}
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         """Watches `lanes`."""
@@ -99,20 +104,14 @@ class LaneEpisodes(StateLogger):
         self._counts[:] = 0
         return metrics
 
-    def state_dict(self) -> dict[str, Any]:
-        """Lane, car, success and notes of every arena `[A]`, and the counts since the last `drain_metrics`."""
-        arrays = {"lane": self.lane, "actor": self.actor, "succeeded": self.succeeded, "notes": self._notes}
-        return {name: array.copy() for name, array in arrays.items()} | {"counts": self._counts.copy()}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; a ValueError for that of other lanes."""
-        counts, notes = np.array(state["counts"]), np.array(state["notes"])
+        counts, notes = state["counts"], state["notes"]
         if counts.shape != self._counts.shape or notes.shape[1] != self._width:
             raise ValueError(f"{len(counts)} lanes with {notes.shape[1]} notes were saved, here are {len(self.lanes)}")
-        self._counts, self._notes = within("counts", counts), notes
-        self.lane = np.array(within("lane", state["lane"], -1, len(self.lanes) - 1))
-        self.actor = np.array(within("actor", state["actor"], 0, (self._num_cars or math.inf) - 1))
-        self.succeeded = np.array(state["succeeded"])
+        within("lane", state["lane"], -1, len(self.lanes) - 1)
+        within("actor", state["actor"], 0, (self._num_cars or math.inf) - 1)
+        super().load_state_dict(state)
 
 
 class LaneTimeLimit(DoneCondition):
@@ -147,6 +146,9 @@ class MechanicsLanes(StateSetter, Phased):
         lanes: The lanes.
         episodes: Which lane each arena is in, see `LaneEpisodes`.
     """
+
+    _in_state_dict: ClassVar = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
+    _state_bounds: ClassVar = {"mechanics_weight": (0, 1)}
 
     def __init__(
         self,
@@ -219,15 +221,6 @@ class MechanicsLanes(StateSetter, Phased):
         """See `Phased.begin_phase`."""
         usual = self._own_weight if number >= FIRST_PHASE else 0.0
         self.mechanics_weight = self.phase_weights.get(name, usual)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The present share, and what the inner setter remembers."""
-        return {"mechanics_weight": self.mechanics_weight, "inner": self.inner.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self.mechanics_weight = within("mechanics_weight", state["mechanics_weight"], 0, 1)
-        self.inner.load_state_dict(state["inner"])
 
 
 def default_lanes() -> tuple[Lane, ...]:

@@ -16,7 +16,7 @@ from envs.obs.blocks import (
     room_for_cars,
     seen_cars,
 )
-from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
+from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import Float
@@ -74,10 +74,6 @@ class AdvancedObs(ObsBuilder):
         """Box of `76 + 31 * others`; see `ObsBuilder.space`."""
         others = num_slots("AdvancedObs", "zero_padding", self.zero_padding, num_blue, num_orange) - 1
         return gymnasium.spaces.Box(-np.inf, np.inf, (self.OTHERS.start + self.OTHER_WIDTH * others,), np.float32)
-
-    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """`other_0`, `other_1`... are the other cars' blocks; see `ObsBuilder.columns`."""
-        return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
         """See `ObsBuilder.meanings`."""

@@ -34,7 +34,7 @@ from envs.obs.blocks import (
     status_meanings,
     to_frame,
 )
-from envs.obs.meanings import AXES, LOCAL_AXES, UNIT_VECTOR, Meaning, slices
+from envs.obs.meanings import AXES, LOCAL_AXES, UNIT_VECTOR, Meaning
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float
 
@@ -111,10 +111,6 @@ class AdvancedObsPlus(ObsBuilder):
         """Box of `77 + 6 * pads + 27 * others`; see `ObsBuilder.space`."""
         others = num_slots("AdvancedObsPlus", "zero_padding", self.zero_padding, num_blue, num_orange) - 1
         return gymnasium.spaces.Box(-np.inf, np.inf, (self.others_start + self.OTHER_WIDTH * others,), np.float32)
-
-    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """The class's slices by name, then `pad_near_car_0`, `pad_near_ball_0`, `other_0`...; see `ObsBuilder`."""
-        return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
         """See `ObsBuilder.meanings`."""

@@ -1,21 +1,20 @@
 """The contract of observation builders."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-from envs.obs.meanings import Meaning
+from envs.obs.meanings import Meaning, slices
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.stateful import Stateful
 
 _UNWRITTEN = 0x7FC0DEAD
 """Bits of a float32 NaN that no computation gives."""
 
 
-class ObsBuilder(ABC):
+class ObsBuilder(Stateful, ABC):
     """Builds the observations of all cars at once.
 
     A car that `state.present` says is not there looks like padding to everybody: zero everywhere in the observations of
@@ -46,36 +45,27 @@ class ObsBuilder(ABC):
         """What is where: names for slices that cover the last axis of `space(num_blue, num_orange)` once.
 
         `obs[..., builder.columns(1, 1)["ball_pos"]]` is the ball's position as the car sees it, for example. What a
-        name means, in which unit and with which factor, is in `meanings`; `python -m envs.obs` prints both. Builders
-        that do not say call all of it `obs`.
+        name means, in which unit and with which factor, is in `meanings`, whose groups they are; `python -m envs.obs`
+        prints both.
 
         Args:
             num_blue: As in `space`.
             num_orange: As in `space`.
         """
-        return {"obs": slice(0, self.space(num_blue, num_orange).shape[-1])}
+        return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """What the columns say, from the first to the last; the groups are the names of `columns`.
+        """What the columns say, from the first to the last. Builders that do not say call all of them `obs`.
 
-        A builder of your own may return it from here, and `envs.obs.meanings.slices` of it from `columns`.
+        A builder of your own may say it here; one that only has names for its columns says those in `columns`.
         """
-        columns = self.columns(num_blue, num_orange)
+        silent = type(self).columns is ObsBuilder.columns
+        everything = {"obs": slice(0, self.space(num_blue, num_orange).shape[-1])}
+        columns = everything if silent else self.columns(num_blue, num_orange)
         return [Meaning(name, "", at.stop - at.start, "not described") for name, at in columns.items()]
 
-    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most builders keep nothing
+    def reset(self, mask: Bool, state: GameState) -> None:
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
-
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of what the builder remembers between steps, for an exact resume. Most remember nothing."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:  # noqa: B027 - most builders keep nothing
-        """Takes what `state_dict` gave.
-
-        Raises:
-            ValueError: It came from a builder of another shape.
-        """
 
 
 def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:

@@ -46,16 +46,6 @@ class StackedObs(ObsBuilder):
         low, high = (np.concatenate([bound] * self.num_frames, axis=-1) for bound in (inner.low, inner.high))
         return gymnasium.spaces.Box(low, high, dtype=np.float32)
 
-    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """The inner names as `frame_0/...` (the newest), `frame_1/...`; see `ObsBuilder.columns`."""
-        inner = self.inner.columns(num_blue, num_orange)
-        width = self.inner.space(num_blue, num_orange).shape[-1]
-        return {
-            f"frame_{i}/{name}": slice(i * width + at.start, i * width + at.stop)
-            for i in range(self.num_frames)
-            for name, at in inner.items()
-        }
-
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
         """The inner ones for each frame; see `ObsBuilder.meanings`."""
         inner = self.inner.meanings(num_blue, num_orange)
@@ -170,13 +160,6 @@ class PrivilegedObs(ObsBuilder):
         """The meanings of both; see `ObsBuilder.meanings`."""
         actor, critic = (builder.meanings(num_blue, num_orange) for builder in (self.actor, self.critic))
         return with_prefix("actor/", actor) + with_prefix("critic/", critic)
-
-    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """The names of both as `actor/...` and `critic/...`; see `ObsBuilder.columns`."""
-        start = self.actor_features(num_blue, num_orange)
-        actor, critic = (builder.columns(num_blue, num_orange) for builder in (self.actor, self.critic))
-        named = {f"actor/{name}": at for name, at in actor.items()}
-        return named | {f"critic/{name}": slice(start + at.start, start + at.stop) for name, at in critic.items()}
 
     def build(self, state: GameState, out: Float) -> None:
         """See `ObsBuilder.build`."""

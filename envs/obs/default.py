@@ -11,7 +11,7 @@ from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_M
 
 from envs.obs.base import ObsBuilder
 from envs.obs.blocks import car_order, clear_absent_observers, jump_meanings
-from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
+from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import ANG_VEL, BOOST, POS, VEL, Bool, Float
@@ -114,10 +114,6 @@ class DefaultObs(ObsBuilder):
         seen = blocks.reshape(state.num_arenas, -1, self.CAR_WIDTH).take(slots, axis=1)
         out[..., self.CARS] = seen.reshape(state.num_arenas, state.num_cars, -1)
         clear_absent_observers(state, out)
-
-    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """The world's and the car's own columns, then `car_0` (itself), `car_1`...: see `ObsBuilder.columns`."""
-        return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
         """See `ObsBuilder.meanings`."""

@@ -22,7 +22,7 @@ from envs.obs.blocks import (
     spans,
     status_meanings,
 )
-from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning, slices
+from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import NUM_PADS, Bool, Float
@@ -107,10 +107,6 @@ class EntityObs(ObsBuilder):
         """Box of `[objects, 35]`; see `ObsBuilder.space`."""
         num_slots("EntityObs", "max_cars_per_team", self.max_cars_per_team, num_blue, num_orange)
         return gymnasium.spaces.Box(-np.inf, np.inf, self._template.shape, np.float32)
-
-    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """Features of an object; see `ObsBuilder.columns`."""
-        return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
         """Features of an object; see `ObsBuilder.meanings`."""

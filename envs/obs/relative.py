@@ -29,7 +29,7 @@ from envs.obs.blocks import (
     status_meanings,
     to_frame,
 )
-from envs.obs.meanings import LOCAL_AXES, UNIT_VECTOR, Meaning, slices
+from envs.obs.meanings import LOCAL_AXES, UNIT_VECTOR, Meaning
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_ANG_VEL, CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float
 
@@ -98,10 +98,6 @@ class RelativeObs(ObsBuilder):
         """Box of `47 + 6 * pads + 21 * others`; see `ObsBuilder.space`."""
         others = num_slots("RelativeObs", "zero_padding", self.zero_padding, num_blue, num_orange) - 1
         return gymnasium.spaces.Box(-np.inf, np.inf, (self.others_start + self.OTHER_WIDTH * others,), np.float32)
-
-    def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """The class's slices by name, then `pad_0`..., `other_0`...; see `ObsBuilder.columns`."""
-        return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
         """See `ObsBuilder.meanings`."""

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import is_number
 from envs.parameters.arenas import TunableArenas
 from envs.parameters.catalogue import DELAY, PARAMETERS, check_known, default_values, known_parameters, mutators
 from envs.parameters.randomizer import ParameterRandomizer
-from envs.parameters.samplers import Sampler, as_sampler
+from envs.parameters.samplers import Sampler, as_sampler, drawn_from
 from envs.saved import check_like, generator_of, within
 
 OWNER = "RocketSimPool"
@@ -36,13 +35,14 @@ class LiveParameters:
             seed: As in `seed`.
 
         Raises:
-            ValueError: A sampler that goes beyond its parameter's limits.
+            ValueError: A sampler for an unknown parameter, or one that goes beyond its parameter's limits.
         """
         self._arenas, self._num_arenas = arenas, len(arenas.delays)
         self._known = known_parameters(arenas.tick_skip)
         self._defaults = default_values(arenas.action_delay_ticks)
         self._interval = randomizer.resampling_interval if randomizer is not None else None
         self._base = {} if randomizer is None else randomizer.samplers
+        check_known("ParameterRandomizer", self._base)
         self._check("ParameterRandomizer", self._base)
         self._overrides: dict[str, Any] = {}
         self._samplers: dict[str, Sampler] = {}
@@ -205,12 +205,7 @@ class LiveParameters:
 
     def _draw(self, index: int) -> None:
         for name, sampler in self._samplers.items():
-            value = sampler.sample(self._rngs[index])
-            if not is_number(value) or not math.isfinite(value):
-                raise ValueError(
-                    f"{type(sampler).__name__}: sample() must return one finite number, got {value!r} for {name}"
-                )
-            self._values[name][index] = self._known[name].rounded(float(value))
+            self._values[name][index] = self._known[name].rounded(drawn_from(sampler, name, self._rngs[index]))
         self._drawn_at[index], self._due[index] = self.steps, False
 
     def _setting(self, index: int) -> tuple[Any, int]:

@@ -1,16 +1,15 @@
-"""ParameterRandomizer: which parameters of a pool are drawn anew, from what and how often."""
+"""ParameterRandomizer: which parameters of an environment are drawn anew, from what and how often."""
 
 from collections.abc import Mapping
 
 from envs.checks import check_part, whole_number
-from envs.parameters.catalogue import check_known
 from envs.parameters.samplers import Sampler
 
 
 class ParameterRandomizer:
-    """Environment parameter randomisation as in Unity's ML-Agents, for every arena on its own.
+    """Environment parameter randomisation as in Unity's ML-Agents, for every arena (or sub-environment) on its own.
 
-    These are settings only; every pool draws for itself. New values begin with an episode. ML-Agents resets its
+    These are settings only; every environment draws for itself. New values begin with an episode. ML-Agents resets its
     environment when `resampling_interval` has passed; here the running episode is played to its end first.
     """
 
@@ -18,14 +17,14 @@ class ParameterRandomizer:
         """Takes the samplers.
 
         Args:
-            samplers: Parameter -> sampler; the parameters are those of `envs.parameters.PARAMETERS`.
+            samplers: Parameter -> sampler; of a pool the parameters are those of `envs.parameters.PARAMETERS`, of a
+                Gymnasium environment its own numbers.
             resampling_interval: Steps of an arena after which its next episode gets new values. Default: every episode.
 
         Raises:
-            ValueError: An unknown parameter, or an interval that cannot work.
+            ValueError: An interval that cannot work. What the environment does not have, it refuses itself.
             TypeError: A sampler is none.
         """
-        check_known("ParameterRandomizer", samplers)
         for name, sampler in samplers.items():
             check_part("ParameterRandomizer", f"the sampler of {name}", sampler, Sampler)
         if resampling_interval is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.checks import finite_numbers
+from envs.checks import finite_numbers, is_number
 
 
 class Sampler(ABC):
@@ -98,6 +98,14 @@ class MultirangeUniform(Sampler):
     def ends(self) -> Sequence[float]:
         """Least and greatest value of each interval."""
         return [end for low, high in self.intervals for end in (low, math.nextafter(high, low))]
+
+
+def drawn_from(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
+    """A value of the parameter `name`; a ValueError that names both unless it is one finite number."""
+    value = sampler.sample(rng)
+    if not is_number(value) or not math.isfinite(value):
+        raise ValueError(f"{type(sampler).__name__}: sample() must return one finite number, got {value!r} for {name}")
+    return float(value)
 
 
 def as_sampler(owner: str, name: str, value: Any) -> Sampler:  # noqa: ANN401 - checked here

@@ -24,6 +24,7 @@ from envs.pool.episodes import Episodes
 from envs.pool.game_counts import HEADLINES, GameCounts
 from envs.pool.inspector import PoolInspector
 from envs.pool.settings import (
+    ONLY_IN_TRAINING,
     action_table,
     check_sizes,
     component,
@@ -60,6 +61,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     """
 
     headlines = HEADLINES
+    only_in_training = ONLY_IN_TRAINING
 
     def __init__(
         self,
@@ -132,7 +134,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = None
-
         if parameters is not None:
             component("parameters", parameters, ParameterRandomizer)
         self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
@@ -244,7 +245,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     @property
     def inspector(self) -> PoolInspector:
         """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
-        return PoolInspector(self.action_parser, self.state)
+        return PoolInspector(self)
 
     @property
     def layout(self) -> dict[str, str]:

@@ -14,6 +14,8 @@ from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 
 MAX_CARS_PER_TEAM = 4
+ONLY_IN_TRAINING = ("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes")
+"""Settings of a pool that an agent can play without: an exported one leaves them out."""
 
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here

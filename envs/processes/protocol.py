@@ -6,8 +6,10 @@ were measured to wake the other side 4 to 7 times faster than a pipe (which the 
 the core of its parent), and no slower than spinning, which takes a core from the workers.
 """
 
+import sysconfig
 import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ _USER_ERRORS: tuple[type[Exception], ...] = (
 )
 _ONE_LINE: tuple[type[Exception], ...] = (ValueError, TypeError, FloatingPointError)
 """What components raise to say in one line what is wrong with them."""
+_NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class ShardSpec:
     """`RocketSimPool.layout`, or empty."""
     headlines: dict[str, str]
     """`RocketSimPool.headlines`, or empty."""
+    name: str
+    """Class of the environment."""
 
     @property
     def layout(self) -> Layout:
@@ -77,29 +82,60 @@ class Failure:
     summary: str
     """Type and message."""
     traceback: str
+    failed_in: str
+    """The function that it comes from, as in `MyEnv.step() (my_env.py, line 12)`."""
+    exits: bool
+    """Whether it was meant to end the process: SystemExit, KeyboardInterrupt."""
 
     @classmethod
     def of(cls, error: BaseException) -> "Failure":
         """Describes `error`."""
         kind = next((kind for kind in _USER_ERRORS if isinstance(error, kind)), None)
-        return cls(kind, str(error), f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
+        summary = f"{type(error).__name__}: {error}".removesuffix(": ")
+        trace = "".join(traceback.format_exception(error))
+        return cls(kind, str(error), summary, trace, _failed_in(error), not isinstance(error, Exception))
 
     def as_error(self, where: str) -> Exception:
         """One error for the parent.
 
         What components raise on purpose keeps its kind and stays one line, `where` first, with the worker's traceback
-        as its cause. Anything else is a RuntimeError: where and what in the first line, then the traceback.
+        as its cause. Anything else is a RuntimeError, likewise; an attempt to end the process, which needs no
+        traceback, a `WorkerLostError`.
         """
-        trace = f"Traceback in the worker:\n{self.traceback}"
-        if self.kind not in _ONE_LINE:
-            return RuntimeError(f"{where}: {self.summary}\n\n{trace}")
-        error = self.kind(f"{where}: {' '.join(self.message.split())}")
-        error.__cause__ = RuntimeError(trace)
+        if self.exits:
+            instead = "it must return or raise an error, not end its process"
+            return WorkerLostError(f"{where}: {self.failed_in} raised {self.summary}; {instead}", self.failed_in)
+        kind, what = (self.kind, self.message) if self.kind in _ONE_LINE else (None, self.summary)
+        error = (kind or RuntimeError)(f"{where}: {' '.join(what.split())}")
+        error.__cause__ = WorkerError(f"Traceback in the worker:\n{self.traceback}", self.failed_in)
         return error
 
 
-class WorkerLostError(Exception):
-    """A worker has ended by itself, or does not answer."""
+class WorkerError(RuntimeError):
+    """What has happened in a worker, far from any line of this process.
+
+    Attributes:
+        failed_in: The function, as in `MyEnv.step()`.
+    """
+
+    def __init__(self, message: str, failed_in: str) -> None:
+        """Takes what has happened, and where."""
+        super().__init__(message)
+        self.failed_in = failed_in
+
+
+class WorkerLostError(WorkerError):
+    """A worker has ended, wanted to end, or does not answer; the message is one line that says it all."""
+
+
+def _failed_in(error: BaseException) -> str:
+    """The innermost function of `envs` or of the user's own that `error` has come through."""
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        code = frame.f_code
+        if not code.co_filename.startswith(("<", *_NO_PARTS)):
+            owner = f"{type(frame.f_locals['self']).__name__}." if "self" in frame.f_locals else ""
+            return f"{owner}{code.co_name}() ({Path(code.co_filename).name}, line {line})"
+    return "the environment"
 
 
 def _mask_size(space: Space[Any]) -> int:

@@ -28,7 +28,7 @@ def run_shard(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) 
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         env = _build(factory)
-    except Exception as error:
+    except BaseException as error:  # one that wants to end the process is to be told, too
         conn.send(Failure.of(error))
         return
     try:
@@ -76,7 +76,7 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
     resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
     seeds, layout = getattr(env, "num_seeds", env.num_envs), dict(getattr(env, "layout", {}))
     headlines = dict(getattr(env, "headlines", {}))
-    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines)
+    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines, name)
 
 
 class _Server:
@@ -99,7 +99,7 @@ class _Server:
                         return
                     reply = self._answer(command, arguments)
                 payload = b"" if reply is None else pickle.dumps(reply)
-            except Exception as error:
+            except BaseException as error:  # as above
                 payload = pickle.dumps(Failure.of(error))
             if payload:
                 header[FLAGS] |= HAS_PAYLOAD

@@ -48,7 +48,7 @@ class SupervisedWorkers:
             restart: As above.
 
         Raises:
-            RuntimeError: A worker ended while it was built.
+            WorkerLostError: A worker ended while it was built.
             Exception: What the factory raised, see `ShardWorker.connect`.
         """
         self.timeout_seconds, self.restart, self.seed = timeout_seconds, restart, seed
@@ -61,11 +61,8 @@ class SupervisedWorkers:
         self.stop = weakref.finalize(self, _stop_all, self._workers)
         """Ends all of them; a second call does nothing."""
         try:
-            self._workers += [ShardWorker(f"ProcessPool worker {k}", f) for k, f in enumerate(factories)]
+            self._workers += [ShardWorker(self._name_of(k), f) for k, f in enumerate(factories)]
             self.specs: list[ShardSpec] = [worker.connect() for worker in self._workers]
-        except WorkerLostError as error:
-            self.stop()
-            raise RuntimeError(f"{error} while it was built") from None
         except BaseException:
             self.stop()
             raise
@@ -142,7 +139,7 @@ class SupervisedWorkers:
         if self._workers[k].steps >= GOOD_STEPS:
             self._restarts_in_a_row[k] = 0
         if self._restarts_in_a_row[k] >= MOST_RESTARTS:
-            self._fail(k, problem, f" failed {MOST_RESTARTS + 1} times without {GOOD_STEPS:,} good steps in between")
+            self._fail(k, problem, f"failed {MOST_RESTARTS + 1} times without {GOOD_STEPS:,} good steps in between")
         self._restarts_in_a_row[k] += 1
         warnings.warn(
             f"ProcessPool: started worker {k} again, its episodes are cut off: {what}", RuntimeWarning, stacklevel=3
@@ -151,7 +148,7 @@ class SupervisedWorkers:
         self._workers[k].stop()
         self._restarts[k] += 1
         self.new_restarts += 1
-        worker = self._workers[k] = ShardWorker(f"ProcessPool worker {k}", self._factories[k])
+        worker = self._workers[k] = ShardWorker(self._name_of(k), self._factories[k])
         try:
             worker.connect()
             if self.phase is not None:
@@ -171,12 +168,11 @@ class SupervisedWorkers:
         return f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
 
     def _fail(self, k: int, problem: Failure | WorkerLostError, given_up: str = "") -> NoReturn:
-        where = f"{self._name_of(k)}{given_up}"
         self.stop()
         if isinstance(problem, Failure):
-            raise problem.as_error(where)
-        advice = given_up or "; restart=True (--env.restart true) would start it again"
-        raise RuntimeError(f"{problem}{advice}") from None
+            raise problem.as_error(f"{self._name_of(k)} {given_up}".rstrip())
+        advice = f"it {given_up}" if given_up else "restart=True (--env.restart true) would start it again"
+        raise WorkerLostError(f"{problem}; {advice}", problem.failed_in) from None
 
 
 def _stop_all(workers: list[ShardWorker]) -> None:

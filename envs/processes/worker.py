@@ -30,7 +30,7 @@ class ShardWorker:
         """Starts the process; `connect` waits until it is ready.
 
         Args:
-            label: How messages call it.
+            label: How messages call it, as in `ProcessPool worker 1 (arenas 2 to 3)`.
             factory: Pickled function without parameters that builds its environments.
         """
         self.label = label
@@ -39,6 +39,7 @@ class ShardWorker:
         self.steps = 0
         self._arrays: SharedArrays | None = None
         self._busy_since: float | None = None
+        self._env, self._command = "", ""
         context = multiprocessing.get_context("spawn")
         self._go, self._done = context.Semaphore(0), context.Semaphore(0)
         self._conn, theirs = context.Pipe()
@@ -69,6 +70,7 @@ class ShardWorker:
         if isinstance(spec, Failure):
             raise spec.kind(spec.message) if spec.kind else spec.as_error(f"{self.label}, while it was built")
         assert isinstance(spec, ShardSpec)
+        self._env = spec.name
         self._arrays = SharedArrays(spec.layout)
         self._conn.send(self._arrays.name)
         self._wait(time.monotonic() + START_SECONDS, START_SECONDS)
@@ -85,6 +87,7 @@ class ShardWorker:
     def post(self, command: str, *arguments: Any) -> None:  # noqa: ANN401 - whatever can be pickled
         """Starts another command. `receive` waits for its result."""
         self.arrays["header"][IS_STEP] = 0
+        self._command = command
         self._busy_since = time.monotonic()
         self._go.release()
         with suppress(OSError):  # the process is gone: `receive` finds out
@@ -141,24 +144,36 @@ class ShardWorker:
     def _wait(self, deadline: float, allowed_seconds: float) -> None:
         while not self._done.acquire(timeout=_ALIVE_CHECK_SECONDS):
             if not self._process.is_alive() and not self._done.acquire(block=False):
-                raise WorkerLostError(f"{self.label} {self._how_it_ended()}")
+                raise self._lost(self._how_it_ended())
             if time.monotonic() > deadline:
-                raise WorkerLostError(f"{self.label} did not answer for {allowed_seconds:g} s")
+                raise self._no_answer(allowed_seconds)
 
     def _receive(self, timeout_seconds: float) -> Any:  # noqa: ANN401 - whatever was pickled
         if not connection.wait([self._conn, self._process.sentinel], timeout_seconds):
-            raise WorkerLostError(f"{self.label} did not answer for {timeout_seconds:g} s")
+            raise self._no_answer(timeout_seconds)
         try:
             return self._conn.recv()
         except (EOFError, OSError):
-            raise WorkerLostError(f"{self.label} {self._how_it_ended()}") from None
+            raise self._lost(self._how_it_ended()) from None
+
+    def _lost(self, how: str) -> WorkerLostError:
+        """In which function of the environment, and `how`: what has happened and what to do."""
+        doing = "step" if self._arrays is not None and self._arrays["header"][IS_STEP] else self._command
+        failed_in = f"{self._env}.{doing}()" if self._env else "building its environment"
+        return WorkerLostError(f"{self.label}: {failed_in} {how}", failed_in)
+
+    def _no_answer(self, seconds: float) -> WorkerLostError:
+        more = "; a larger timeout_seconds (--env.timeout_seconds) waits longer" if seconds != START_SECONDS else ""
+        return self._lost(f"did not answer for {seconds:g} s{more}")
 
     def _how_it_ended(self) -> str:
         self._process.join(CLOSE_SECONDS)
         code = self._process.exitcode
         if code is None or code >= 0:
-            return f"ended with exit code {code}"
-        return f"was killed by {signal.Signals(-code).name}"
+            return f"ended its process with exit code {code}; it must return or raise an error"
+        name = signal.Signals(-code).name
+        memory = " (by the system, if memory ran out: fewer workers need less, --env.num_workers)"
+        return f"was killed by {name}{memory if name == 'SIGKILL' else ''}"
 
 
 @contextmanager

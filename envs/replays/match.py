@@ -3,21 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.audit.parts import Part
-from envs.bots.base import Bot, TeamBots
+from envs.bots.base import TeamBots
 from envs.checks import positive
 from envs.dones import GoalCondition
+from envs.matches.kickoffs import MatchKickoffs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import CHUNK_FRAMES, Sink
-from envs.resets import Kickoff
 
 
 class RecordedMatch:
-    """A match that begins, and after each goal goes on, with a kickoff.
+    """A match that begins, and after each goal goes on, with a kickoff; none of them like another.
 
     Attributes:
         recorder: Knows score and time, and ends games.
@@ -26,8 +27,7 @@ class RecordedMatch:
 
     def __init__(
         self,
-        blue: Bot,
-        orange: Bot,
+        bots: TeamBots,
         sink: Sink,
         names: tuple[str, str],
         team_size: int = 1,
@@ -41,8 +41,7 @@ class RecordedMatch:
         """Builds the arena.
 
         Args:
-            blue: Plays the blue cars.
-            orange: Plays the orange ones.
+            bots: Play.
             sink: Takes the bytes of the replay.
             names: What the replay calls them.
             team_size: Cars in each team.
@@ -58,12 +57,13 @@ class RecordedMatch:
         """
         positive("RecordedMatch", "team_size", team_size)
         about = {"names": names, "seed": seed, "tick_skip": tick_skip, "settings": dict(settings or {})}
-        self.recorder = ReplayRecorder(sink, TeamBots(blue, orange), about, rewards, chunk_frames=chunk_frames)
+        self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
+        self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)
         self._pool = RocketSimPool(
             num_arenas=1,
             team_size=team_size,
             action=ContinuousAction(),
-            state_setter=Kickoff(),
+            state_setter=self._kickoffs,
             done=GoalCondition(),
             tick_skip=tick_skip,
             action_delay_ticks=action_delay_ticks,
@@ -85,7 +85,10 @@ class RecordedMatch:
         if self.recorder.begun:
             bots.reset(state.episode_ticks == 0, state)
             self.recorder.begun = False
-        self._pool.step(bots.actions(state, self._pool.action_parser))
+        actions = bots.actions(state, self._pool.action_parser)
+        late = self._kickoffs.delay_ticks >= state.episode_ticks[:, None] + self._pool.tick_skip
+        actions[late.reshape(-1)] = 0
+        self._pool.step(actions)
 
     def close(self) -> None:
         """Ends the game and stops the arena."""

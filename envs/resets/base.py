@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from envs.stateful import Stateful
 
 Double = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ LET_GO = (0.0, 0.0, -0.01)
 """uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
 
 
-class StateSetter(ABC):
+class StateSetter(Stateful, ABC):
     """Writes the first state of an episode."""
 
     @abstractmethod
@@ -72,12 +72,18 @@ class StateSetter(ABC):
         """Who wrote the last state, for messages: the class; combinators add that of the setter inside."""
         return type(self).__name__
 
-    def state_dict(self) -> dict[str, Any]:
-        """What the setter remembers between episodes; nothing by default."""
-        return {}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most setters keep nothing
-        """Takes what `state_dict` gave."""
+class EachArena(StateSetter):
+    """A setter that writes one arena after the other."""
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """See `StateSetter.apply`."""
+        for arena in np.flatnonzero(mask).tolist():
+            self._apply_one(state, arena, rng)
+
+    @abstractmethod
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        """Writes row `arena` of `state`."""
 
 
 def inside_field(x: float, y: float, z: float) -> bool:

@@ -13,14 +13,14 @@ from rlgym.rocket_league.common_values import (
 )
 
 from envs.checks import is_number
-from envs.resets.base import BALL_MAX_ANG_VEL, CAR_REST_HEIGHT, StateSetter, inside_field
-from envs.state.game_state import GameState
+from envs.resets.base import BALL_MAX_ANG_VEL, EachArena, inside_field
+from envs.state.game_state import GameState, stands
 from envs.state.layout import NUM_PADS, Bool
 
 Vectors = Sequence[Sequence[float]]
 
 
-class ExplicitState(StateSetter):
+class ExplicitState(EachArena):
     """The same state in every episode, for a notebook, a test or a drill. Draws nothing.
 
     Cars are given in the order of the slots: blue, then orange. With mixed team sizes there is one for every slot of
@@ -79,29 +79,27 @@ class ExplicitState(StateSetter):
         self.boost = _array("boost", [boost] * cars if is_number(boost) else boost, (cars,), between=(0, 100))
         timers = (0.0,) * NUM_PADS if pad_timers is None else pad_timers
         self.pad_timers = _array("pad_timers", timers, (NUM_PADS,), between=(0, BIG_PAD_RECHARGE_SECONDS))
-        level = ~self.car_rotation[:, ::2].any(axis=1) & (self.car_pos[:, 2] <= CAR_REST_HEIGHT + 3)
+        level = stands(self.car_pos, self.car_rotation)
         self.on_ground: Bool = level if on_ground is None else np.asarray(on_ground)
         if self.on_ground.shape != (cars,) or self.on_ground.dtype != np.bool_:
             raise ValueError(f"ExplicitState: on_ground must be {cars} times true or false, got {on_ground}")
 
-    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         if state.num_cars != len(self.car_pos):
             raise ValueError(
                 f"ExplicitState: car_pos has {len(self.car_pos)} cars, but the pool's arenas have {state.num_cars} "
                 f"({state.num_blue} blue, {state.num_orange} orange)"
             )
         world = state.world
-        for arena in np.flatnonzero(mask).tolist():
-            world.ball_pos[arena], world.ball_vel[arena] = self.ball_pos, self.ball_vel
-            world.ball_ang_vel[arena] = self.ball_ang_vel
-            world.car_pos[arena], world.car_vel[arena] = self.car_pos, self.car_vel
-            world.car_ang_vel[arena] = self.car_ang_vel
-            pitch, yaw, roll = self.car_rotation.T.astype(np.float32)
-            state.set_car_rotation(arena, pitch, yaw, roll)
-            state.set_on_ground(arena, self.on_ground)
-            state.boost[arena] = self.boost
-            state.pad_timers[arena] = self.pad_timers
+        world.ball_pos[arena], world.ball_vel[arena] = self.ball_pos, self.ball_vel
+        world.ball_ang_vel[arena] = self.ball_ang_vel
+        world.car_pos[arena], world.car_vel[arena] = self.car_pos, self.car_vel
+        world.car_ang_vel[arena] = self.car_ang_vel
+        pitch, yaw, roll = self.car_rotation.T.astype(np.float32)
+        state.set_car_rotation(arena, pitch, yaw, roll)
+        state.set_on_ground(arena, self.on_ground)
+        state.boost[arena] = self.boost
+        state.pad_timers[arena] = self.pad_timers
 
 
 def _array(

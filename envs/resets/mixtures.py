@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ WHEELS_MIRRORED_X = [1, 0, 3, 2]
 
 class MixedStates(StateSetter):
     """Draws one of several setters for each episode."""
+
+    _in_state_dict: ClassVar = {"setters": "setters"}
 
     def __init__(self, setters: Sequence[StateSetter], weights: Sequence[float]) -> None:
         """Creates the mixture.
@@ -57,18 +59,11 @@ class MixedStates(StateSetter):
         """Those of all setters."""
         return [logger for setter in self.setters for logger in setter.loggers()]
 
-    def state_dict(self) -> dict[str, Any]:
-        """What each setter remembers."""
-        return {"setters": [setter.state_dict() for setter in self.setters]}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        for setter, inner in zip(self.setters, state["setters"], strict=True):
-            setter.load_state_dict(inner)
-
 
 class _Changed(StateSetter):
     """Lets another setter write the state, then changes it."""
+
+    _in_state_dict: ClassVar = {"inner": "inner"}
 
     def __init__(self, inner: StateSetter) -> None:
         self.inner: StateSetter = check_part(type(self).__name__, "inner", inner, StateSetter)
@@ -90,14 +85,6 @@ class _Changed(StateSetter):
 
     @abstractmethod
     def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None: ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """What the inner setter remembers."""
-        return {"inner": self.inner.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self.inner.load_state_dict(state["inner"])
 
 
 class MirroredStates(_Changed):

@@ -3,13 +3,12 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, BALL_RESTING_HEIGHT
 
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, StateSetter, check_share, random_directions, random_places
+from envs.resets.base import CAR_REST_HEIGHT, LET_GO, EachArena, check_share, random_directions, random_places
 from envs.state.game_state import GameState
-from envs.state.layout import Bool
 
 
-class RandomState(StateSetter):
-    """Ball and cars anywhere in the field, clear of each other; each car with random boost."""
+class RandomState(EachArena):
+    """Ball and cars anywhere in the field, clear of each other, of walls and of all ramps; cars with random boost."""
 
     def __init__(
         self,
@@ -38,11 +37,6 @@ class RandomState(StateSetter):
     """uu between any two centres at the start."""
     BALL_SPEED, CAR_SPEED = 3000.0, 2300.0
     """uu/s, largest initial speeds."""
-
-    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
-        for arena in np.flatnonzero(mask):
-            self._apply_one(state, int(arena), rng)
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         world, cars = state.world, state.num_cars

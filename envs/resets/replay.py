@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import described
-from envs.resets.base import StateSetter
+from envs.resets.base import EachArena
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE, Bool
+from envs.state.layout import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE
 
 BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
 CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")
@@ -84,7 +84,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     return len(arrays["present"])
 
 
-class ReplayedStates(StateSetter):
+class ReplayedStates(EachArena):
     """Begins every episode with a state from a file, each as likely as the others.
 
     An arena gets the states recorded with as many cars in each team as it has.
@@ -110,18 +110,16 @@ class ReplayedStates(StateSetter):
         """The number of states."""
         return len(self._arrays["present"])
 
-    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
-        for arena in np.flatnonzero(mask).tolist():
-            slots = np.flatnonzero(state.present[arena])
-            size = (int((state.team[slots] == BLUE).sum()), int((state.team[slots] == ORANGE).sum()))
-            if size not in self._states:
-                there = ", ".join(f"{blue} against {orange}" for blue, orange in sorted(self._states))
-                raise ValueError(
-                    f"ReplayedStates: the arena has {size[0]} blue against {size[1]} orange cars, but {self.path} "
-                    f"holds only states of {there}"
-                )
-            self._write(state, arena, slots, int(rng.choice(self._states[size])))
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        slots = np.flatnonzero(state.present[arena])
+        size = (int((state.team[slots] == BLUE).sum()), int((state.team[slots] == ORANGE).sum()))
+        if size not in self._states:
+            there = ", ".join(f"{blue} against {orange}" for blue, orange in sorted(self._states))
+            raise ValueError(
+                f"ReplayedStates: the arena has {size[0]} blue against {size[1]} orange cars, but {self.path} "
+                f"holds only states of {there}"
+            )
+        self._write(state, arena, slots, int(rng.choice(self._states[size])))
 
     def _write(self, state: GameState, arena: int, slots: NDArray[np.int64], chosen: int) -> None:
         arrays, world = self._arrays, state.world

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, StateSetter, inside_field
+from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, EachArena, inside_field
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, MIRROR, ORANGE, Bool, Float
+from envs.state.layout import BLUE, MIRROR, ORANGE, Float
 
 PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.gz")
 """The data file inside the package rlgym_tools."""
@@ -21,7 +21,7 @@ ON_WHEELS_BELOW = 20.0
 """uu; a car lower than this begins with its wheels down, a higher one drops onto them, as in the game."""
 
 
-class TrainingPack(StateSetter):
+class TrainingPack(EachArena):
     """A shot of a training pack in every episode, each as likely as the others.
 
     The shot's car is the first blue one, attacking orange's goal (striker packs) or guarding its own (goalie packs); in
@@ -86,11 +86,6 @@ class TrainingPack(StateSetter):
     def __len__(self) -> int:
         """The number of shots."""
         return len(self._shots)
-
-    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
-        for arena in np.flatnonzero(mask).tolist():
-            self._apply_one(state, arena, rng)
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         world = state.world

@@ -4,17 +4,17 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_ANG_VEL, CAR_MAX_SPEED
 
 from envs.checks import is_number
-from envs.resets.base import CAR_REST_HEIGHT, StateSetter, check_share, random_places
+from envs.resets.base import CAR_REST_HEIGHT, EachArena, check_share, random_places
 from envs.state.game_state import GameState
-from envs.state.layout import Bool
 
 ROOF_REST_HEIGHT = 39.65
 """uu, an Octane's centre when it lies on its roof."""
 
 
-class TurtledStart(StateSetter):
+class TurtledStart(EachArena):
     """Cars lie on their roofs anywhere on the flat ground, facing anywhere; the ball rests, everybody has random boost.
 
+    Nobody lies on a ramp, nor in a corner of the field (|x| + |y| above 7500 uu).
     Left alone they stay there. Pressing jump rolls a car over (the game's auto-flip).
     """
 
@@ -38,11 +38,6 @@ class TurtledStart(StateSetter):
             if not is_number(value) or not 0 <= value <= most:
                 raise ValueError(f"TurtledStart: {name} must be between 0 and {most}, got {value!r}")
         self.max_speed, self.max_spin = max_speed, max_spin
-
-    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
-        for arena in np.flatnonzero(mask).tolist():
-            self._apply_one(state, arena, rng)
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         world, cars = state.world, state.num_cars

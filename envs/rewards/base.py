@@ -22,11 +22,12 @@ from envs.checks import finite_numbers
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.stateful import Stateful
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
-class Reward(ABC):
+class Reward(Stateful, ABC):
     """A reward for every car of every arena.
 
     Attributes:
@@ -41,19 +42,12 @@ class Reward(ABC):
     def compute(self, state: GameState) -> Float:
         """`[A, C]` float32, the reward of the step that led to `state`."""
 
-    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most rewards keep nothing
+    def reset(self, mask: Bool, state: GameState) -> None:
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Metrics since the last call as name -> (sum, count); none by default."""
         return {}
-
-    def state_dict(self) -> dict[str, Any]:
-        """What the reward remembers between steps, as numbers and arrays; nothing by default."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - most rewards keep nothing
-        """Takes what `state_dict` gave."""
 
     def label(self) -> str:
         """What metrics and errors call it; a reward around another one goes by that one's name."""
@@ -194,11 +188,10 @@ def any_of_team(state: GameState, cars: Bool) -> Bool:
     return np.stack((cars[:, :blue].any(axis=1), cars[:, blue:].any(axis=1)), axis=1)
 
 
-def labels_of(rewards: Iterable[Reward]) -> list[str]:
-    """One name for each, with a number behind the second and later ones that are called the same."""
+def numbered(labels: Iterable[str]) -> list[str]:
+    """The labels, with a number behind the second and later ones that are the same."""
     names: list[str] = []
-    for reward in rewards:
-        name = reward.label()
+    for name in labels:
         taken = sum(n == name or n.startswith(f"{name}_") for n in names)
         names.append(f"{name}_{taken + 1}" if taken else name)
     return names

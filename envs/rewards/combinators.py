@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from envs.checks import check_part, finite_numbers, whole_number
 from envs.rewards.base import Reward, number_in, of_team, only_present, paid_by
 from envs.rewards.shared import shared_of
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.stateful import NOT_NEGATIVE
 
 
 class WrappedReward(Reward):
@@ -24,6 +24,7 @@ class WrappedReward(Reward):
     """
 
     unit = "as the inner reward"
+    _in_state_dict: ClassVar = {"inner": "reward"}
 
     def __init__(self, reward: Reward) -> None:
         """Wraps `reward`."""
@@ -36,14 +37,6 @@ class WrappedReward(Reward):
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """What the inner reward reports."""
         return self.reward.drain_metrics()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state."""
-        return {"inner": self.reward.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self.reward.load_state_dict(state["inner"])
 
     def label(self) -> str:
         """The inner reward's name."""
@@ -67,6 +60,8 @@ class PerSecondReward(WrappedReward):
     """
 
     unit = "per second"
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"ticks": "_ticks"}
+    _state_bounds: ClassVar = {"ticks": NOT_NEGATIVE}
 
     def __init__(self, reward: Reward) -> None:
         """Wraps `reward`."""
@@ -88,15 +83,6 @@ class PerSecondReward(WrappedReward):
         seconds, self._ticks = shared.seconds_since(self._ticks), shared.ticks
         return (paid_by(self.reward, state, self.reward.label()) * seconds).astype(np.float32, copy=False)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state and the ticks of the last step."""
-        return super().state_dict() | {"ticks": self._ticks.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        super().load_state_dict(state)
-        self._ticks = np.array(within("ticks", state["ticks"]))
-
     def remembers(self) -> bool:
         """Yes."""
         return True
@@ -105,12 +91,13 @@ class PerSecondReward(WrappedReward):
 class TeamSpiritReward(WrappedReward):
     """Shares a reward: `(1 - s) r + s mean_team(r) - k mean_opponents(r)`, s = `team_spirit`, k = `opponent_scale`.
 
-    With k = 1 and equal teams the rewards of an arena add up to zero. A team without opponents is charged nothing.
+    By default k = 0, and nobody is charged for what others earn. With k = 1 and equal teams the rewards of an arena add
+    up to zero. A team without opponents is charged nothing.
     Range: that of the inner reward, and with k > 0 minus k times it; unit: the inner reward's. Source: OpenAI Five
     (Berner et al. 2019), rlgym-tools' `DistributeRewardsWrapper` (which also halves both parts by default).
     """
 
-    def __init__(self, reward: Reward, team_spirit: float = 0.0, opponent_scale: float = 1.0) -> None:
+    def __init__(self, reward: Reward, team_spirit: float = 0.0, opponent_scale: float = 0.0) -> None:
         """Wraps `reward`.
 
         Args:
@@ -147,6 +134,9 @@ class AnnealedReward(WrappedReward):
     same in every process and rank: total_timesteps / (cars of all processes). Range and unit: the inner reward's times
     w.
     """
+
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"taken": "_taken", "sum": "_sum", "count": "_count"}
+    _state_bounds: ClassVar = {"taken": NOT_NEGATIVE, "count": NOT_NEGATIVE}
 
     def __init__(
         self, reward: Reward, steps: Sequence[int] = (0, 10_000), weights: Sequence[float] = (1.0, 0.0)
@@ -193,16 +183,6 @@ class AnnealedReward(WrappedReward):
         self._sum, self._count = 0.0, 0
         return metrics
 
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state, the steps taken and the metric."""
-        return super().state_dict() | {"taken": self._taken, "sum": self._sum, "count": self._count}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        super().load_state_dict(state)
-        self._taken, self._count = (int(within(name, state[name])) for name in ("taken", "count"))
-        self._sum = float(state["sum"])
-
     def remembers(self) -> bool:
         """Yes: the steps."""
         return True
@@ -245,6 +225,8 @@ class EMANormalizedReward(WrappedReward):
     """
 
     value_range = (-10, 10)
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"mean": "_mean", "square": "_square", "steps": "_steps"}
+    _state_bounds: ClassVar = {"square": NOT_NEGATIVE, "steps": NOT_NEGATIVE}
 
     def __init__(
         self, reward: Reward, half_life: float = 10_000, center: bool = False, clip: float = 10.0, epsilon: float = 1e-6
@@ -278,16 +260,6 @@ class EMANormalizedReward(WrappedReward):
         size = math.sqrt(max(self._square / known - mean**2, 0.0))
         normed = np.clip((paid - mean) / max(size, self.epsilon), -self.clip, self.clip)
         return only_present(state, normed)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state and the averages."""
-        return super().state_dict() | {"mean": self._mean, "square": self._square, "steps": self._steps}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        super().load_state_dict(state)
-        self._mean, self._square = float(state["mean"]), float(within("square", state["square"]))
-        self._steps = int(within("steps", state["steps"]))
 
     def remembers(self) -> bool:
         """Yes: the averages."""

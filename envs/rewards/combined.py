@@ -6,16 +6,18 @@ from typing import Any
 import numpy as np
 
 from envs.checks import check_parts, finite_numbers
-from envs.rewards.base import Reward, labels_of, paid_by
+from envs.rewards.base import Reward, numbered, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
+from envs.rewards.part_sums import PartSums, under
 from envs.rewards.shared import sharing
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
 
 class CombinedReward(Reward):
     """Weighted sum of rewards; reports the mean of each weighted term as `reward/<class name>`.
+
+    `reward_percent/<class name>` is its share of all that is paid and charged.
 
     What several terms read of the state (touches, distances...) is worked out once, see `envs.rewards.shared`.
 
@@ -52,10 +54,9 @@ class CombinedReward(Reward):
                     f"CombinedReward: {reward.label()} is a charge already, the weight {weight:g} would pay for "
                     "it; give a positive weight"
                 )
-        self.names = labels_of(self.rewards)
+        self.names = numbered(reward.label() for reward in self.rewards)
         self._factors = np.array(self.weights, np.float32)[:, None, None]
-        self._sums = np.zeros(len(self.rewards))
-        self._count = 0
+        self._parts = PartSums(self.names)
 
     def compute(self, state: GameState) -> Float:
         """The weighted sum; see `Reward.compute`.
@@ -69,12 +70,12 @@ class CombinedReward(Reward):
         with sharing(state):
             for term, reward, name in zip(terms, self.rewards, self.names, strict=True):
                 term[...] = paid_by(reward, state, name)
-        sums = terms.sum(axis=(1, 2)) if state.all_present else terms.sum(axis=(1, 2), where=state.present)
+        here = True if state.all_present else state.present
+        sums = terms.sum(axis=(1, 2), where=here)
         if not np.isfinite(sums).all():
             wrong = ", ".join(name for name, total in zip(self.names, sums.tolist(), strict=True) if total - total != 0)
             raise FloatingPointError(f"{wrong}: NaN or infinity in the rewards")
-        self._sums += sums
-        self._count += int(np.count_nonzero(state.present))
+        self._parts.add(sums, np.abs(terms).sum(axis=(1, 2), where=here), int(np.count_nonzero(state.present)))
         terms *= self._factors  # no matrix product: its rounding may depend on how many arenas there are
         total: Float = terms.sum(axis=0)
         return total
@@ -87,24 +88,19 @@ class CombinedReward(Reward):
 
     def state_dict(self) -> dict[str, Any]:
         """The terms' states and the sums of the metrics."""
-        return {"terms": [r.state_dict() for r in self.rewards], "sums": self._sums.copy(), "count": self._count}
+        return {"terms": [r.state_dict() for r in self.rewards], **self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
         for reward, kept in zip(self.rewards, state["terms"], strict=True):
             reward.load_state_dict(kept)
-        self._sums, self._count = state["sums"].copy(), int(within("count", state["count"]))
+        self._parts.load_state_dict(state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """`reward/<name>` -> (sum of weighted rewards, car-steps) since the last call, and what the terms report."""
-        paid = (self._sums * self.weights).tolist()
-        metrics = {f"reward/{name}": (p, float(self._count)) for name, p in zip(self.names, paid, strict=True)}
-        for name, reward in zip(self.names, self.rewards, strict=True):
-            for key, pair in reward.drain_metrics().items():
-                kind, _, inner = key.partition("/")
-                metrics[key if inner == name else f"{kind}/{name}/{inner}"] = pair
-        self._sums[:] = 0
-        self._count = 0
+        """See `PartSums`; and what the terms report as `reward/<name>/...`, weighted too."""
+        metrics = self._parts.drain(self.weights)
+        for name, reward, weight in zip(self.names, self.rewards, self.weights, strict=True):
+            metrics |= under(name, reward.drain_metrics(), weight)
         return metrics
 
     def remembers(self) -> bool:

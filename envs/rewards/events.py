@@ -1,6 +1,7 @@
 """Rewards for what the game counts: goals, touches, shots, saves, demolitions, boost pads."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +9,14 @@ from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
 from envs.rewards.base import ZERO, RememberingReward, any_of_team, number_in, of_team, only_present, weights_of, zeros
 from envs.rewards.geometry import length
+from envs.rewards.part_sums import PartSums
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
-from envs.state.layout import DEMOS, SAVES, Bool, Float
+from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS, Bool, Float
 
 _DEMOS = DEMOS - SAVES
-"""Column of `Shared.counters`."""
+_COUNTED = {"save": 0, "shot": SHOTS - SAVES, "boost_pickup": BOOST_PICKUPS - SAVES}
+"""Columns of `Shared.counters`."""
 
 
 def risen(now: Float, before: Float) -> Float:
@@ -42,7 +45,8 @@ class EventReward(RememberingReward):
     Range: sums of the weights; per event, whatever the tick skip. Shots and saves are the game's own (a shot counts
     when the ball is on its way into the goal, a moment after the touch); a touch counts when a contact begins; a goal
     is that of the car whose team scored and which was the last of it to touch. Source: RLGym's first version. Only the
-    opponents' goals are `concede`, whatever the order of the cars.
+    opponents' goals are `concede`, whatever the order of the cars. Reports what each event with a weight pays
+    as `reward/<event>`, its share of all of them as `reward_percent/<event>`; in a sum as `reward/EventReward/<event>`.
     """
 
     unit = "per event"
@@ -77,7 +81,7 @@ class EventReward(RememberingReward):
         given = {"goal": goal, "team_goal": team_goal, "concede": concede, "touch": touch, "shot": shot, "save": save}
         given |= {"demo": demo, "demoed": demoed, "boost_pickup": boost_pickup}
         self.weights = weights = weights_of("EventReward", given)
-        self._per_count = np.array([weights["save"], weights["shot"], 0, weights["boost_pickup"]], np.float32)
+        self._parts = PartSums([event for event, weight in weights.items() if weight])
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         now = shared_of(state)
@@ -85,23 +89,49 @@ class EventReward(RememberingReward):
 
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
-        kept, weights, now, paid = self._recall(), self.weights, shared_of(state), zeros(state)
+        kept, weights, now = self._recall(), self.weights, shared_of(state)
         touched, demoed, counters, scorer = now.touched, now.is_demoed, now.counters, kept["scorer"]
+        happened: dict[str, NDArray[Any]] = {}
         if now.any_touched:
             scorer = np.where(of_team(state, any_of_team(state, touched)), touched, scorer)
-            paid += np.float32(weights["touch"]) * (touched & ~kept["touched"])
+            happened["touch"] = touched & ~kept["touched"]
         if (counters != kept["counters"]).any():
-            paid += risen(counters, kept["counters"]) @ self._per_count
+            more = risen(counters, kept["counters"])
+            happened |= {event: more[..., column] for event, column in _COUNTED.items()}
         if (weights["demo"] or weights["demoed"]) and now.any_demoed:
             made, suffered = demolitions(state, kept["demoed"], kept["counters"][..., _DEMOS])
-            paid += np.float32(weights["demo"]) * made + np.float32(weights["demoed"]) * suffered
+            happened |= {"demo": made, "demoed": suffered}
         if now.any_goal:
             scoring = state.scoring_team[:, None]
             ours = scoring == state.team
-            paid += np.float32(weights["goal"]) * (ours & scorer) + np.float32(weights["team_goal"]) * ours
-            paid += np.float32(weights["concede"]) * ((scoring >= 0) & ~ours)
+            happened |= {"goal": ours & scorer, "team_goal": ours, "concede": (scoring >= 0) & ~ours}
         self._hold(touched=touched, scorer=scorer, demoed=demoed, counters=counters)
-        return only_present(state, paid)
+        return self._paid_for(state, happened)
+
+    def _paid_for(self, state: GameState, happened: dict[str, NDArray[Any]]) -> Float:
+        """`[A, C]` what the events `[A, C]` are worth; what is not among them has not happened."""
+        total, sums = zeros(state), np.zeros(len(self._parts.names))
+        for number, event in enumerate(self._parts.names):
+            if event in happened:
+                paid = only_present(state, np.float32(self.weights[event]) * happened[event])
+                sums[number] = paid.sum()
+                total += paid
+        self._parts.add(sums, np.abs(sums), int(np.count_nonzero(state.present)))  # an event pays all or charges all
+        return total
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """See `PartSums`."""
+        return self._parts.drain()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is remembered of the last state, and the sums of the metrics."""
+        return super().state_dict() | {"events": self._parts.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave; what older versions have saved has no sums."""
+        super().load_state_dict({name: kept for name, kept in state.items() if name != "events"})
+        if "events" in state:
+            self._parts.load_state_dict(state["events"])
 
 
 class DemoReward(RememberingReward):

@@ -1,7 +1,7 @@
 """Potential-based shaping: rewards that add up to the same whatever way a car takes, so they cannot be farmed."""
 
 import math
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ class PotentialReward(WrappedReward):
     """
 
     unit = "per change"
+    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"before": "_before"}
 
     def __init__(self, reward: Reward, gamma: float = 1.0) -> None:
         """Wraps `reward`, which becomes the potential.
@@ -65,15 +66,6 @@ class PotentialReward(WrappedReward):
         change = np.float32(self.gamma) * now - self._before
         self._before = now
         return change
-
-    def state_dict(self) -> dict[str, Any]:
-        """The inner reward's state and the last potential."""
-        return super().state_dict() | {"before": self._before.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        super().load_state_dict(state)
-        self._before = np.array(state["before"])
 
     def remembers(self) -> bool:
         """Yes."""

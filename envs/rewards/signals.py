@@ -6,6 +6,7 @@ import numpy as np
 
 from envs.checks import check_named
 from envs.rewards.base import Reward, paid_by
+from envs.rewards.part_sums import under
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -48,12 +49,11 @@ class RewardSignals(Reward):
             reward.reset(mask, state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """What the signals report, as `reward/<signal>/<name>`."""
-        return {
-            f"reward/{signal}/{name.removeprefix('reward/')}": pair
-            for signal, reward in self.signals.items()
-            for name, pair in reward.drain_metrics().items()
-        }
+        """What the signals report, as `reward/<signal>/<name>` and `reward_percent/<signal>/<name>`."""
+        metrics: dict[str, tuple[float, float]] = {}
+        for signal, reward in self.signals.items():
+            metrics |= under(signal, reward.drain_metrics())
+        return metrics
 
     def state_dict(self) -> dict[str, Any]:
         """The signals' states."""

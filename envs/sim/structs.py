@@ -10,7 +10,7 @@ import RocketSim
 from numpy.typing import NDArray
 
 from envs.state.game_state import GameState
-from envs.state.layout import CONTROL_NAMES
+from envs.state.layout import CAR_DETAIL_ATTRIBUTES, CAR_FLAGS, CAR_TIMERS, CONTROL_NAMES
 
 # The attributes that a snapshot has of a car's controls, the ball, a car and a pad.
 
@@ -101,22 +101,12 @@ def car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     wheels = tuple(state.details["wheels"][at].tolist())
     car.wheels_with_contact = wheels
     car.is_on_ground = sum(wheels) >= 3
-    car.demo_respawn_timer = float(state.demo_respawn_timer[at])
-    car.is_demoed = bool(state.demo_respawn_timer[at] > 0)
-    car.has_jumped = bool(state.has_jumped[at])
-    car.is_jumping = bool(state.is_jumping[at])
-    car.has_flipped = bool(state.has_flipped[at])
-    car.has_double_jumped = bool(state.has_double_jumped[at])
-    car.air_time_since_jump = float(state.air_time_since_jump[at])
-    car.flip_time = float(state.flip_time[at])
+    fill(car, CAR_TIMERS, iter(state.car_timers[at].tolist()))
+    fill(car, CAR_FLAGS[1:], iter(state.car_flags[at].tolist()[1:]))  # the first is a button, which controls press
+    car.is_demoed = car.demo_respawn_timer > 0
     car.is_flipping = bool(state.is_flipping[at])
-    car.handbrake_val = float(state.handbrake[at])
-    car.supersonic_time = float(state.supersonic_time[at])
-    car.time_spent_boosting = float(state.boost_active_time[at])
     details = state.details[at]
-    car.jump_time, car.air_time = float(details["jump_time"]), float(details["air_time"])
     car.flip_rel_torque = vec(details["flip_torque"])
-    car.is_auto_flipping = bool(details["is_auto_flipping"])
-    car.auto_flip_timer = float(details["auto_flip_timer"])
-    car.auto_flip_torque_scale = float(details["auto_flip_direction"])
+    for name in ("jump_time", "air_time", "is_auto_flipping", "auto_flip_timer", "auto_flip_direction"):
+        setattr(car, CAR_DETAIL_ATTRIBUTES[name], details[name].item())
     return car

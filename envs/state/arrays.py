@@ -202,6 +202,7 @@ class StateArrays:
         self.car_rows[arenas, :, 0, CAR_UP.start + 2] = 1
         self.car_rows[arenas, :, :, ON_GROUND] = 1
         self.details["wheels"][arenas] = True
+        self.details["bump_victim"][arenas] = -1
         self.details_stale[arenas] = False
         self.last_touch_car[arenas] = -1
 
@@ -211,17 +212,17 @@ class StateArrays:
         for rows in (self.car_rows, self.car_states, self.details, self.controls):
             rows[arena, absent] = np.zeros((), rows.dtype)
 
-    def set_on_ground(self, arena: int, on_ground: Bool) -> None:
-        """Puts all or no wheels of each car (`on_ground [C]`) of one arena on the ground; for state setters."""
-        self.car_rows[arena, :, :, ON_GROUND] = on_ground[:, None]
-        self.details["wheels"][arena] = on_ground[:, None]
+    def set_on_ground(self, arena: int | slice, on_ground: Bool) -> None:
+        """Puts all or no wheels of each car (`on_ground [C]`, of several arenas `[A, C]`) on the ground."""
+        self.car_rows[arena, :, :, ON_GROUND] = on_ground[..., None]
+        self.details["wheels"][arena] = on_ground[..., None]
 
-    def set_car_rotation(self, arena: int, pitch: Float, yaw: Float, roll: Float) -> None:
-        """Orients all cars of one arena (world view).
+    def set_car_rotation(self, arena: int | slice, pitch: Float, yaw: Float, roll: Float) -> None:
+        """Orients all cars of one arena, or of several (world view).
 
         Args:
-            arena: Row of this state.
-            pitch: `[C]` radians, positive lifts the nose.
+            arena: Row of this state, or rows.
+            pitch: `[C]` (of several arenas `[A, C]`) radians, positive lifts the nose.
             yaw: `[C]` radians, 0 faces +x, pi/2 faces +y.
             roll: `[C]` radians.
         """

@@ -8,26 +8,46 @@ their names in `envs.state.layout`.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import DOUBLEJUMP_MAX_DELAY, FLIP_TORQUE_TIME, GOAL_THRESHOLD, TICKS_PER_SECOND
+from numpy.typing import ArrayLike, NDArray
+from rlgym.rocket_league.common_values import (
+    BALL_RESTING_HEIGHT,
+    DOUBLEJUMP_MAX_DELAY,
+    FLIP_TORQUE_TIME,
+    GOAL_THRESHOLD,
+    SUPERSONIC_THRESHOLD,
+    TICKS_PER_SECOND,
+)
 
+from envs.checks import is_whole
 from envs.state.arrays import StateArrays
 from envs.state.derived import Derived
 from envs.state.layout import (
     BLUE,
     BOOST_PICKUPS,
     CAR_FLAGS,
+    CAR_PHYSICS,
     CAR_TIMERS,
     DEMOS,
+    FORWARD,
     GOALS,
+    IS_DEMOED,
+    MIRROR,
+    NUM_PADS,
     ON_GROUND,
     ORANGE,
+    QUATERNION,
     SAVES,
     SHOTS,
     TOUCHED,
+    UP,
+    VECTORS,
     Bool,
     Float,
 )
+from envs.state.rotations import quaternions
+
+HIGHEST_ON_WHEELS = 20.0
+"""uu: a level car whose centre is no higher stands on its wheels, unless something else is said."""
 
 
 def _timer(name: str) -> Derived[Float]:
@@ -66,13 +86,110 @@ class GameState(StateArrays):
         team: `[C]` int8, 0 blue, 1 orange.
         world: The field as it is; writable by state setters.
         mirrored: The field rotated by 180 degrees about z.
-        pad_timers: `[A, 34]` seconds, world order.
-        boost: `[A, C]` 0..100.
+        pad_timers: `[A, 34]` seconds until each pad can be taken again, as `world.pad_timers`.
+        boost: `[A, C]` boost left, 0..100.
         controls: `[A, C, 8]` float32, what each car was told in this step: throttle, steer, pitch, yaw, roll in -1..1,
             jump, boost, handbrake 0 or 1; all zero when an episode begins.
         episode_ticks: `[A]` int64, ticks simulated since the episode began.
         ticks_since_touch: `[A]` int64, ticks since any car touched the ball or the episode began.
     """
+
+    @classmethod
+    def from_numbers(
+        cls,
+        car_pos: ArrayLike,
+        num_blue: int | None = None,
+        *,
+        car_rotation: ArrayLike = 0.0,
+        car_vel: ArrayLike = 0.0,
+        car_ang_vel: ArrayLike = 0.0,
+        boost: ArrayLike = 100.0 / 3,
+        on_ground: ArrayLike | None = None,
+        touched: ArrayLike = False,
+        demo_respawn_timer: ArrayLike = 0.0,
+        ball_pos: ArrayLike = (0.0, 0.0, BALL_RESTING_HEIGHT),
+        ball_vel: ArrayLike = 0.0,
+        ball_ang_vel: ArrayLike = 0.0,
+        pad_timers: ArrayLike = 0.0,
+        episode_ticks: ArrayLike = 0,
+    ) -> "GameState":
+        """A whole state, seen from both sides, from numbers of one arena or of many: for tests, notebooks, replays.
+
+        Everything is of the field as it is and may have an axis `[A]` in front; what has fewer axes holds for all. What
+        is no argument is zero (jumps, flips, counters of the game, controls) and can be written afterwards:
+        `state.has_jumped[0, 1] = True`, `state.goals[0, 0] = 1`. Call `complete` after writing into `state.world`.
+
+        Args:
+            car_pos: `[C, 3]` or `[A, C, 3]` uu, blue cars first; a car that stands on its wheels has z = 17.
+            num_blue: How many of the cars are blue; default: half of them, rounded up.
+            car_rotation: `[C, 3]` pitch (positive lifts the nose), yaw (0 faces +x, pi/2 faces +y), roll in radians.
+            car_vel: `[C, 3]` uu/s.
+            car_ang_vel: `[C, 3]` rad/s.
+            boost: `[C]` 0..100.
+            on_ground: `[C]` bool; default: where a car is level and at most 20 uu high.
+            touched: `[C]` bool, the car hit the ball in the step that led here.
+            demo_respawn_timer: `[C]` seconds until a demolished car returns.
+            ball_pos: `[3]` uu.
+            ball_vel: `[3]` uu/s.
+            ball_ang_vel: `[3]` rad/s.
+            pad_timers: `[34]` seconds until each pad is back.
+            episode_ticks: Ticks since the episode began.
+
+        Raises:
+            ValueError: NaN, infinity, or numbers that do not fit the cars; the message names the argument.
+        """
+        try:
+            shape = np.shape(car_pos)
+        except ValueError:  # rows of different lengths
+            shape = ()
+        if len(shape) not in (2, 3) or shape[-1] != 3 or not all(shape):
+            raise ValueError(f"GameState: car_pos must be [C, 3] or [A, C, 3], got {list(shape)}")
+        cars = shape[-2]
+        blue = (cars + 1) // 2 if num_blue is None else num_blue
+        if not is_whole(blue) or not 0 <= blue <= cars:
+            raise ValueError(f"GameState: num_blue must be between 0 and the {cars} cars of car_pos, got {blue}")
+        state = cls(shape[0] if len(shape) == 3 else 1, blue, cars - blue)
+        state.clear(np.arange(state.num_arenas))
+        every, each, vectors = slice(None), (state.num_arenas, cars), (state.num_arenas, cars, 3)
+        world, ball = state.world, (state.num_arenas, 3)
+        angles = _fitted("car_rotation", car_rotation, vectors)
+        state.set_car_rotation(every, angles[..., 0], angles[..., 1], angles[..., 2])
+        world.car_pos[:], world.car_vel[:] = _fitted("car_pos", car_pos, vectors), _fitted("car_vel", car_vel, vectors)
+        world.car_ang_vel[:] = _fitted("car_ang_vel", car_ang_vel, vectors)
+        world.ball_pos[:], world.ball_vel[:] = _fitted("ball_pos", ball_pos, ball), _fitted("ball_vel", ball_vel, ball)
+        world.ball_ang_vel[:] = _fitted("ball_ang_vel", ball_ang_vel, ball)
+        state.ball_rows[:, 0, FORWARD.start : UP.stop] = np.eye(3).reshape(9)  # its own rotation nobody sees
+        state.boost[:] = _fitted("boost", boost, each)
+        state.demo_respawn_timer[:] = _fitted("demo_respawn_timer", demo_respawn_timer, each)
+        state.pad_timers[:] = _fitted("pad_timers", pad_timers, (state.num_arenas, NUM_PADS))
+        level = stands(world.car_pos, angles)
+        state.set_on_ground(every, level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
+        state.car_rows[..., TOUCHED] = _fitted("touched", touched, each)[..., None]
+        hit = state.touched.any(axis=1)
+        state.last_touch_car[hit] = state.touched[hit].argmax(axis=1)
+        state.episode_ticks[:] = _fitted("episode_ticks", episode_ticks, each[:1])
+        state.ticks_since_touch[:] = np.where(hit, 0, state.episode_ticks)
+        state.supersonic_time[np.linalg.norm(world.car_vel, axis=-1) >= SUPERSONIC_THRESHOLD] = 1 / TICKS_PER_SECOND
+        state.complete()
+        return state
+
+    def complete(self) -> None:
+        """Fills in what follows from what somebody has written: the mirrored view, quaternions, flip resets.
+
+        Slots without a car become zero. The states of a pool are read from its arenas instead.
+        """
+        self.details["got_flip_reset"] = ~self.on_ground & ~self.has_jumped
+        self.car_rows[:, :, 0, IS_DEMOED] = self.is_demoed
+        for rows, first in ((self.ball_rows, 0), (self.car_rows, CAR_PHYSICS)):
+            rows[..., 1, :] = rows[..., 0, :]
+            for columns in VECTORS:
+                rows[..., 1, first + columns.start : first + columns.stop] *= MIRROR
+            basis = rows[..., first + FORWARD.start : first + UP.stop]
+            rows[..., first + QUATERNION.start : first + QUATERNION.stop] = quaternions(
+                basis.reshape(*basis.shape[:-1], 3, 3)
+            )
+        self.car_rows[~self.present] = 0
+        self.invalidate()
 
     def __repr__(self) -> str:
         """Sizes, and the first arena in short."""
@@ -201,6 +318,24 @@ class GameState(StateArrays):
         """`[A]` 0 where blue has scored, 1 where orange has, -1 elsewhere."""
         team = np.where(self.world.ball_pos[:, 1] > 0, BLUE, ORANGE)
         return np.where(self.goal_scored, team, -1).astype(np.int8)
+
+
+def stands(car_pos: NDArray[Any], car_rotation: NDArray[Any]) -> Bool:
+    """`[...]` whether cars at `car_pos [..., 3]` with pitch, yaw, roll `[..., 3]` are level and low, so on wheels."""
+    level: Bool = ~car_rotation[..., ::2].any(axis=-1) & (car_pos[..., 2] <= HIGHEST_ON_WHEELS)
+    return level
+
+
+def _fitted(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
+    """`values` as finite float32 of this shape, the same for all where an axis is missing."""
+    try:
+        numbers = np.broadcast_to(np.asarray(values, np.float32), shape)
+    except (TypeError, ValueError):
+        given = list(np.shape(values)) if isinstance(values, np.ndarray) else " ".join(repr(values).split())
+        raise ValueError(f"GameState: {name} must be numbers that fit {list(shape)}, got {given}") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"GameState: {name} has NaN or infinity in it")
+    return numbers
 
 
 def _place(xyz: Float) -> str:

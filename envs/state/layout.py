@@ -77,3 +77,5 @@ CAR_POS, CAR_VEL, CAR_ANG_VEL = _shift(POS), _shift(VEL), _shift(ANG_VEL)
 CAR_QUATERNION = _shift(QUATERNION)
 CAR_FORWARD, CAR_RIGHT, CAR_UP = _shift(FORWARD), _shift(RIGHT), _shift(UP)
 CAR_BASIS = slice(CAR_FORWARD.start, CAR_UP.stop)
+VECTORS = (POS, VEL, ANG_VEL, FORWARD, RIGHT, UP)
+"""The ball's columns that turn with the field; a car's lie `CAR_PHYSICS` further on."""

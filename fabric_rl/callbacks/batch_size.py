@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import ClassVar, cast
 
 import torch
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT, check
+from fabric_rl.flags.arguments import in_words
+from fabric_rl.form import COUNT
 
 logger = logging.getLogger("fabric_rl")
 
@@ -64,6 +65,9 @@ class AdaptiveBatchSize(Callback):
     On a GPU free memory is the device's, elsewhere the machine's RAM as psutil sees it.
     """
 
+    _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}
+    _form: ClassVar = {"size": COUNT, "growing": True}
+
     def __init__(self, share: float = 0.8, smallest: int = 64, start: int | None = None) -> None:
         """Sets the limits.
 
@@ -99,6 +103,11 @@ class AdaptiveBatchSize(Callback):
         elif self.start is not None and self._memory is not None:
             state.minibatch_size = choose_size(self.start, 1, self._sizes)
         self._size = state.minibatch_size
+        if self._growing and self._memory is not None and self._size == self._sizes[-1]:
+            self._growing = False
+            if state.fabric.is_global_zero:
+                limit = f"minibatches have {self._size:,} steps, all of --batch_size, and cannot grow"
+                logger.info("AdaptiveBatchSize: %s", in_words(f"{limit}; give a larger --batch_size, or start"))
 
     def on_learn_start(self, state: TrainState) -> None:
         """Begins to measure."""
@@ -115,31 +124,35 @@ class AdaptiveBatchSize(Callback):
         needed = free = 0.0
         if self._memory is not None:
             needed, free = self._memory.needed(), self._memory.free()
-            within = [other for other in self._sizes if other <= (2 if self._growing else 1) * size]
+            larger = [other for other in self._sizes if other > size][:1] if self._growing else []
+            most = max(2 * size, *larger) if larger else size
+            within = [other for other in self._sizes if other <= most]
             wanted = choose_size(self.share * free, needed / size, within or self._sizes[:1])
         if not state.learns:  # a player takes what suits the trainers
             wanted = self._sizes[-1]
         if state.fabric.world_size > 1:
             proposal = torch.tensor(wanted, dtype=torch.float64, device=state.fabric.device)
             wanted = int(cast(torch.Tensor, state.fabric.all_reduce(proposal, reduce_op="min")))
-        self._growing = self._growing and size < wanted < self._sizes[-1]  # once it does not fit it is not tried again
+        grows = size < wanted < self._sizes[-1]
+        if self._growing and not grows and self._memory is not None and state.fabric.is_global_zero:
+            logger.info("%s", self._why_no_larger(state, wanted, needed, free))
+        self._growing = self._growing and grows  # once it does not fit it is not tried again
         if wanted != size and state.fabric.is_global_zero:
             sizes = f"minibatch size {size:,} -> {wanted:,}"
             logger.debug("%s: a step took %.1f MiB, %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
         self._size = state.minibatch_size = wanted
 
+    def _why_no_larger(self, state: TrainState, size: int, needed: float, free: float) -> str:
+        begins = f"AdaptiveBatchSize: minibatches have {size:,} steps from now on"
+        if size == self._sizes[-1]:
+            return in_words(f"{begins}, all of --batch_size; with a larger one they could grow further")
+        now = f"{needed / 2**20:,.0f} MiB for {state.minibatch_size:,} steps, {free / 2**20:,.0f} MiB are free"
+        elsewhere = " here, maybe less on another rank" if state.fabric.world_size > 1 else ""
+        return f"{begins}: memory is too short for more ({now}{elsewhere}, of which it may take {self.share:.0%})"
+
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """The size as `ppo/minibatch_size`."""
         return {"ppo/minibatch_size": (float(self._size), 1.0)}
-
-    def state_dict(self) -> dict[str, Any]:
-        """The size, and whether larger ones are still to be tried."""
-        return {"size": self._size, "growing": self._growing}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        check(state, {"size": COUNT, "growing": True}, "it")
-        self._size, self._growing = state["size"], state["growing"]
 
 
 class GPUMemory:

@@ -8,11 +8,11 @@ import subprocess
 import urllib.request
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import Many, check
+from fabric_rl.form import Many
 
 
 class Notify(Callback):
@@ -20,6 +20,9 @@ class Notify(Callback):
 
     What goes wrong with a message is a warning; training goes on.
     """
+
+    _in_state_dict: ClassVar = {"reached": "_reached"}
+    _form: ClassVar = {"reached": Many("")}
 
     def __init__(
         self,
@@ -75,15 +78,6 @@ class Notify(Callback):
         """Says why training has failed; a second Ctrl+C ends it without a word."""
         if not isinstance(error, KeyboardInterrupt):
             self._tell(state, "failed", f"has failed with {type(error).__name__}: {error}")
-
-    def state_dict(self) -> dict[str, Any]:
-        """What was reported, so that a resumed run does not do it again."""
-        return {"reached": list(self._reached)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        check(state, {"reached": Many("")}, "it")
-        self._reached = list(state["reached"])
 
     def _tell(self, state: TrainState, event: str, what: str) -> None:
         if not state.fabric.is_global_zero:

@@ -1,52 +1,71 @@
 """Videos of episodes in TensorBoard: of any folder, or those that the run itself records."""
 
-import io
+import subprocess
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
 from fabric_rl.callback import Callback, TrainState
+from fabric_rl.types import HasVideos
+
+_MOST_WIDTH, _MOST_SECONDS = 320, 120
+_GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colours];[all][colours]paletteuse"
 
 
 class VideoLogger(Callback):
-    """Shows the newest mp4 of a folder in TensorBoard, on rank 0."""
+    """Shows the newest mp4 of a folder in TensorBoard, on rank 0; converted by a process of its own, one at a time."""
 
     def __init__(self, folder: str | Path, max_frames: int = 400) -> None:
         """Watches `folder`; logs at most `max_frames` frames of each video."""
         self.folder, self.max_frames = Path(folder), max_frames
         self._seen: set[Path] = set()
+        self._converting: Future[bytes] | None = None
+        self._failed = False
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Logs the newest video that is complete and not logged yet."""
-        if not state.fabric.is_global_zero or not state.fabric.loggers:
+        """Logs what is converted, and begins with the newest video that is complete and not logged yet."""
+        writers = [each for each in state.fabric.loggers if isinstance(each, TensorBoardLogger)]
+        if not state.fabric.is_global_zero or not writers or self._failed:
             return
+        if self._converting is not None:
+            if not self._converting.done():
+                return
+            self._log(self._converting, writers, state.steps)
+            self._converting = None
         videos = sorted(self.folder.glob("*.mp4"), key=lambda path: path.stat().st_mtime)
         new = [path for path in videos if path not in self._seen]
         self._seen.update(new)
-        if new:
-            self._log(state, new[-1])
+        if new and not self._failed:
+            thread = ThreadPoolExecutor(1, "converts-video")
+            self._converting = thread.submit(_gif, new[-1], self.max_frames)
+            thread.shutdown(wait=False)
 
     def on_train_end(self, state: TrainState) -> None:
         """Logs the last video."""
+        for _ in range(2):  # what is being converted, and what has come since
+            self.on_iteration_end(state)
+            if self._converting is not None:
+                self._converting.exception()  # waits
         self.on_iteration_end(state)
 
-    def _log(self, state: TrainState, path: Path) -> None:
-        from moviepy import VideoFileClip
-        from PIL import Image
+    def _log(self, converted: "Future[bytes]", writers: list[TensorBoardLogger], step: int) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        with VideoFileClip(str(path)) as clip:
-            frames = [Image.fromarray(frame) for frame in clip.iter_frames()][: self.max_frames]
-            milliseconds = round(1000 / clip.fps)
+        try:
+            gif = converted.result()
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            warnings.warn(f"videos cannot be shown in TensorBoard ({error})", RuntimeWarning, stacklevel=3)
+            self._failed = True
+            return
         # TensorBoard plays an animated GIF in its image tab; torch's add_video needs a moviepy older than 2.
-        gif = io.BytesIO()
-        frames[0].save(gif, "GIF", save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)
-        width, height = frames[0].size
-        image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=gif.getvalue())
-        value = Summary.Value(tag="video/episode", image=image)
-        for logger in state.fabric.loggers:
-            if isinstance(logger, TensorBoardLogger):
-                logger.experiment.file_writer.add_summary(Summary(value=[value]), state.steps)
+        width, height = (int.from_bytes(gif[at : at + 2], "little") for at in (6, 8))
+        image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=gif)
+        for each in writers:
+            each.experiment.file_writer.add_summary(
+                Summary(value=[Summary.Value(tag="video/episode", image=image)]), step
+            )
 
 
 class RunVideos(VideoLogger):
@@ -55,5 +74,26 @@ class RunVideos(VideoLogger):
     def on_train_start(self, state: TrainState) -> None:
         """Removes that one."""
         if state.fabric.is_global_zero:
+            _finish(state)
             for path in self.folder.glob("*.mp4"):
                 path.unlink()
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Logs the last video, once it is written."""
+        _finish(state)
+        super().on_train_end(state)
+
+
+def _finish(state: TrainState) -> None:
+    if isinstance(state.env, HasVideos):
+        state.env.finish_videos()
+
+
+def _gif(path: Path, max_frames: int) -> bytes:
+    """The beginning of a video as an animated GIF."""
+    from imageio_ffmpeg import get_ffmpeg_exe
+
+    command = [get_ffmpeg_exe(), "-nostdin", "-loglevel", "error", "-threads", "1", "-i", str(path)]
+    command += ["-frames:v", str(max_frames), "-filter_complex", _GIF, "-f", "gif", "-"]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=_MOST_SECONDS, start_new_session=True)
+    return done.stdout

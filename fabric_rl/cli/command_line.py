@@ -1,16 +1,29 @@
 """From the words of the command line to the arguments of `main()`: its signature is the command line."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jsonargparse import Namespace, set_parsing_settings
 
+from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
-from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, value_of, with_classes_of_help
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.flags.config import naming_the_file, section_of
+from fabric_rl.flags.messages import one_line
+from fabric_rl.flags.parser import (
+    FlagParser,
+    configurations,
+    names_of,
+    normalise,
+    switches,
+    value_of,
+    with_classes_of_help,
+)
+from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.metrics.log import program, say
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.folder import Run
@@ -18,6 +31,7 @@ from fabric_rl.runs.resume import locate, run_of
 
 _RESOLVED = "resolved_config"
 """The parameter of `main()` that takes all settings as YAML; it is no flag."""
+_TASK = ("env", "agent")
 _OF_ONE_START: dict[str, Any] = {"run_id": None, "initialize_from": None}
 _OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
 """Settings that say how a run started, and would start another one in the same way."""
@@ -49,33 +63,89 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         ValueError: Settings that do not go together, or a part that could not be built.
         SystemExit: `--help` and `--print_config`.
     """
-    set_parsing_settings(docstring_parse_attribute_docstrings=True)
-    defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
-    groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
-    parser = FlagParser(prog=Path(inspect.getfile(main)).name, description=about, exit_on_error=False)
-    parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
-    for group in groups.values():
-        parser.add_class_arguments(group)
-    parser.add_function_arguments(main, skip={*groups, _RESOLVED}, fail_untyped=False)
-
+    defaults, groups, parser = _parser_of(main, about)
     parts = {name: part for name, part in defaults.items() if inspect.isclass(part)}
     classes = {f"--{name}": f"{part.__module__}.{part.__qualname__}" for name, part in parts.items()}
     given = with_classes_of_help(normalise(argv, switches(main, *groups.values())), classes)
     if "--env_id" in names_of(given):
         _refuse_env_flags(names_of(given), "--env_id")
     of_run, base = _base(given, preset)
-    config = parser.parse_args([*base, *given])
-    _check(parser, given, config, preset)
-    config.pop("config")
-    again = config.clone()
-    for name, default in _OF_ONE_START.items():
-        again[name] = default
-    with naming_the_flag(config):
-        values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
-    for name, group in groups.items():
-        values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-    values[_RESOLVED] = parser.dump(again, skip_validation=True)
+    words = [*base, *given]
+    if "--agent" in names_of(words) or any(_names_class(file.get("agent")) for file in configurations(words)):
+        parser.set_defaults({"agent": None})  # else a chosen class would begin with the settings of the default one
+    with naming_the_file(words):
+        config = parser.parse_args(words)
+        _check(parser, given, config, preset)
+        config.pop("config")
+        again = config.clone()
+        with naming_the_flag(config):
+            values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+    values[_RESOLVED] = _as_yaml(parser, again)
     return Settings([*of_run, *given], values)
+
+
+def settings_of_call(
+    main: Callable[..., Any], arguments: Mapping[str, Any], as_settings: Callable[[Any], Any]
+) -> tuple[str, list[str]]:
+    """All settings of a call of `main()` from Python as YAML: what the command line would keep of the same run.
+
+    Args:
+        main: As for `read_settings`.
+        arguments: All of its arguments.
+        as_settings: Writes one in the words of a configuration file, or raises ValueError.
+
+    Returns:
+        The YAML, and words about each argument that cannot be written, which it lacks.
+    """
+    defaults, groups, parser = _parser_of(main)
+    settings: dict[str, Any] = {}
+    lost: dict[str, str] = {}
+    for name, value in arguments.items():
+        try:
+            if name in groups:
+                settings |= {each.name: getattr(value, each.name) for each in fields(value)}
+            elif name == "logger" and value is not None:
+                raise ValueError("loggers are objects")
+            elif name != _RESOLVED and value is not defaults[name]:
+                section = {name: as_settings(value)}
+                parser.instantiate(parser.parse_object(section))  # as whoever reads it will
+                settings |= section
+        except MISTAKES as error:
+            lost[name] = one_line(str(error))
+    config = parser.parse_object(settings)
+    for name in lost:
+        config.pop(name)
+    return _as_yaml(parser, config), [f"{name} ({reason})" for name, reason in lost.items()]
+
+
+def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any], dict[str, Any], FlagParser]:
+    """The defaults of the parameters of `main()`, which of them are groups of settings, and a parser for all."""
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
+    groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
+    parser = FlagParser(prog=program(), description=about, exit_on_error=False)
+    parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
+    for group in groups.values():
+        parser.add_class_arguments(group)
+    parser.add_function_arguments(main, skip={*groups, _RESOLVED}, fail_untyped=False)
+    return defaults, groups, parser
+
+
+def _as_yaml(parser: FlagParser, config: Namespace) -> str:
+    """What a run keeps of its settings: without those of this start, and without an `env` that was not its own."""
+    config.pop("config", None)
+    for name, default in _OF_ONE_START.items():
+        config[name] = default
+    if config.env_id is not None:
+        config.pop("env")
+    text: str = parser.dump(config, skip_validation=True)
+    return text
+
+
+def _names_class(section: Any) -> bool:  # noqa: ANN401 - whatever the file holds
+    return isinstance(section, str) or (isinstance(section, dict) and "class_path" in section)
 
 
 def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
@@ -88,10 +158,19 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
     if {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
         return [], []
     if "--resume" not in names:
-        return [], [f"--config={preset}"]
+        return [], [f"--config={_fitting(preset, given)}"]
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
     return own, [f"--config={_same_on_all_machines(of_run) or preset}"]
+
+
+def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
+    """The preset; its text without the agent where the flags choose another one, whose settings are its own."""
+    settings = read_yaml(preset)
+    if value_of(given, "--agent") in (None, settings["agent"]["class_path"]):
+        return preset
+    others: str = yaml.safe_dump({name: section for name, section in settings.items() if name != "agent"})
+    return others
 
 
 def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
@@ -124,10 +203,7 @@ def _note_replaced_env(parser: FlagParser, given: Sequence[str], config: Namespa
 
 
 def _config_of_run(given: Sequence[str]) -> Path | None:
-    """The configuration of the run that `--resume` goes on with, if the flags name it and it has one.
-
-    Of a run without, rank 0 says so.
-    """
+    """The configuration of the run that `--resume` goes on with, if the flags name it; a ValueError if it has none."""
     name, run_id = value_of(given, "--resume") or "true", value_of(given, "--run_id")
     runs_dir = value_of(given, "--runs_dir") or "runs"
     if name.lower() in ("false", "no", "off"):
@@ -140,15 +216,16 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
             run = Run.find(runs_dir, run_id)
     except (CheckpointError, OSError, ValueError):
         return None  # said in one line later
-    if run is None or run.provenance.config.exists():
-        return None if run is None else run.provenance.config
-    if launch.is_rank_0():
-        logger.info(
-            "--resume: run %s has no config.yaml, so its settings are not known: those of this command line are used, "
-            "and of the default preset",
-            run.name,
+    if run is None:
+        return None
+    config = run.provenance.config
+    lost = ["settings"] if not config.exists() else [part for part in _TASK if section_of(str(config), part) is None]
+    if lost:
+        raise ValueError(
+            f"--resume: {config} does not hold the {' and '.join(lost)} of the run; go on with it from Python as it "
+            "was started, or give all settings with --config, --env or --env_id"
         )
-    return None
+    return config
 
 
 def _same_on_all_machines(config: Path | None) -> Path | str | None:

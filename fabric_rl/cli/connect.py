@@ -13,7 +13,8 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from fabric_rl.args import Hardware
 from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.lost import end_with_parent, lost_rank
+from fabric_rl.ranks.lost import lost_rank
+from fabric_rl.ranks.orphans import RANK_0, end_with_launcher
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_arguments
 from fabric_rl.ranks.sharding import ShardedStrategy
 
@@ -40,6 +41,8 @@ def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabr
             f"devices={hardware.devices}: main() cannot start processes from a notebook; give a function that calls "
             "fabric_rl.train() to Fabric(...).launch(), as notebooks/03_rewards_and_states.ipynb does"
         )
+    launch.check_devices(hardware.devices)
+    end_with_launcher()
     arguments: dict[str, Any] = launch.devices_and_nodes(hardware.devices, hardware.num_nodes)
     arguments |= {name: getattr(hardware, name) for name in ("accelerator", "strategy", "precision")}
     if launch.used_fabric_run():
@@ -49,12 +52,10 @@ def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabr
         arguments = fabric_arguments(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))
     fabric = _fabric(loggers, arguments)
     if not launch.used_fabric_run():
+        os.environ[RANK_0] = str(os.getpid())  # for those that Fabric starts now
         fabric.launch()
+        del os.environ[RANK_0]
     launch.set_timeout(fabric, hardware.timeout_minutes)
-    if launch.used_torchrun():
-        end_with_parent(seconds=60)
-    elif os.environ.get("LOCAL_RANK", "0") != "0" and not launch.used_srun():
-        end_with_parent(seconds=5)  # rank 0 has started this one, and without it there is nobody who saves
     return fabric
 
 

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from jsonargparse import ArgumentError
 
+from fabric_rl.flags.arguments import speaking_of_flags
 from fabric_rl.flags.messages import one_line
 
 MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
@@ -39,7 +40,8 @@ def mistakes_in_one_line(program: str) -> Iterator[None]:
         BrokenPipeError: Nobody reads the output any more.
     """
     try:
-        yield
+        with speaking_of_flags():
+            yield
     except BrokenPipeError:
         raise
     except MISTAKES as error:

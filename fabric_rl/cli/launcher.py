@@ -70,12 +70,15 @@ def _run_model(args: list[str]) -> NoReturn:
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
+    from fabric_rl.ranks.launch import check_devices
+
     _quiet_launcher()
     sys.argv[0] = _RUN_MODEL
-    fabric: click.Group = entry_point.load()
+    run = entry_point.load().commands["run"]
     status: int | None
     try:
-        status = fabric.commands["run"].main(args, prog_name=_RUN_MODEL, standalone_mode=False)
+        check_devices(run.make_context(_RUN_MODEL, list(args), resilient_parsing=True).params.get("devices") or 1)
+        status = run.main(args, prog_name=_RUN_MODEL, standalone_mode=False)
     except SignalException as error:  # raised once the workers have ended
         status = 128 + error.sigval
     except (click.Abort, KeyboardInterrupt):

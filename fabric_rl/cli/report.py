@@ -52,7 +52,7 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         summary: What `train` returned.
         runs_dir: Folder that holds all runs.
     """
-    program, run_id = [*launch.command(), "train_fabric.py"], str(summary["run_id"])
+    program, run_id = launch.command(), str(summary["run_id"])
     fresh = ["--run_id", "--resume", "--force", "--inference", "--initialize_from"]
     commands = []
     unfinished = summary["stopped_early"] or "unsaved_steps" in summary
@@ -60,12 +60,12 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         elsewhere = [] if runs_dir == "runs" else ["--runs_dir", runs_dir]
         commands.append([*program, *elsewhere, "--run_id", run_id, "--resume"])
     if next(Path(runs_dir, run_id).rglob("events.out.tfevents.*"), None) is not None:
-        commands.append(["tensorboard", "--logdir", runs_dir])
+        commands.append([launch.installed("tensorboard"), "--logdir", runs_dir])
     if not unfinished:
         same = without(given, [*fresh, "--total_timesteps"])
         longer = ["--total_timesteps", f"{10 * args.total_timesteps:_}"]
         commands.append([*program, *same, "--run_id", run_id, "--resume", *longer])
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
             same = without(given, [*fresh[:-1], "--devices"])
-            commands.append(["python", "train_fabric.py", *same, "--devices", "2"])
+            commands.append([*launch.command(alone=True), *same, "--devices", "2"])
     return "\n  ".join(["Next:", *map(shlex.join, commands)])

@@ -11,11 +11,13 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.cli.errors import MISTAKES, fail, wants_traceback
 from fabric_rl.cli.which_part_failed import message_with_part, which_part_failed
+from fabric_rl.flags.arguments import speaking_of_flags
 from fabric_rl.learning.update import TooLittleMemoryError
-from fabric_rl.metrics.log import PROGRAM
+from fabric_rl.metrics.log import program
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.lost import LostRankError, orphaned
-from fabric_rl.types import NonFiniteError
+from fabric_rl.ranks.lost import LostRankError
+from fabric_rl.ranks.orphans import orphaned
+from fabric_rl.types import FailedElsewhere, NonFiniteError
 
 RANK_0_SECONDS = 10
 """How long a failing rank leaves the word to rank 0: once one rank has ended, a launcher ends all the others."""
@@ -31,7 +33,8 @@ def errors_end_in_one_line() -> Iterator[None]:
         Exception: A programming error of this project, as it is; any error with `FABRIC_RL_TRACEBACK=1`.
     """
     try:
-        yield
+        with speaking_of_flags():
+            yield
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
@@ -44,6 +47,8 @@ def errors_end_in_one_line() -> Iterator[None]:
             status, speaks = 1, launch.is_local_rank_0() or orphaned()
         elif isinstance(error, NonFiniteError | TooLittleMemoryError):  # may have happened on one rank only
             status, speaks = 1, True
+        elif isinstance(error, FailedElsewhere):
+            status, message, speaks = 1, f"--env {error}", True
         elif not isinstance(error, (*MISTAKES, gymnasium.error.Error)):
             part = which_part_failed(error)
             if part is None:
@@ -54,5 +59,5 @@ def errors_end_in_one_line() -> Iterator[None]:
             time.sleep(RANK_0_SECONDS)
             speaks = True
         if speaks:
-            fail(PROGRAM, message, status)
+            fail(program(), message, status)
         sys.exit(status)

@@ -18,6 +18,7 @@ from lightning.fabric.loggers.logger import Logger
 
 from fabric_rl.callbacks import Callback
 from fabric_rl.trial import check_agent
+from fabric_rl.types import FailedElsewhere
 
 _FLAGS: dict[type, str] = {LightningModule: "--agent", VectorEnv: "--env", Callback: "--callbacks", Logger: "--logger"}
 _HERE = Path(__file__).resolve().parents[1]
@@ -105,6 +106,8 @@ def which_part_failed(error: BaseException) -> str | None:
     """
     while error.__cause__ is not None or (error.__context__ is not None and not error.__suppress_context__):
         error = error.__cause__ or error.__context__  # type: ignore[assignment]  # one of them is there
+    if isinstance(error, FailedElsewhere):
+        return f"{_FLAGS[VectorEnv]} {error.failed_in}"
     for frame, line in reversed(list(walk_tb(error.__traceback__))):
         owner = _owner(frame)
         own = _is_own(frame)

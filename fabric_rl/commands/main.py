@@ -17,8 +17,9 @@ import docstring_parser
 from jsonargparse import ArgumentParser
 
 from fabric_rl.cli.errors import mistakes_in_one_line
-from fabric_rl.flags.config import with_env_of_config
+from fabric_rl.flags.config import naming_the_file, with_env_of_config
 from fabric_rl.flags.parser import FlagParser, normalise, switches
+from fabric_rl.ranks.orphans import end_with_launcher
 
 _PROGRAM = "fabric-rl"
 _ABOUT = "Trains agents for Rocket League, and looks at what they have learned."
@@ -90,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.path.append(os.getcwd())
     with _quiet_pipe(), mistakes_in_one_line(program):
         if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
+            end_with_launcher()  # before what takes seconds to import
             sys.exit(_load(COMMANDS["train"])(words[1:]))
         sys.exit(_run(words))
 
@@ -98,10 +100,11 @@ def _run(words: list[str]) -> int:
     """Calls the command that the words name; returns its status."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
     functions = _add_commands(parser, COMMANDS, only=words[0])
-    words = normalise(words, switches(*functions.values()))
+    given = words = normalise(words, switches(*functions.values()))
     if any("env" in inspect.signature(function).parameters for function in functions.values()):
         words = with_env_of_config(words)
-    values: Any = parser.instantiate(parser.parse_args(words))
+    with naming_the_file(given):
+        values: Any = parser.instantiate(parser.parse_args(words))
     path, settings = "", dict[str, Any]()
     while name := values.get("command"):
         path, values, before = f"{path} {name}".strip(), values[name], settings
@@ -169,7 +172,8 @@ def _quiet_pipe() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here, where it can be caught, and not when Python ends
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, where it can be caught, and not when Python ends
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the end
         sys.exit(1)

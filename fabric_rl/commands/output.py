@@ -1,11 +1,15 @@
 """Where the commands put what they found out: tables on the console, pictures and tables in files."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
+from rich.progress import Progress
 
 from fabric_rl.metrics.csv_tables import write_rows
 
@@ -18,6 +22,31 @@ def console() -> Console:
     """Where tables go; wide enough for them if that is no terminal."""
     made = Console()
     return made if made.is_terminal else Console(width=WIDTH)
+
+
+@contextmanager
+def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[float], None]]:
+    """Shows on standard error how far work is: a bar on a terminal, elsewhere a line now and then.
+
+    Yields:
+        A function to be told which share, 0..1, is done.
+    """
+    errors = Console(stderr=True)
+    if errors.is_terminal:
+        with Progress(console=errors, transient=True) as bar:
+            task = bar.add_task(what, total=1.0)
+            yield lambda share: bar.update(task, completed=share)
+        return
+    began = told = time.monotonic()
+
+    def tell(share: float) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told >= line_every_seconds:
+            told = now
+            print(f"{what}: {share:.0%} after {now - began:.0f} s", file=sys.stderr, flush=True)
+
+    yield tell
 
 
 def check_out(paths: Sequence[Path], suffixes: Collection[str]) -> None:

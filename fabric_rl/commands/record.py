@@ -1,5 +1,6 @@
 """`fabric-rl record`: a game between two players as a replay, to watch or to look into."""
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,10 +8,14 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.audit.parts import Part, parts_of
 from envs.bots.base import TeamBots
+from envs.matches.matches import Player
+from envs.matches.recipe import PoolRecipe
+from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.match import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink
+from fabric_rl.commands.evaluate import entrant, short_name
 from fabric_rl.commands.output import check_out
-from fabric_rl.commands.players import Player, player_of, short_name
+from fabric_rl.ranks.threads import one_thread
 
 
 def record(
@@ -19,7 +24,7 @@ def record(
     /,
     minutes: float = 5.0,
     out: Path = Path("game.frl"),
-    team_size: int = 1,
+    team_size: int | None = None,
     seed: int = 0,
     sample: bool = False,
     tick_skip: int | None = None,
@@ -37,7 +42,7 @@ def record(
         opponent: Plays orange, one of the same.
         minutes: Game time.
         out: The file, .frl.
-        team_size: Cars in a team.
+        team_size: Cars in a team; default: as the player was trained, 1 for bots.
         seed: Of the kickoffs.
         sample: Agents draw actions instead of taking the likeliest.
         tick_skip: Ticks per decision; default: as the player was trained.
@@ -47,7 +52,7 @@ def record(
     if not 0 < minutes <= 600:
         raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
     duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    with out.open("wb") as file:
+    with out.open("wb") as file, one_thread(if_small=True):
         match = duel.match(file, seed)
         try:
             match.begin()
@@ -68,44 +73,49 @@ class Duel(NamedTuple):
     players: tuple[Player, Player]
     team_size: int
     tick_skip: int
+    action_delay_ticks: int
+    trained_in: PoolRecipe | None
 
     @classmethod
     def of(
-        cls, player: str, opponent: str, team_size: int, sample: bool, tick_skip: int | None, runs_dir: str
+        cls, player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
     ) -> "Duel":
         """Looks for the players; a ValueError names the flag or the player that cannot be."""
         for flag, number in (("team_size", team_size), ("tick_skip", tick_skip)):
             if number is not None and not number > 0:
                 raise ValueError(f"--{flag} must be positive, got {number}")
-        both = [player_of(name, team_size, sample, runs_dir, explain=True) for name in (player, opponent)]
-        own = [each.tick_skip for each in both if each.tick_skip is not None]
+        first, second = (entrant(name, sample, runs_dir, explain=True) for name in (player, opponent))
+        trained_in = first.recipe or second.recipe
+        recipe = trained_in or PoolRecipe(RocketSimPool)
+        team_size = team_size or max(max(sizes) for sizes in recipe.team_sizes)
+        tick_skip = tick_skip or recipe.tick_skip
+        players = first.build(team_size, tick_skip), second.build(team_size, tick_skip)
         names = short_name(player), short_name(opponent)
-        return cls(names, (both[0], both[1]), team_size, tick_skip or [*own, 8][0])
+        return cls(names, players, team_size, tick_skip, recipe.action_delay_ticks, trained_in)
 
-    def bots(self) -> TeamBots:
-        """Both, new: blue the player, orange its opponent."""
-        return TeamBots(*(player.build(self.tick_skip) for player in self.players))
+    def bots(self, seed: int) -> TeamBots:
+        """Both, new, for another game: blue the player, orange its opponent."""
+        return TeamBots(self.players[0](seed), self.players[1](seed + 1))
 
     def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
         """A match between them, which writes its replay to `sink`."""
-        bots = self.bots()
-        delays = [each.action_delay_ticks for each in self.players if each.action_delay_ticks is not None]
         return RecordedMatch(
-            bots.blue,
-            bots.orange,
+            self.bots(seed),
             sink,
             self.names,
             team_size=self.team_size,
             seed=seed,
             tick_skip=self.tick_skip,
-            action_delay_ticks=[*delays, 1][0],
+            action_delay_ticks=self.action_delay_ticks,
             rewards=self._rewards(),
             chunk_frames=chunk_frames,
         )
 
     def _rewards(self) -> list[Part]:
-        """What the first trained player was paid for, in the last phase of its training; nothing for two bots."""
-        recipes = [player.recipe for player in self.players if player.recipe is not None]
-        if not recipes:
+        """What the first agent was paid for, in the last phase of its training; nothing for two bots."""
+        recipe = self.trained_in
+        if recipe is None:
             return []
-        return parts_of(recipes[0].reward())
+        if recipe.phases:
+            recipe = PoolRecipe(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
+        return parts_of(recipe.reward())

@@ -73,7 +73,7 @@ def compare(ids: Sequence[str], metrics: Sequence[str] = (), output: Path | None
     try:
         for metric in chosen:
             drawing = draw_text(curves, metric, width=min(console.width, 100) - 1)
-            encoding = sys.stdout.encoding or "utf-8"
+            encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
             print(drawing.encode(encoding, "replace").decode(encoding))
     except ImportError:
         missing.append("plotext")

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from envs.replays.replay import SUFFIX, read_replay
 from fabric_rl.commands.record import Duel
+from fabric_rl.ranks.threads import one_thread
 from fabric_rl.viewer.feeds import Broadcast, Feed, FileFeed
 from fabric_rl.viewer.server import LOOPBACK, ViewerServer
 
@@ -27,7 +28,7 @@ def watch(
     host: str = LOOPBACK[0],
     no_browser: bool = False,
     minutes: float = 5.0,
-    team_size: int = 1,
+    team_size: int | None = None,
     seed: int = 0,
     sample: bool = False,
     tick_skip: int | None = None,
@@ -46,7 +47,7 @@ def watch(
             printed address.
         no_browser: Print the address only.
         minutes: Game time after which players begin anew.
-        team_size: Cars in a team.
+        team_size: Cars in a team; default: as the player was trained, 1 for bots.
         seed: Of the kickoffs.
         sample: Agents draw actions instead of taking the likeliest.
         tick_skip: Ticks per decision; default: as the player was trained.
@@ -68,8 +69,9 @@ def watch(
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         try:
             if isinstance(feed, Broadcast) and duel is not None:
-                names = (what, opponent, team_size, sample, duel.tick_skip, runs_dir)
-                play_live(feed, duel, lambda: Duel.of(*names), minutes, seed)
+                names = (what, opponent, duel.team_size, sample, duel.tick_skip, runs_dir)
+                with one_thread(if_small=True):
+                    play_live(feed, duel, lambda: Duel.of(*names), minutes, seed)
             threading.Event().wait()
         except KeyboardInterrupt:
             print()
@@ -90,7 +92,7 @@ def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: f
     try:
         while True:
             feed.forget()
-            match.begin(duel.bots())
+            match.begin(duel.bots(seed))
             due = time.monotonic()
             while match.recorder.seconds < minutes * 60:
                 if not feed.wait_for_watchers(0):
@@ -100,6 +102,7 @@ def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: f
                 match.step()
                 due = max(due + match.step_seconds, time.monotonic() - 1)  # too slow: goes on from here
                 time.sleep(max(0.0, due - time.monotonic()))
+            seed += 2
             with suppress(ValueError, OSError):  # a run that was moved meanwhile: its old weights play on
                 duel = again()
     finally:

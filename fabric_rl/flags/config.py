@@ -1,30 +1,41 @@
-"""Sections of a configuration file, for commands that do not train."""
+"""Configuration files: where a wrong setting stands in them, and sections of one for commands that do not train."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import yaml
+from jsonargparse import ArgumentError
 
 from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.parser import value_of, without
-from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.flags.parser import config_files, names_of, value_of, without
+from fabric_rl.flags.yaml_files import place_of, read_yaml
+
+_FLAG = re.compile(r"--[a-z][\w.]*")
+
+_OF_ENV_ID = "envs.GymnasiumEnvs"
+"""What `--env_id` and `--num_envs` are settings of."""
 
 
 def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - whatever the file holds
     """The settings of `env` or `agent` in a configuration for `train_fabric.py`; None where it does not name one.
 
+    An `env_id` takes the place of the `env`, as it does in a training.
+
     Raises:
-        ValueError: The file cannot be read, or it names another environment by its id; one line.
+        ValueError: The file cannot be read; one line.
     """
     try:
         settings = read_yaml(config) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"--config {config}: {one_line(str(error))}") from error
     if not isinstance(settings, dict):
         raise ValueError(f"--config {config}: this is no YAML file of settings")
     if name == "env" and settings.get("env_id") is not None:
-        raise ValueError(f"--config {config}: env_id {settings['env_id']} is another environment; this needs env")
+        names = ("env_id", "num_envs")
+        own = {name: settings[name] for name in names if settings.get(name) is not None}
+        return {"class_path": _OF_ENV_ID, "init_args": own}
     return settings.get(name)
 
 
@@ -40,3 +51,27 @@ def with_env_of_config(flags: Sequence[str]) -> list[str]:
         return list(flags)
     section, others = section_of(config, "env"), without(flags, ["--config"])
     return others if section is None else [others[0], as_flag("env", section), *others[1:]]
+
+
+@contextmanager
+def naming_the_file(words: Sequence[str]) -> Iterator[None]:
+    """Where the block refuses a setting that a file has, its message says which file and line.
+
+    Args:
+        words: The command line; the flags on it are no file's fault.
+
+    Raises:
+        ValueError: With the place, in place of the error; others as they are.
+    """
+    try:
+        yield
+    except (ArgumentError, ValueError, TypeError) as error:
+        line = one_line(str(error))
+        flag = _FLAG.search(line)
+        if flag is None or any(f"{flag[0]}.".startswith(f"{name}.") for name in names_of(words)):
+            raise
+        places = (place_of(flag[0], file) for file in reversed(config_files(words)))
+        place = next(filter(None, places), None)
+        if place is None or place in line:
+            raise
+        raise ValueError(f"{line} ({place})") from error

@@ -4,7 +4,9 @@ import re
 import sys
 from difflib import get_close_matches
 
-_NO_SETTING = re.compile(r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>[^)]*)\)")
+_NO_SETTING = re.compile(
+    r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>.*?)\)(?=$|\. Got value|\n)", re.MULTILINE
+)
 _UNION = "Does not validate against any of the Union subtypes"
 _WEAK = re.compile(r"Expected an? (?!instantiatable)|Not a valid subclass of|Does not implement protocol")
 _NO_SUBCLASS = re.compile(r"Not a valid subclass of (\w+)")
@@ -36,7 +38,8 @@ def one_line(message: str) -> str:
     if unknown := _NO_SETTING.search(message):
         path = "".join(f"{key}." for key in re.findall(r'Parser key "([^"]*)"', message[: unknown.start()]))
         if not path:
-            hint = unknown["hint"].replace("mean ", "mean --") if "mean " in unknown["hint"] else "see --help"
+            hint = unknown["hint"].replace("mean ", "mean --")
+            hint = "see --help" if hint.startswith("known: ") else hint
             return f"--{unknown['name']}: no such setting; {hint}"
         hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none"
         return f"--{path}{unknown['name']}: {unknown['owner']} has no such setting; {hint}"
@@ -64,6 +67,7 @@ def _in_plain_words(flag: str, text: str) -> str:
     text = re.sub(r"^Problems parsing config: (.*)$", r"--config: this is no YAML file of settings: \1", text)
     text = re.sub(r"^Unexpected config: .*$", "--config: this is no YAML file of settings (name: value)", text)
     text = text.replace('in "<unicode string>", ', "")
+    text = re.sub(r"^Dict must include .*", "what is set of a class belongs under init_args, beside class_path", text)
     if lacks := re.match(rf"{_CLASS}the following arguments are required: (?P<names>.*?)(?:\.? Got value: .*)?$", text):
         names = ", ".join(f"{flag}.{name.strip()}" for name in lacks["names"].split(","))
         return f"{lacks['path']} lacks settings; give {names}"

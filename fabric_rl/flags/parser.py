@@ -15,6 +15,7 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_pa
 
 from fabric_rl.flags.makers import check_env_id, check_makers
 from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.flags.old_names import OLD_NAMES
 from fabric_rl.flags.yaml_files import read_yaml
 
 _MANY_CLASSES = 60
@@ -64,18 +65,18 @@ class FlagParser(ArgumentParser):
         """As jsonargparse's; a Gymnasium id `module:Id` among the words may import its module.
 
         Raises:
-            ValueError: A configuration that would never end.
+            ValueError: A configuration that `read_yaml` refuses.
         """
         words = sys.argv[1:] if args is None else args
-        for word, following in zip(words, [*words[1:], ""], strict=False):
-            name, equals, value = word.partition("=")
-            if name == "--config" and os.path.isfile(value if equals else following):
-                with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):  # said in its turn
-                    read_yaml(value if equals else following)
+        configurations(words)
         for name in names_of(words):
             if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):
                 import_module(value.partition(":")[0])
-        return super().parse_args(args, *others, **settings)
+        try:
+            return super().parse_args(args, *others, **settings)
+        except RecursionError as error:
+            holding = ", ".join(name for name in names_of(words) if "*" in (value_of(words, name) or ""))
+            raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
         """As jsonargparse's; before that, everything that would be called is of the right base.
@@ -109,6 +110,9 @@ class FlagParser(ArgumentParser):
             root, dot, rest = unknown["name"].partition(".")
             close = get_close_matches(root, by_last_word, n=1)
             hint = f"did you mean {by_last_word[close[0]]}{dot}{rest}?" if close else f"known: {', '.join(own)}"
+            here = re.findall(r"--([\w.]+)", old := OLD_NAMES.get(unknown["name"], ""))
+            if here and not {here[0].partition(".")[0], here[0].rpartition(".")[2]}.isdisjoint(own):  # of run or part
+                hint = f"use {old}"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
 
@@ -149,6 +153,22 @@ def with_classes_of_help(flags: Sequence[str], classes: Mapping[str, str]) -> li
     return completed
 
 
+def configurations(flags: Sequence[str]) -> list[dict[str, Any]]:
+    """What the files, or texts, after each `--config` hold; without what is unreadable, which is said in its turn.
+
+    Raises:
+        ValueError: One would never end.
+    """
+    found = []
+    for word, following in zip(flags, [*flags[1:], ""], strict=False):
+        name, equals, own = word.partition("=")
+        if name == "--config":
+            value = own if equals else following
+            with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+                found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
+    return [settings for settings in found if isinstance(settings, dict)]
+
+
 def names_of(flags: Sequence[str]) -> list[str]:
     """The flags' names without their values, each once."""
     return list(dict.fromkeys(word.partition("=")[0] for word in flags if word.startswith("--")))
@@ -162,6 +182,12 @@ def value_of(flags: Sequence[str], name: str) -> str | None:
         if flag == name:
             value = own if equals else flags[i + 1] if i + 1 < len(flags) else None
     return value
+
+
+def config_files(flags: Sequence[str]) -> list[str]:
+    """The files that are given with `--config`, in order."""
+    values = (value_of(flags[: i + 2], "--config") for i, word in enumerate(flags) if word.startswith("--config"))
+    return [value for value in values if value is not None and os.path.isfile(value)]
 
 
 def without(flags: Sequence[str], names: Collection[str]) -> list[str]:

@@ -121,24 +121,14 @@ class RunningMoments(nn.Module):
                 f"{type(self).__name__} of samples {list(self.shape)} got a batch {list(batch.shape)}; "
                 "it must end with the axes of a sample"
             )
-        self._add(over_ranks(moments_of(batch, len(self.shape)), fabric))
-
-    @torch.no_grad()
-    def merge(self, other: "RunningMoments") -> None:
-        """Adds the samples that another one has seen; a ValueError if they have another shape."""
-        if other.shape != self.shape:
-            raise ValueError(f"{type(self).__name__}: samples {list(self.shape)} and {list(other.shape)} do not merge")
-        self._add(Moments(other.count, other.mean, other.m2))
+        added = Moments(*(x.to(self.mean) for x in over_ranks(moments_of(batch, len(self.shape)), fabric)))
+        for buffer, total in zip((self.count, self.mean, self.m2), combine(self._moments(), added), strict=True):
+            buffer.copy_(total)  # in place: compiled graphs hold the buffer
 
     @property
     def variance(self) -> Tensor:
         """`[*shape]`, unbiased; 1 with less than two samples."""
-        return Moments(self.count, self.mean, self.m2).variance()
-
-    def _add(self, moments: Moments) -> None:
-        added = Moments(*(x.to(self.mean) for x in moments))
-        for buffer, total in zip((self.count, self.mean, self.m2), combine(self._moments(), added), strict=True):
-            buffer.copy_(total)  # in place: compiled graphs hold the buffer
+        return self._moments().variance()
 
     def _moments(self) -> Moments:
         return Moments(self.count, self.mean, self.m2)

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.metrics.log import say
+from fabric_rl.metrics.log import is_terminal, say
 
 
 class TrainConsole:
@@ -38,7 +38,7 @@ class TrainConsole:
         """
         self._labels = {_RETURN: "return", **headlines, **_LABELS}
         self.enabled = enabled
-        self.plain = not sys.stdout.isatty() if plain is None else plain
+        self.plain = not is_terminal(sys.stdout) if plain is None else plain
         self._total = total_steps
         self._live: Live | None = None
         self._progress = Progress(
@@ -68,7 +68,7 @@ class TrainConsole:
             with suppress(OSError):  # the terminal was closed
                 self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
         else:
-            columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+            columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
             say(_line(self._labels, steps, self._total, metrics, columns))
 
 

@@ -10,11 +10,14 @@ from contextlib import contextmanager, suppress
 from logging.handlers import MemoryHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
-PROGRAM = "train_fabric.py"
-"""Begins the lines of warnings and errors."""
 _MOST_WAITING = 10_000
+
+
+def program() -> str:
+    """What begins the lines of warnings and errors: the name under which training was started."""
+    return "fabric-rl train" if Path(sys.argv[0]).stem == "fabric-rl" else "train_fabric.py"
 
 
 def say(*lines: str) -> None:
@@ -23,6 +26,11 @@ def say(*lines: str) -> None:
         print(*lines, sep="\n", flush=True)
     except OSError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody sits there; a stream that was closed before Python began is None."""
+    return stream is not None and stream.isatty()
 
 
 class Console(logging.Handler):
@@ -34,7 +42,7 @@ class Console(logging.Handler):
             say(record.getMessage())
         elif record.levelno == logging.WARNING:
             with suppress(OSError):
-                print(f"{PROGRAM}: warning: {record.getMessage()}", file=sys.stderr, flush=True)
+                print(f"{program()}: warning: {record.getMessage()}", file=sys.stderr, flush=True)
 
 
 class RunLog(logging.FileHandler):
@@ -44,6 +52,11 @@ class RunLog(logging.FileHandler):
         """Writes one record; the folder may be gone."""
         with suppress(OSError):
             super().emit(record)
+
+    def close(self) -> None:
+        """Closes the file; what waits for a full disk is lost."""
+        with suppress(OSError):
+            super().close()
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Says nothing: the disk is full, which the checkpoints' warning says."""

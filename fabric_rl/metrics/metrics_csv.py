@@ -4,6 +4,7 @@ import csv
 import os
 import warnings
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,12 @@ class MetricsFile(CSVLogger):
                 kept = _rows_until(self.path, None)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             temporary = self.path.with_name("metrics.csv.tmp")
-            write_rows(temporary, names, [*kept, *self._waiting])
-            os.replace(temporary, self.path)
+            try:
+                write_rows(temporary, names, [*kept, *self._waiting])
+                os.replace(temporary, self.path)
+            finally:  # nothing is left where the disk is full
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
         else:
             with open(self.path, "r+", newline="", encoding="utf-8") as file:
                 file.truncate(self._size)  # half a line, if the disk became full in the middle of it

@@ -39,15 +39,20 @@ class Record:
         fabric, state = session.fabric, session.state
         self._session, self._run = session, run
         self.seconds = dict.fromkeys(("wall", "collect", "learn"), 0.0) | (resumed["seconds"] if resumed else {})
-        self._recent: Sums = {}
+        self._recent: Sums = {}  # returns of the last episodes
+        self._since: Sums = {name: (pair[0], pair[1]) for name, pair in (resumed or {}).get("unpublished", {}).items()}
         self._took: dict[str, float] = {}
+        self._speeds: Sums = {}
         envs = session.collector.envs
         headlines = envs.headlines if isinstance(envs, HasHeadlines) else {}
         self._headlines: dict[str, list[tuple[int, float]]] = {name: [] for name in headlines}
         if run is not None:
             keep_in_run_folder(fabric.loggers, run.dir)
             if resumed is not None and fabric.is_global_zero:
-                self._remember_earlier(run, state.steps)
+                self._remember_earlier(run, state.steps - bool(self._since))
+        if resumed is not None:
+            local = session.all_names(session.collector.recent_returns())
+            self._recent = _take_recent(reduce_sums(fabric, local))
         self._loggers = Loggers(fabric)
         total = state.steps + (state.iterations - state.iteration) * state.steps_per_iteration
         self._console = TrainConsole(total, fabric.is_global_zero, plain, state.steps, headlines)
@@ -93,18 +98,39 @@ class Record:
             speeds = {"collected": took, "overall": now - self._iteration_began}
             if losses:
                 speeds["consumed"] = self._took["learn"]
-            for name, seconds in speeds.items():
-                state.metrics[f"speed/{name}_steps_per_second"] = state.steps_per_iteration / max(seconds, 1e-9)
-            for name, history in self._headlines.items():
-                if name in state.metrics:
-                    history.append((state.steps, state.metrics[name]))
+            self._speeds = {
+                f"speed/{name}_steps_per_second": (float(state.steps_per_iteration), max(seconds, 1e-9))
+                for name, seconds in speeds.items()
+            }
+            state.metrics |= means(self._speeds)
 
     def publish(self) -> None:
-        """Logs and shows the iteration."""
-        state = self._session.state
-        with self._session.timers("metrics"):
-            self._loggers.log(state.metrics, state.steps)
-            self._console.show(state.steps, state.metrics)
+        """Logs and shows the iterations since the last time, where `--summary_freq` says so: after each, or later."""
+        session, state = self._session, self._session.state
+        with session.timers("metrics"):
+            known = state.sums | self._speeds
+            for name, value in state.metrics.items():
+                total, count = known.get(name, (value, 1.0))
+                if not count or total / count != value:  # a callback's
+                    total, count = value, 1.0
+                before = self._since.get(name, (0.0, 0.0))
+                self._since[name] = (before[0] + total, before[1] + count)
+            every = session.args.summary_freq or state.steps_per_iteration
+            if state.steps // every > (state.steps - state.steps_per_iteration) // every:
+                self._publish()
+                self._since = {}
+
+    def _publish(self) -> None:
+        steps, metrics = self._session.state.steps, means(self._since)
+        for name, history in self._headlines.items():
+            if name in metrics:
+                history.append((steps, metrics[name]))
+        self._loggers.log(metrics, steps)
+        self._console.show(steps, metrics)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The seconds of the run, and the sums of iterations that have no row yet."""
+        return {"seconds": dict(self.seconds), "unpublished": {name: list(pair) for name, pair in self._since.items()}}
 
     @property
     def mean_return(self) -> float | None:
@@ -118,10 +144,9 @@ class Record:
             unsaved: What it has to say about steps that could not be saved, see `Saver.unsaved`.
         """
         session, run, first = self._session, self._run, self._session.fabric.is_global_zero
-        ran = bool(self._took)
-        if not ran:  # nothing was left to do
-            local = session.all_names(session.collector.recent_returns())
-            self._recent = _take_recent(reduce_sums(session.fabric, local))
+        ran = bool(self._took)  # else nothing was left to do
+        if ran and self._since:
+            self._publish()  # a run that goes on has them in a later row, and this one not
         summary = self._summary() | dict(unsaved)
         kept = run.read_summary() if run is not None and not ran else {}
         if kept.get("total_steps") == session.state.steps:

@@ -1,6 +1,7 @@
 """Who has started this process, and what is already decided: `fabric run`, torchrun, SLURM, or Fabric itself."""
 
 import os
+import shutil
 import socket
 import sys
 import time
@@ -20,6 +21,8 @@ from fabric_rl.ranks.collectives import gather_everywhere
 _distributed: Any = torch.distributed  # whose types hide the stores
 _PATIENCE = timedelta(minutes=30)
 """How long ranks wait for one another before training, as torch.distributed does."""
+_MOST_RANKS, _MOST_RANKS_PER_CORE = 16, 4
+"""More ranks than both allow on one machine are no trial of something: they only fill the memory."""
 _OF_RANK_0 = ("runs_dir:", "plain:")
 """Settings that may differ between machines: only rank 0 uses them."""
 
@@ -87,21 +90,52 @@ def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str
     }
 
 
-def command() -> list[str]:
-    """The beginning of a command line that starts the same number of ranks in the same way."""
+def check_devices(devices: int | str) -> None:
+    """Raises ValueError for far more ranks than this machine has room for, where this process is to start them."""
+    here = len(cores())
+    most = max(_MOST_RANKS, _MOST_RANKS_PER_CORE * here)
+    if str(devices).isdecimal() and int(devices) > most and not (used_torchrun() or used_srun()):
+        raise ValueError(
+            f"--devices {devices}: each is a process with half a gigabyte of its own, but this machine has {here} "
+            f"core{'s' if here > 1 else ''}; as many as cores are fastest, more than {most} are refused"
+        )
+
+
+def installed(name: str) -> str:
+    """How this Python's program of that name is called from here: by its name where that is found."""
+    own, found = Path(sys.executable).with_name(name), shutil.which(name)
+    return name if found and (not own.exists() or Path(found).samefile(own)) else str(own)
+
+
+def command(alone: bool = False) -> list[str]:
+    """The beginning of a command line that starts training again in the same way; `alone`: by itself, as one process.
+
+    It is `fabric-rl train`, or the script where it lies, behind what has started the ranks.
+    """
+    by_name, script = Path(sys.argv[0]).stem == "fabric-rl", sys.argv[0]
+    launcher = [] if alone else _launcher()
+    if launcher[:1] in ([], ["srun"]):
+        program = [installed("fabric-rl")] if by_name else [installed("python"), script]
+    else:
+        program = [script]
+    return [*launcher, *program, *(["train"] if by_name else [])]
+
+
+def _launcher() -> list[str]:
+    """What starts the same number of ranks in the same way."""
     if used_fabric_run():
         names = ("accelerator", "strategy", "devices", "precision")
         given = {name: os.environ.get(f"LT_{name.upper()}") for name in names}
         if machines() > 1:
             given |= {"num-nodes": str(machines()), "node-rank": "0"}
             given |= {"main-address": os.environ["MASTER_ADDR"], "main-port": os.environ["MASTER_PORT"]}
-        return ["fabric", "run", *(f"--{name}={value}" for name, value in given.items() if value)]
+        return [installed("fabric"), "run", *(f"--{name}={value}" for name, value in given.items() if value)]
     if used_torchrun():
         flags = [f"--nproc-per-node={int(os.environ['WORLD_SIZE']) // machines()}"]
         if machines() > 1:
             flags += [f"--nnodes={machines()}", "--rdzv-backend=c10d", "--rdzv-endpoint=HOST:29400"]
-        return ["torchrun", *flags, f"--max-restarts={os.environ.get('TORCHELASTIC_MAX_RESTARTS', '0')}"]
-    return ["srun", "python"] if used_srun() else ["python"]
+        return [installed("torchrun"), *flags, f"--max-restarts={os.environ.get('TORCHELASTIC_MAX_RESTARTS', '0')}"]
+    return ["srun"] if used_srun() else []
 
 
 # ---------------------------------------------------------------- once the ranks are connected

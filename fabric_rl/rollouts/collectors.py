@@ -122,17 +122,17 @@ class Collector:
 
     # ------------------------------------------------------------------ saving and restoring
 
-    def state_dict(self, iteration: int, ending: bool = False) -> dict[str, Any]:
+    def state_dict(self, iteration: int, new_episodes: bool = False) -> dict[str, Any]:
         """This rank's state; the collector then goes on as one that loads it does.
 
-        An environment that cannot be saved begins new episodes with the same seed on both sides.
+        An environment that cannot be saved does so only if it may begin new episodes, with the same seed on both sides.
 
         Args:
             iteration: Iterations done, which chooses that seed.
-            ending: Nothing is collected any more, so that no new episodes are needed.
+            new_episodes: It may.
         """
         env = self._env_state()
-        if env is None and not ending:
+        if env is None and new_episodes:
             self._begin_new_episodes(iteration)
         return {
             "env": env,

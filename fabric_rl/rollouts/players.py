@@ -21,12 +21,9 @@ from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.players_strategy import PeerFabric, PlayersStrategy
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.remote_env import EnvDescription, RemoteEnv
-from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.rollout import TENSORS, Rollout
 
-_COLUMNS = (
-    *("_obs", "_episode_start", "action_mask", "_states", "action", "log_prob"),
-    *("value", "next_value", "terminated", "done", "reward"),
-)
+_COLUMNS = tuple(name for name in TENSORS if name != "state")
 """Tensors `[*, N, ...]` of a rollout that are learned from."""
 
 

@@ -14,7 +14,7 @@ from fabric_rl.rollouts.finite import bounds, require_finite
 from fabric_rl.rollouts.steps import checked_array
 from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, reads_masks
 
-_TENSORS = (
+TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
     *("value", "next_value", "reward", "terminated", "done"),
 )
@@ -134,7 +134,7 @@ class Rollout:
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
         """What the next rollout begins with: last observations, memory, masks. Or the `whole` rollout."""
         if whole:
-            tensors = {name: getattr(self, name) for name in _TENSORS}
+            tensors = {name: getattr(self, name) for name in TENSORS}
             return {name: None if x is None else x.detach().clone() for name, x in tensors.items()}
         kept = self._burn_in + 1
         mask = None if self.action_mask is None else self.action_mask[-1]
@@ -169,7 +169,7 @@ class Rollout:
         if "_obs" in state:
             if state["action_mask"] is not None:
                 self.action_mask = torch.ones_like(state["action_mask"], device=self.obs.device)
-            for name in _TENSORS:
+            for name in TENSORS:
                 if state[name] is not None:
                     getattr(self, name).copy_(state[name])
             return
@@ -267,7 +267,7 @@ class Rollout:
     def copy(self) -> "Rollout":
         """The same with tensors of its own, for a rollout that is collected while this one is learned from."""
         own = copy.copy(self)
-        for name in _TENSORS:
+        for name in TENSORS:
             tensor = getattr(self, name)
             setattr(own, name, None if tensor is None else tensor.clone())
         own.obs, own.episode_start = own._obs[self._burn_in :], own._episode_start[self._burn_in :]

@@ -19,6 +19,10 @@ from fabric_rl.runs.json_files import read_json, write_json
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
 
 LOCK = ".lock"
+_CHECKPOINTS = "checkpoints"
+_MADE_AT_START = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
+_NAMED = 5
+"""How many runs a message names."""
 _PATIENCE = 3.0
 """Seconds that a run waits for what is left of a process that was killed."""
 
@@ -39,21 +43,27 @@ class Run:
 
     @classmethod
     def create(
-        cls, runs_dir: str | Path, run_id: str | None = None, force: bool = False, weights: Weights | None = None
+        cls,
+        runs_dir: str | Path,
+        run_id: str | None = None,
+        force: bool = False,
+        weights: Weights | None = None,
+        config: str | None = None,
     ) -> "Run":
-        """Makes the folder of a new run.
+        """Makes the folder of a new run, or takes that of one that was killed before it was whole.
 
         Args:
             runs_dir: Folder that holds all runs.
             run_id: Name of the run; default: date and time.
             force: Put a run of that name out of the way; `replace` deletes it, `discard_if_empty` brings it back.
             weights: What the run begins with, of which it keeps a copy; default: new weights.
+            config: Its settings as YAML; default: not known.
 
         Raises:
             FileExistsError: There is a run of that name already.
             ValueError: The name is empty or a path.
             CheckpointError: The weights cannot be written.
-            BlockingIOError: The run to put out of the way is being worked on.
+            BlockingIOError: Another process works on that run, or makes it.
             OSError: The folder cannot be written.
         """
         base = Path(runs_dir)
@@ -76,19 +86,23 @@ class Run:
                     break
                 except FileExistsError:
                     if run_id is not None:
+                        if _is_unfinished(folder):
+                            break
                         raise
                     folder = base / f"{name}-{attempt}"
-            made = cls(folder)
-            made.claim()
+            taken = cls(folder)
+            taken.claim()
+            if taken.checkpoints.is_dir():  # by another process, meanwhile
+                raise FileExistsError(folder)
+            made = taken
             if weights is not None:
                 made.provenance.begin_with(weights)
-            made.checkpoints.mkdir()  # last: --resume takes a folder without it for no run
-            with tempfile.TemporaryFile(dir=folder):
-                pass
+            made.provenance.write(config)
+            made.checkpoints.mkdir()  # last: a folder without it is no run yet, one with it has its settings
         except BaseException as error:
             if made is not None:
                 made.discard_if_empty()
-            if not isinstance(error, OSError):
+            if not isinstance(error, OSError) or isinstance(error, BlockingIOError):
                 raise
             if isinstance(error, FileExistsError) and base.is_dir():
                 raise FileExistsError(
@@ -103,9 +117,15 @@ class Run:
         """An existing run; a FileNotFoundError if there is none of that name."""
         check_run_id(run_id)
         folder = Path(runs_dir) / run_id
-        if not (folder / "checkpoints").is_dir():
-            known = sorted(path.parent.name for path in Path(runs_dir).glob("[!.]*/checkpoints"))
-            there = f"there are {', '.join(known[-5:])}" if known else f"{runs_dir} holds no runs"
+        if _is_unfinished(folder):
+            raise FileNotFoundError(f"--run_id {run_id}: it was killed before it began; start it without --resume")
+        if not (folder / _CHECKPOINTS).is_dir():
+            known = list(Path(runs_dir).glob(f"[!.]*/{_CHECKPOINTS}"))
+            newest = sorted(known, key=lambda path: path.stat().st_mtime, reverse=True)[:_NAMED]
+            names = ", ".join(path.parent.name for path in newest)
+            there = f"there are {names}" if known else f"{runs_dir} holds no runs"
+            if len(known) > _NAMED:
+                there = f"the newest of {len(known)} are {names}; fabric-rl runs lists all"
             raise FileNotFoundError(f"--run_id {run_id}: no such run to resume; {there}")
         return cls(folder)
 
@@ -124,6 +144,18 @@ class Run:
         except (OSError, NotImplementedError):  # a file system without locks
             pass
 
+    def check_writable(self) -> None:
+        """Raises OSError where the run cannot go on, since nothing can be written into its folders."""
+        for folder in (self.dir, self.checkpoints):
+            try:
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+            except OSError as error:
+                raise OSError(
+                    f"--resume: cannot write into {folder} ({error.strerror}); make it writable, or begin a new run "
+                    f"elsewhere with --initialize_from {self.dir}"
+                ) from error
+
     def release(self) -> None:
         """Lets other processes work on it."""
         with suppress(OSError):
@@ -137,7 +169,7 @@ class Run:
     @property
     def checkpoints(self) -> Path:
         """Folder of the newest checkpoints."""
-        return self.dir / "checkpoints"
+        return self.dir / _CHECKPOINTS
 
     @property
     def milestones(self) -> Path:
@@ -177,9 +209,7 @@ class Run:
 
     def discard_if_empty(self) -> None:
         """Removes the folder of a run that failed before it wrote anything of worth; a video is of the parts' trial."""
-        made_at_start = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
-        found = (path for path in self.dir.rglob("*") if path.is_file() and path.parent != self.videos)
-        if all(path.name in made_at_start for path in found):
+        if _holds_nothing(self.dir):
             self.release()
             shutil.rmtree(self.dir, ignore_errors=True)
             if _replaced(self.dir).is_dir():
@@ -206,6 +236,17 @@ class Run:
         if path.resolve().parent != self.checkpoints.resolve():
             checkpoint.write(self.checkpoints / file_name(steps), state)
         return moved
+
+
+def _holds_nothing(folder: Path) -> bool:
+    """Whether all files are those of a start (temporary ones of a killed one, too), or videos of the parts' trial."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
+    return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether it is that of a run which was killed while its folder was made."""
+    return folder.is_dir() and not (folder / _CHECKPOINTS).is_dir() and _holds_nothing(folder)
 
 
 def move_aside(path: Path, folder: Path) -> None:

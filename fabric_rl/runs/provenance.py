@@ -3,7 +3,7 @@
 import platform
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from torch import Tensor
 
+from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.json_files import json_text, read_json, write_json, write_text
@@ -31,6 +32,9 @@ EXPORTED = "weights.ckpt"
 """An agent without its run: `fabric_rl.runs.trained.export`."""
 _HOW_IT_BEGAN = ("initialize_from", "inference")
 """Settings that say how a run began; they stay as they were then."""
+_DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
+_DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE"}
+"""Settings that a run of before may lack since they came later: it had them."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +99,14 @@ class Provenance:
             return []
         try:
             texts = (self.config.read_text(encoding="utf-8"), config)
-            old, new = (_flat(yaml.safe_load(text) or {}) for text in texts)
+            old, new = (flat_settings(yaml.safe_load(text) or {}) for text in texts)
         except (ValueError, yaml.YAMLError):
             return [f"all settings: {self.config} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if name not in _HOW_IT_BEGAN]
+        came = {name for name in _DEFAULTS if name not in old and new.get(name) == _DEFAULTS[name]}
+        came |= {"num_threads"}.difference(old)
+        names = [name for name in names if name not in came.union(_HOW_IT_BEGAN)]
+        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names]
 
     def _texts(self) -> dict[str, str]:
         """The content of each file; nothing before `write`."""
@@ -183,15 +190,15 @@ def describe_environment() -> dict[str, Any]:
     return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
 
 
-def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Nested settings by their dotted names; the components of a list by their numbers."""
+def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
+    """Nested settings by their dotted names, without `init_args`; components of a list by their numbers."""
     if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
         settings = dict(enumerate(settings, 1))
     if not isinstance(settings, dict):
         return {prefix.rstrip("."): settings}
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        flat |= _flat(value, prefix if name == "init_args" else f"{prefix}{name}.")
+        flat |= flat_settings(value, prefix if name == "init_args" else f"{prefix}{name}.")
     return flat
 
 

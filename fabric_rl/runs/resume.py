@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.metrics.log import logger
+from fabric_rl.metrics.log import is_terminal, logger
 from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
@@ -144,7 +144,7 @@ def resume_choice(
         return newest_of(Run.find(runs_dir, run_id))
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
     own = fingerprint() if records else {}
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if is_terminal(sys.stdin) and is_terminal(sys.stdout):
         offers, left_out = milestone_menu.fitting(records, own)
         milestone = milestone_menu.ask(offers, left_out) if offers else None
         if milestone is not None:

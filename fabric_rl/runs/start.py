@@ -1,7 +1,7 @@
 """How a run starts: new, with another one's weights, or where it was left; and what is left of one that never does."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +10,7 @@ from typing import Any
 
 import gymnasium
 import torch
+import yaml
 from lightning import Fabric
 from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
@@ -17,18 +18,21 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
+from fabric_rl.flags.arguments import in_words
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.metrics.metrics_csv import MetricsFile
+from fabric_rl.metrics.settings import log_outcome, log_settings
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.fingerprint import fingerprint_of
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.provenance import Weights
+from fabric_rl.runs.provenance import Weights, flat_settings
 from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
 from fabric_rl.types import AgentFactory, EnvFactory
 
 _THREADS = re.compile(r"^num_threads:", re.MULTILINE)
+_FAR_BEYOND = 1.05
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class StartedRun(Callback):
         self.weights: dict[str, Any] | None = None
         self.training, self.hardware = False, ""
         self._start, self._args, self._config, self._log = start, args, config, log
+        self._settings = flat_settings(yaml.safe_load(config)) if config else {}
 
     def loggers(self, given: Logger | list[Logger] | None) -> list[Logger]:
         """The user's loggers or TensorBoard's, and the one that writes `metrics.csv`; none on other ranks than 0.
@@ -87,6 +92,8 @@ class StartedRun(Callback):
         if self._start is None:
             return []
         folder, steps = self._start.run.dir, self._start.steps
+        if steps and (self._start.resume or {}).get("unpublished"):  # what its last row had will be in a later one
+            steps -= 1
         table = MetricsFile(folder, until=steps)
         if given is not None:
             return [*(given if isinstance(given, list) else [given]), table]
@@ -112,16 +119,24 @@ class StartedRun(Callback):
             return
         if self._config is not None and not _THREADS.search(self._config):
             self._config += f"num_threads: {torch.get_num_threads()}\n"  # a default that depends on the machine
-        lines = [*_how_it_starts(start, self._args, self._config), self.hardware]
+        config, provenance = self._config, start.run.provenance
+        changes = provenance.changed_settings(config) if config is not None and start.going_on else []
+        lines = [*_how_it_starts(start, self._args, changes), self.hardware, *_rounded_up(state)]
         if start.steps is None or start.steps < self._args.total_timesteps:
             if start.resume is not None and start.path is not None:
                 moved = start.run.go_on_from(start.path, start.resume)
                 if moved:
                     lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
-            start.run.provenance.write(self._config)
+            provenance.write(config)
             start.run.replace()
         for line in lines:
             logger.info("%s", line)
+        log_settings(state.fabric.loggers, self._settings, changes, state.steps)
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Tells the loggers what has become of the settings."""
+        if self._start is not None:
+            log_outcome(state.fabric.loggers, self._settings, self._start.run.read_summary(), state.steps)
 
     def give_up(self, error: BaseException) -> BaseException:
         """Removes a new run that has not begun; returns what is to be raised for the error that has ended it."""
@@ -164,7 +179,8 @@ def started_run(
     started: StartedRun | None = None
     try:
         with warnings_are_events(), EventLog() as log:
-            started = StartedRun(_choose(env, agent, args, start) if launch.is_rank_0() else None, args, config, log)
+            chosen = _choose(env, agent, args, start, config) if launch.is_rank_0() else None
+            started = StartedRun(chosen, args, config, log)
             yield started
     except BaseException as error:
         meant = error if started is None else started.give_up(error)
@@ -176,7 +192,7 @@ def started_run(
             started.run.release()
 
 
-def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs) -> Start:
+def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None) -> Start:
     """Finds or makes the run folder, and reads the checkpoint or weights that it begins with.
 
     `initialize_from` only counts where no run goes on.
@@ -186,7 +202,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         own = partial(fingerprint_of, env, agent, args.seed)
         choice = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if choice is not None:
-            chosen = _play(choice, start.runs_dir) if start.inference else _go_on(choice)
+            chosen = _play(choice, start.runs_dir, config) if start.inference else _go_on(choice)
         elif start.inference and start.initialize_from is None:
             raise CheckpointError(f"--inference: {start.runs_dir} holds no run that fits")
         else:
@@ -196,7 +212,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         if start.initialize_from is not None:
             path = locate("--initialize_from", start.runs_dir, start.initialize_from)
             weights = load_weights(path, start.inference)
-        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights), weights=weights)
+        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights, config), weights=weights)
     if not start.inference:
         launch.remember_run(chosen.run.dir)
     return chosen
@@ -213,21 +229,22 @@ def _started_before() -> Start | None:
 
 
 def _go_on(choice: Choice) -> Start:
+    choice.run.check_writable()
     choice.run.claim()
     weights = choice.run.provenance.weights() if choice.state is None else None
     return Start(choice.run, choice.state, choice.path, weights, going_on=True)
 
 
-def _play(choice: Choice, runs_dir: str) -> Start:
+def _play(choice: Choice, runs_dir: str, config: str | None) -> Start:
     """A run of its own that plays with the weights of another."""
     if choice.state is None or choice.path is None:
         choice.run.provenance.weights()  # says more of a run that itself only plays
         raise CheckpointError(f"--inference: {choice.run.dir} holds no checkpoints to play with")
     weights = Weights(choice.path, choice.state["agent"], inference=True)
-    return Start(Run.create(runs_dir, weights=weights), weights=weights)
+    return Start(Run.create(runs_dir, weights=weights, config=config), weights=weights)
 
 
-def _how_it_starts(start: Start, args: TrainArgs, config: str | None) -> list[str]:
+def _how_it_starts(start: Start, args: TrainArgs, changes: Sequence[str]) -> list[str]:
     """Where the run goes on or comes from, and which settings have changed."""
     whose = f" with the weights of {start.weights.path}" if start.weights else ""
     if not start.going_on:
@@ -239,8 +256,17 @@ def _how_it_starts(start: Start, args: TrainArgs, config: str | None) -> list[st
         exact = start.resume["exact"]
         how = "" if exact else " (equivalent to a run without breaks, not bit-identical)"
         lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
-    if config is not None:
-        lines += [f"changed: {line}" for line in start.run.provenance.changed_settings(config)]
+    lines += [f"changed: {line}" for line in changes]
     if steps >= args.total_timesteps:
         lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")
     return lines
+
+
+def _rounded_up(state: TrainState) -> list[str]:
+    """Says that the last iteration ends far beyond the steps that were asked for."""
+    asked, each = state.args.total_timesteps, state.steps_per_iteration
+    planned = state.steps + (state.iterations - state.iteration) * each
+    if state.done or planned <= _FAR_BEYOND * asked:
+        return []
+    flag = in_words("--total_timesteps")
+    return [f"{flag} {asked:,} becomes {planned:,}: the last iteration is finished, and each has {each:,} steps"]

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -64,32 +65,31 @@ class Trained:
         return module.eval()
 
     def choose(
-        self,
-        observation_space: Space[Any],
-        action_space: Space[Any],
-        deterministic: bool = True,
-        tell: Tell | None = None,
+        self, observation_space: Space[Any], action_space: Space[Any], deterministic: bool = True
     ) -> Callable[..., NDArray[Any]]:
         """The same as a function of arrays, see `policy`."""
-        return policy(self.agent(observation_space, action_space), deterministic, tell)
+        return policy(self.agent(observation_space, action_space), deterministic)
 
 
-def load_trained(name: str | Path, runs_dir: str | Path = "runs") -> Trained:
+def load_trained(
+    name: str | Path, runs_dir: str | Path = "runs", env: EnvFactory | None = None, agent: AgentFactory | None = None
+) -> Trained:
     """Reads an agent and the settings of its run.
 
     Args:
         name: A run id, the path of a run, milestone, checkpoint or exported agent, or the name of an agent that comes
             with fabric-rl (`school_1v1`).
         runs_dir: Folder that holds all runs.
+        env: What it was trained in, where `config.yaml` cannot hold it. Default: what that says.
+        agent: Its class with its settings, likewise.
 
     Raises:
         CheckpointError: There is none, it cannot be read, or its run has no `config.yaml`.
-        ValueError: The settings are wrong, or the environment is a Gymnasium id.
+        ValueError: The settings are wrong or missing.
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
-    config = str(_config_of(weights.path))
-    env: EnvFactory = _factory(config, "env", EnvFactory)
-    agent: AgentFactory = _factory(config, "agent", AgentFactory)
+    env = _factory(weights.path, "env", EnvFactory) if env is None else env
+    agent = _factory(weights.path, "agent", AgentFactory) if agent is None else agent
     return Trained(Path(name).name, weights.path, env, agent, weights.agent)
 
 
@@ -97,7 +97,8 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     """Writes an agent without its run into a new folder, to keep or to hand on: `weights.ckpt` and `config.yaml`.
 
     Such a folder goes wherever the path of a run does for its weights: `load_trained`, `--initialize_from`,
-    `fabric-rl evaluate`. Optimizer and environments stay behind, so that it is small and no run goes on from it.
+    `fabric-rl evaluate`. Optimizer and environments stay behind, so that it is small and no run goes on from it; so do
+    the settings that only count in training, which may need modules that nobody else has.
 
     Args:
         name: As for `load_trained`.
@@ -113,9 +114,7 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
         OSError: It cannot be written.
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
-    settings = yaml.safe_load(_config_of(weights.path).read_text(encoding="utf-8")) or {}
-    for own in ("initialize_from", "inference", "runs_dir"):
-        settings.pop(own, None)
+    settings = {"env": _to_play(_section(weights.path, "env")), "agent": _section(weights.path, "agent")}
     target = Path(folder)
     if target.exists():
         raise FileExistsError(f"{target} exists already; choose a new folder")
@@ -125,11 +124,33 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     return target
 
 
-def _factory(config: str, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
-    """What jsonargparse makes of a section of a configuration; a ValueError of one line if it cannot."""
+def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
+    """`env` or `agent` in the configuration of a run; a ValueError of one line where it has none."""
+    config = str(_config_of(weights))
     section = section_of(config, name)
     if section is None:
-        raise ValueError(f"{config}: does not say which {name} the agent was trained with")
+        raise ValueError(
+            f"{config}: does not say which {name} the agent was trained with; give it to "
+            f"fabric_rl.load_trained(..., {name}=...)"
+        )
+    return section
+
+
+def _to_play(section: Any) -> Any:  # noqa: ANN401
+    """An environment's section without the settings that its class calls `only_in_training`."""
+    if not isinstance(section, dict) or "class_path" not in section:
+        return section
+    try:
+        unneeded = getattr(resolve_name(section["class_path"]), "only_in_training", ())
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{section['class_path']} cannot be imported: {error}") from error
+    settings = {name: _to_play(value) for name, value in section.get("init_args", {}).items() if name not in unneeded}
+    return section | {"init_args": settings}
+
+
+def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
+    """What jsonargparse makes of a section of a configuration; a ValueError of one line if it cannot."""
+    section = _section(weights, name)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # as `python train_fabric.py` in this folder: classes of the user's own
@@ -149,7 +170,9 @@ def _config_of(path: Path) -> Path:
     return found
 
 
-def policy(agent: ActorCritic, deterministic: bool = True, tell: Tell | None = None) -> Callable[..., NDArray[Any]]:
+def policy(
+    agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None
+) -> Callable[..., NDArray[Any]]:
     """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]` of arrays.
 
     It remembers for agents with memory; `begins` says where an episode does. Actions outside of a Box are clipped.
@@ -157,9 +180,11 @@ def policy(agent: ActorCritic, deterministic: bool = True, tell: Tell | None = N
     Args:
         agent: On the CPU.
         deterministic: Takes the likeliest actions instead of drawing them.
+        seed: What is drawn comes from a generator of its own; default: from torch's.
         tell: Is told what the agent thinks, step by step.
     """
     memory: list[Tensor] = []
+    dice = [] if seed is None else [torch.Generator().manual_seed(seed).get_state()]
     masks = reads_masks(agent)
 
     @torch.no_grad()
@@ -167,15 +192,23 @@ def policy(agent: ActorCritic, deterministic: bool = True, tell: Tell | None = N
         obs: NDArray[Any], begins: NDArray[np.bool_], action_mask: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
         given: dict[str, Tensor] = {}
+        device = agent.device
         if agent.memory_size:
             state = memory.pop() if memory else torch.zeros(0)
-            state = state if len(state) == len(obs) else torch.zeros(len(obs), agent.memory_size)  # other games now
-            given["state"] = torch.where(torch.from_numpy(np.array(begins))[:, None], 0.0, state)
+            if len(state) != len(obs):  # other games now
+                state = torch.zeros(len(obs), agent.memory_size, device=device)
+            given["state"] = torch.where(torch.tensor(begins, device=device)[:, None], 0.0, state)
         if action_mask is not None and masks:
-            given["action_mask"] = torch.from_numpy(action_mask)
+            given["action_mask"] = torch.tensor(action_mask, device=device)
+        seen = torch.from_numpy(obs).to(device)
         if tell is not None:
-            tell(*_thoughts(agent, torch.from_numpy(obs), given))
-        chosen = agent.act(torch.from_numpy(obs), deterministic=deterministic, **given)
+            tell(*_thoughts(agent, seen, given))
+        with torch.random.fork_rng(devices=[], enabled=bool(dice)):
+            if dice:
+                torch.set_rng_state(dice[0])
+            chosen = agent.act(seen, deterministic=deterministic, **given)
+            if dice:
+                dice[0] = torch.get_rng_state()
         if chosen.state is not None:
             memory.append(chosen.state)
         return within(agent.action_space, chosen.action.cpu().numpy())
@@ -189,4 +222,4 @@ def _thoughts(
     """What `Tell` is told; of several value heads the sum."""
     values = agent.value(obs, **{name: tensor for name, tensor in given.items() if name == "state"})
     found = agent.probabilities(obs, **given) if isinstance(agent, HasProbabilities) else None
-    return values.reshape(len(obs), -1).sum(dim=1).numpy(), None if found is None else found.numpy()
+    return values.reshape(len(obs), -1).sum(dim=1).cpu().numpy(), None if found is None else found.cpu().numpy()

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ class NoSaver:
         """Whether rank 0's clock asks for a checkpoint: never."""
         return False
 
-    def begin(self, resumed: bool) -> None:
+    def begin(self, resumed: dict[str, Any] | None) -> None:
         """Nothing."""
 
     def after_iteration(self, on_demand: bool) -> None:
@@ -98,13 +99,21 @@ class Saver(NoSaver):
             return path
         return None
 
-    def begin(self, resumed: bool) -> None:
-        """Of a resumed run, moves milestones of a time that it does not go on from to `milestones/set_aside/<phase>/`.
+    def begin(self, resumed: dict[str, Any] | None) -> None:
+        """Of a resumed run, writes the milestone that it was killed before, and moves those of another time aside.
 
-        They stay whole. One of the same phase and steps that lies there already keeps its name; the new one gets a
-        number behind its own.
+        The former was due with the checkpoint. The latter are of a time that the run does not go on from: they go to
+        `milestones/set_aside/<phase>/` and stay whole. One of the same phase and steps that lies there already keeps
+        its name; the new one gets a number behind its own.
+
+        Args:
+            resumed: The checkpoint that it goes on from; None for a new run.
         """
-        if not resumed or not self._session.fabric.is_global_zero or self._session.state.done:
+        if resumed is None or not self._session.fabric.is_global_zero:
+            return
+        if self._passed(self.saving.milestone_interval) and not (self._milestone / "meta.json").exists():
+            self._try([self._write_milestone], resumed)
+        if self._session.state.done:
             return
         moved = 0
         aside = self.run.milestones / SET_ASIDE
@@ -134,7 +143,6 @@ class Saver(NoSaver):
 
     def _save_what_is_due(self, on_demand: bool, ending: bool) -> bool:
         """Whether anything was; `ending`: the loop ends here, with a last checkpoint."""
-        steps = self._session.state.steps
         by_steps = self._passed(self.saving.checkpoint_every_timesteps)
         milestone = self._passed(self.saving.milestone_interval)
         if not (by_steps or milestone or on_demand or ending):
@@ -143,25 +151,25 @@ class Saver(NoSaver):
         # more as without it; what is due by steps happens in every run with these settings. With --overlap a longer run
         # would have collected its next rollout by now.
         self._inexact |= not (by_steps or milestone) or (ending and self._collects_ahead)
-        state = self._session.state_dict(ending)
+        state = self._session.state_dict(new_episodes=self.saving.exact_resume and not ending)
         self._last = time.monotonic()
         if state is None:
             return True
-        state |= {"exact": not self._inexact, "seconds": dict(self._record.seconds)}
-        try:
-            if by_steps or on_demand or ending:
-                path = self.run.checkpoints / file_name(steps)
-                checkpoint.write(path, state)
-                self._saved_steps = steps
-                self.run.provenance.ensure()
-                checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)
-                logger.debug("checkpoint %s", path)
-            if milestone:
-                self._write_milestone(state)
-        except (OSError, checkpoint.CheckpointError) as error:
-            what_next = "older checkpoints stay" if ending else "training goes on, older checkpoints stay"
-            warnings.warn(f"{error}; {what_next}", RuntimeWarning, stacklevel=2)
+        players = state["ranks"][-self._session.args.num_players :]  # with 0 of them, all play
+        exact = self.saving.exact_resume or all(rank["env"] is not None for rank in players)
+        state |= {"exact": exact and not self._inexact} | self._record.state_dict()
+        due = ((by_steps or on_demand or ending, self._write_checkpoint), (milestone, self._write_milestone))
+        self._try([write for is_due, write in due if is_due], state)
         return True
+
+    def _try(self, writes: Sequence[Callable[[dict[str, Any]], None]], state: dict[str, Any]) -> None:
+        """Writes one after another, up to the first that cannot be written: a warning."""
+        try:
+            for write in writes:
+                write(state)
+        except (OSError, checkpoint.CheckpointError) as error:
+            goes_on = "" if self._session.state.done else "training goes on, "
+            warnings.warn(f"{error}; {goes_on}older checkpoints stay", RuntimeWarning, stacklevel=2)
 
     def _passed(self, interval: int | None) -> bool:
         """Whether this iteration crossed a multiple of `interval` agent-steps."""
@@ -170,9 +178,21 @@ class Saver(NoSaver):
             interval is not None and steps // interval > (steps - self._session.state.steps_per_iteration) // interval
         )
 
+    def _write_checkpoint(self, state: dict[str, Any]) -> None:
+        path = self.run.checkpoints / file_name(state["steps"])
+        checkpoint.write(path, state)
+        self._saved_steps = state["steps"]
+        self.run.provenance.ensure()
+        checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)
+        logger.debug("checkpoint %s", path)
+
+    @property
+    def _milestone(self) -> Path:
+        """Folder of the milestone after the steps that are done."""
+        return self.run.milestones / self._session.state.phase / f"{self._session.state.steps:012d}"
+
     def _write_milestone(self, saved: dict[str, Any]) -> None:
-        state = self._session.state
-        folder = self.run.milestones / state.phase / f"{state.steps:012d}"
+        state, folder = self._session.state, self._milestone
         checkpoint.write(folder / file_name(state.steps), saved)
         meta = {
             "steps": state.steps,

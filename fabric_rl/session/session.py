@@ -37,8 +37,8 @@ class Session:
     """What `train` works with on this rank, and all that the future of the run depends on.
 
     After `state_dict` this run goes on exactly as one that loads what it returned: environments that can be restored
-    restore themselves (RocketSim's contact caches are in no snapshot), others begin new episodes with the same seed on
-    both sides.
+    restore themselves (RocketSim's contact caches are in no snapshot), others only if they may begin new episodes, with
+    the same seed on both sides.
     """
 
     fabric: Fabric
@@ -124,18 +124,19 @@ class Session:
             warnings.warn(f"{'; '.join(differs)}: equivalent, not bit-identical", stacklevel=2)
         return not differs and bool(resume["exact"])
 
-    def state_dict(self, ending: bool = False) -> dict[str, Any] | None:
+    def state_dict(self, new_episodes: bool = False) -> dict[str, Any] | None:
         """Gathers the state of all ranks; every rank calls it.
 
         Args:
-            ending: This run does not go on, so that environments which cannot be saved need no new episodes.
+            new_episodes: Environments that cannot be saved begin new ones, so that this run goes on as one that loads
+                what it returned; without, their episodes go on here, and only there begin anew.
 
         Returns:
             The state on rank 0, None on the others.
         """
         shared = self.learner.state_dict()
         on_gpu = self.fabric.device.type == "cuda"
-        mine = self.collector.state_dict(self.state.iteration, ending) | self.learner.rank_state_dict()
+        mine = self.collector.state_dict(self.state.iteration, new_episodes) | self.learner.rank_state_dict()
         mine["torch"] = torch.get_rng_state()
         mine["cuda"] = torch.cuda.get_rng_state(self.fabric.device) if on_gpu else None
         ranks = gather_to_rank_0(self.fabric, mine)

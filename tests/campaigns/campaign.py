@@ -85,10 +85,13 @@ def table(results):
     for case, how, _ in results:
         counts[case.kind][how] += 1
     columns = (*GOOD, *BAD)
-    rows = [("kind", "cases", *columns)]
-    for kind in sorted(counts):
-        rows.append((kind, counts[kind].total(), *(counts[kind][how] for how in columns)))
-    rows.append(("all", len(results), *(sum(counts[kind][how] for kind in counts) for how in columns)))
+    return aligned(("cases", *columns), {kind: [n.total(), *(n[how] for how in columns)] for kind, n in counts.items()})
+
+
+def aligned(columns, counts):
+    """A table of kind -> counts, with their sums."""
+    rows = [("kind", *columns), *((kind, *counts[kind]) for kind in sorted(counts))]
+    rows.append(("all", *map(sum, zip(*counts.values(), strict=True))))
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(str(x).rjust(w) if i else str(x).ljust(w) for i, (x, w) in enumerate(zip(row, widths, strict=True)))

@@ -126,7 +126,8 @@ def test_hand_computed_rewards():
 
 def test_combined_reward_keeps_two_of_a_kind_apart():
     combined = CombinedReward([InAirReward(), InAirReward()], [1.0, 2.0])
-    assert list(combined.drain_metrics()) == ["reward/InAirReward", "reward/InAirReward_2"]
+    names = [f"{kind}/{name}" for kind in ("reward", "reward_percent") for name in ("InAirReward", "InAirReward_2")]
+    assert list(combined.drain_metrics()) == names
 
 
 def test_kickoffs_are_mirrored_and_all_five_are_drawn():

@@ -124,15 +124,15 @@ def test_normalize_rows_leaves_a_single_sample_and_survives_equal_ones(fabric):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"total_timesteps": 0}, "--total_timesteps must be at least 1, got 0"),
-        ({"num_steps": 0}, "--num_steps must be at least 1, got 0"),
-        ({"num_steps": -5}, "--num_steps must be at least 1, got -5"),
-        ({"update_epochs": 0}, "--update_epochs must be at least 1, got 0"),
-        ({"minibatch_size": 0}, "--minibatch_size must be at least 1, got 0"),
-        ({"gamma": 1.01}, "--gamma must be between 0 and 1, got 1.01"),
-        ({"gamma": math.nan}, "--gamma must be between 0 and 1, got nan"),
-        ({"gae_lambda": -0.1}, "--gae_lambda must be between 0 and 1, got -0.1"),
-        ({"max_grad_norm": -1.0}, "--max_grad_norm must not be negative, got -1.0"),
+        ({"total_timesteps": 0}, "total_timesteps must be at least 1, got 0"),
+        ({"num_steps": 0}, "num_steps must be at least 1, got 0"),
+        ({"num_steps": -5}, "num_steps must be at least 1, got -5"),
+        ({"update_epochs": 0}, "update_epochs must be at least 1, got 0"),
+        ({"minibatch_size": 0}, "minibatch_size must be at least 1, got 0"),
+        ({"gamma": 1.01}, "gamma must be between 0 and 1, got 1.01"),
+        ({"gamma": math.nan}, "gamma must be between 0 and 1, got nan"),
+        ({"gae_lambda": -0.1}, "gae_lambda must be between 0 and 1, got -0.1"),
+        ({"max_grad_norm": -1.0}, "max_grad_norm must not be negative, got -1.0"),
     ],
 )
 def test_settings_that_cannot_work_name_their_flag(settings, message):
@@ -248,6 +248,13 @@ def test_summary(train_known, tmp_path):
     assert {"reward/episode_return", "reward/step", "speed/overall_steps_per_second"} <= set(recorder.metrics[0])
 
 
+def test_the_speed_of_an_iteration_is_its_own(train_known):
+    """The iterations follow one another, so that the seconds that they took are together no more than the run's."""
+    summary, recorder = train_known(total_timesteps=60)
+    took = [15 / metrics["speed/overall_steps_per_second"] for metrics in recorder.metrics]
+    assert len(took) == 4 and 0 < sum(took) <= summary["wall_seconds"] * 1.001
+
+
 def test_mean_return_is_none_before_any_episode_ended(train_known, counter_env):
     env = partial(counter_env, terminate_after=(99,) * 3, truncate_after=(99,) * 3)
     assert train_known(env=env, total_timesteps=15)[0]["mean_return"] is None
@@ -328,7 +335,7 @@ def test_touches_at_the_start_and_at_the_end(train_known, counter_env, iteration
 
 
 def test_a_minibatch_larger_than_the_rollout_is_refused_before_anything_is_collected(train_known):
-    with pytest.raises(ValueError, match=r"--minibatch_size 16 is larger than .* 15 steps .* x 3 sub-environments"):
+    with pytest.raises(ValueError, match=r"minibatch_size 16 is larger than .* 15 steps .* x 3 sub-environments"):
         train_known(minibatch_size=16)
 
 
@@ -338,12 +345,12 @@ def test_an_environment_with_another_autoreset_is_refused(train_known, counter_e
 
 
 def test_an_agent_that_is_no_actor_critic_is_refused(train_known):
-    with pytest.raises(TypeError, match=r"--agent Linear is not a .*ActorCritic"):
+    with pytest.raises(TypeError, match=r"agent Linear is not a .*ActorCritic"):
         train_known(agent=lambda observation_space, action_space: torch.nn.Linear(2, 2))
 
 
 def test_an_environment_that_is_no_vector_is_refused(train_known):
-    with pytest.raises(TypeError, match=r"--env \w+ is not a gymnasium.vector.VectorEnv"):
+    with pytest.raises(TypeError, match=r"env \w+ is not a gymnasium.vector.VectorEnv"):
         train_known(env=lambda seed: gymnasium.make("CartPole-v1"))
 
 
@@ -352,7 +359,7 @@ def test_several_optimizers_are_refused(train_known, known_agent):
         def configure_optimizers(self):
             return [super().configure_optimizers()] * 2
 
-    with pytest.raises(TypeError, match=r"--agent Two.configure_optimizers\(\) must return one torch optimizer"):
+    with pytest.raises(TypeError, match=r"agent Two.configure_optimizers\(\) must return one torch optimizer"):
         train_known(agent=Two)
 
 

@@ -19,7 +19,7 @@ FABRIC = Path(sysconfig.get_path("scripts"), "fabric")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 32, "--update_epochs", 2]
 TASK += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]", "--agent.normalize_obs", "true"]
-TASK += ["--seed", 10, "--checkpoint_every_timesteps", 1280]
+TASK += ["--seed", 10, "--checkpoint_every_timesteps", 1280, "--exact_resume"]
 CPU = ["--accelerator", "cpu"]
 STEPS = 5120
 """Of 128 each for two ranks: 40 iterations, with a checkpoint after every tenth."""

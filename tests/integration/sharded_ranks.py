@@ -107,7 +107,7 @@ def train_once(fabric, agent, run, iterations=3, resume=None, **settings):
     watch = Watch()
     settings = {"minibatch_size": 8, "max_grad_norm": 0.1, "update_epochs": 2, "seed": 3} | settings
     args = TrainArgs(total_timesteps=iterations * STEPS, num_steps=16, **settings)
-    saving = Saving(checkpoint_every_timesteps=STEPS)
+    saving = Saving(checkpoint_every_timesteps=STEPS, exact_resume=True)
     summary = train(
         fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), agent, args, run, [watch], True, saving, resume=resume
     )

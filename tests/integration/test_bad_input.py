@@ -124,6 +124,11 @@ CASES = {
     "run id that is a path": ("--run_id ../elsewhere", ["--run_id ../elsewhere"]),
     "no GPU": ("--accelerator cuda", ["--accelerator", "CUDA"]),
     "no devices": ("--devices 0 --accelerator cpu", ["--devices"]),
+    "devices without end": (
+        "--devices 1000 --accelerator cpu",
+        ["error: --devices 1000: each is a process with half a gigabyte of its own, but this machine has "],
+    ),
+    "players without end": ("--devices 1000 --num_players 999", ["error: --devices 1000: each is a process"]),
     "unknown strategy": ("--strategy nonsense", ["--strategy", "nonsense"]),
     "precision that is not supported": ("--precision 64-true", ["--precision", "64-true"]),
     "no collision meshes": ("--env.collision_meshes {tmp}", ["--env.collision_meshes"]),
@@ -148,7 +153,10 @@ CASES = {
     ),
     "setting that a callback refuses": (
         "--callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3",
-        ["error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0\n"],
+        [
+            "error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0 (",
+            "/second.yaml, line 2)\n",
+        ],
     ),
     "setting of a callback of the wrong type": (
         "--callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc",
@@ -171,15 +179,18 @@ CASES = {
     ),
     "second callback of a file": (
         "--config {tmp}/second.yaml",
-        ["--callbacks (number 2 of 2): AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0\n"],
+        [
+            "--callbacks (number 2 of 2): AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0 (",
+            "/second.yaml, line 2)\n",
+        ],
     ),
     "type of a second callback": (
         "--config {tmp}/second_type.yaml",
-        ["--callbacks.size: expected a whole number, got abc\n"],
+        ["--callbacks.size: expected a whole number, got abc (", "/second_type.yaml, line 4)\n"],
     ),
     "class of a second callback": (
         "--config {tmp}/second_unknown.yaml",
-        ["--callbacks: there is no class malformed.Fines; did you mean Fine?\n"],
+        ["--callbacks: there is no class malformed.Fines; did you mean Fine? (", "/second_unknown.yaml, line 1)\n"],
     ),
     "logger that lacks settings": (
         "--logger lightning.fabric.loggers.CSVLogger",
@@ -190,7 +201,10 @@ CASES = {
         ["--logger: no_such_package.Logger: there is no module no_such_package"],
     ),
     "config file of a list": ("--config {tmp}/list.yaml", ["--config: this is no YAML file of settings"]),
-    "config file that is no YAML": ("--config {tmp}/broken.yaml", ["--config: this is no YAML file of settings"]),
+    "config file that is no YAML": (
+        "--config {tmp}/broken.yaml",
+        ["--config ", "broken.yaml, line 2: this is no YAML file of settings: expected "],
+    ),
     "steps that are no number": ("--total_timesteps abc", ["--total_timesteps: expected a whole number, got abc\n"]),
     "minutes that are no number": (
         "--checkpoint_every_minutes x",
@@ -270,7 +284,7 @@ TRACES = {
         r"error: --callbacks FailsLater\.on_train_start\(\) \(malformed\.py, line \d+\): LookupError: no such key$",
     ),
 }
-LEFT = sorted([*FILES, "runs", "runs/taken"])
+LEFT = sorted([*FILES, "runs", "runs/taken", "runs/taken/checkpoints"])
 MALFORMED = {"malformed.py": Path(__file__).with_name("malformed.py").read_text()}
 
 
@@ -278,7 +292,7 @@ def arguments_of(name, tmp):
     """The case's arguments, and a folder with what it may meet there."""
     for file, text in FILES.items():
         (tmp / file).write_text(text)
-    (tmp / "runs/taken").mkdir(parents=True)
+    (tmp / "runs/taken/checkpoints").mkdir(parents=True)
     arguments = (CASES | TRACES)[name][0].format(tmp=tmp).split()
     defaults = ["--runs_dir", str(tmp / "runs"), "--total_timesteps", "1"]  # ends at once if nothing is noticed
     return [*defaults, *arguments]  # the last of two equal flags counts
@@ -310,6 +324,44 @@ def test_a_mistake_in_the_code_of_a_part_keeps_its_traceback(forks, tmp_path, na
     assert re.search(TRACES[name][1], err.splitlines()[-1]), err
 
 
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        (
+            "sys.exit('no more')",
+            r"--env {worker}: Ending.step\(\) \(ending.py, line 9\) raised SystemExit: no more; it must ",
+        ),
+        (
+            "os.kill(os.getpid(), 9)",
+            r"--env {worker}: Ending.step\(\) was killed by SIGKILL .*; restart=True \(--env.restart",
+        ),
+        ("{}['x']", r"--env Ending.step\(\) \(ending.py, line 9\): RuntimeError: {worker}: KeyError: 'x'"),
+    ],
+    ids=["exits", "killed", "fails"],
+)
+def test_a_worker_that_is_lost_in_training_is_one_line_and_one_that_fails_keeps_its_traceback(
+    forks, tmp_path, trouble, told
+):
+    ending = f"""import os, sys
+from envs import GymnasiumEnvs
+class Ending(GymnasiumEnvs):
+    def __init__(self, num_envs: int = 2, seed: int = 0):
+        super().__init__("CartPole-v1", num_envs, seed)
+        self.left = 40
+    def step(self, actions):
+        self.left -= 1
+        self.left or {trouble}
+        return super().step(actions)
+"""
+    flags = "--env envs.ProcessPool --env.factory ending.Ending --env.num_workers 1 --num_steps 64 --accelerator cpu"
+    run = forks.start(*flags.split(), "--runs_dir", tmp_path, files={"ending.py": ending})
+    (status,), _, err = forks.wait([run])
+    last = err.splitlines()[-1]
+    told = told.replace("{worker}", r"ProcessPool worker 0 \(arenas 0 to 1\)")
+    assert status == 1 and re.match(f"train_fabric.py: error: {told}", last), err
+    assert ("Traceback in the worker" in err) is ("KeyError" in told) is (err.count("\n") > 1)
+
+
 def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):
     """What imports might print would show here."""
     name = "zero steps"
@@ -324,7 +376,7 @@ def test_a_notebook_gets_the_exception(tmp_path: Path):
     """The one-line exit is the command line's; main() raises what a caller can catch."""
     import train_fabric
 
-    with pytest.raises(ValueError, match="--num_envs goes with --env_id"):
+    with pytest.raises(ValueError, match=r"^num_envs goes with env_id"):
         train_fabric.main(num_envs=3, start=StartArgs(runs_dir=str(tmp_path)))
 
 

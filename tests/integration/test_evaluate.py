@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 from gymnasium import spaces
 
 from envs import LookupTable
@@ -30,6 +31,7 @@ def runs(tmp_path_factory):
         ("plain", HIDDEN),
         ("stacked", [*HIDDEN, *stacked, *held, "--milestone_interval", "64", "--env.tick_skip", "4"]),
         ("memory", ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]),
+        ("twos", [*HIDDEN, "--env.team_size", "2"]),
     ):
         cli(["--env", "envs.RocketSimPool", *SMALL, *flags, "--runs_dir", str(folder), "--run_id", name])
     return folder
@@ -76,7 +78,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert all(torch.equal(tensor, weights[name]) for name, tensor in again._weights.items())
     assert str(runs) not in (folder / "config.yaml").read_text()
     assert evaluate(folder, "idle", "--matches", 1, "--minutes", 0.05) == 0
-    flags = ["--config", str(folder / "config.yaml"), "--total_timesteps", "128", "--runs_dir", str(tmp_path)]
+    flags = ["--config", str(folder / "config.yaml"), *SMALL, "--runs_dir", str(tmp_path)]
     cli([*flags, "--initialize_from", str(folder), "--run_id", "next"])
     initial = torch.load(tmp_path / "next" / "initial.ckpt", weights_only=True)["agent"]
     assert all(torch.equal(tensor, weights[name]) for name, tensor in initial.items())
@@ -118,16 +120,50 @@ def test_policy_remembers_until_an_episode_begins(runs):
     assert choose(obs[:2], np.ones(2, bool)).shape == (2,)  # other games
 
 
+def played(folder, *argv):
+    """What a command writes."""
+    assert evaluate(*argv, "--out", folder / "a.json") == 0
+    return json.loads((folder / "a.json").read_text())
+
+
 def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
     milestone = next((runs / "stacked" / "milestones").glob("*/*"))
     command = [milestone, "plain", "--matches", "2", "--minutes", "0.1", "--runs_dir", runs]
-    assert evaluate(*command, "--out", tmp_path / "a.json") == 0
-    assert evaluate(*command, "--out", tmp_path / "b.json") == 0
-    output = capsys.readouterr().out
-    assert "2 matches of 0.1 minutes, 1v1" in output and "goal difference per match:" in output
-    first, again = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
-    assert first == again
+    first = played(tmp_path, *command)
+    output, errors = capsys.readouterr()
+    assert "2 matches of 0.1 minutes, 1v1; agents take their likeliest actions" in output
+    assert "goal difference per match:" in output and errors.count("\n") == errors.count("2 matches: ")
+    assert first == played(tmp_path, *command)
     assert first["wins"] + first["draws"] + first["losses"] == first["matches"] == 2
+
+
+def test_sampled_actions_come_from_a_generator_of_the_players_own(runs, tmp_path, capsys):
+    agent = load_trained("plain", runs).agent(spaces.Box(-1, 1, (92,)), spaces.Discrete(90))
+    obs, begins = np.zeros((50, 92), np.float32), np.zeros(50, bool)
+    before = torch.get_rng_state()
+    first, other = policy(agent, False, seed=3), policy(agent, False, seed=4)
+    drawn = [first(obs, begins), other(obs, begins), first(obs, begins)]
+    assert (torch.get_rng_state() == before).all()
+    torch.rand(1)
+    again = policy(agent, False, seed=3)
+    assert (again(obs, begins) == drawn[0]).all() and (again(obs, begins) == drawn[2]).all()
+    assert (drawn[0] != drawn[1]).any() and (drawn[0] != drawn[2]).any()
+
+    command = ["plain", "memory", "--sample", "--matches", "3", "--minutes", "0.02", "--runs_dir", runs]
+    assert played(tmp_path, *command)["sample"] is True
+    assert "4 matches of 0.02 minutes, 1v1; agents draw their actions" in capsys.readouterr().out
+
+
+def test_teams_are_as_large_as_trained_unless_asked(runs, tmp_path, capsys):
+    flags = ["--matches", "2", "--minutes", "0.01", "--runs_dir", runs]
+    assert [played(tmp_path, *players, *flags)["cars"] for players in (("twos",), ("idle", "twos"), ("idle",))] == [
+        2,
+        2,
+        1,
+    ]
+    assert played(tmp_path, "idle", *flags, "--team_size", "3")["cars"] == 3
+    assert evaluate("twos", *flags, "--team_size", "1") == 2
+    assert "does not fit" in capsys.readouterr().err
 
 
 def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
@@ -150,6 +186,7 @@ def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
         (["idle", "--out", "x.csv"], "--out x.csv: must be a .json file"),
         (["idle", "--out", "nowhere/x.json"], "--out nowhere/x.json: must be a .json file in a folder that exists"),
         (["idle", "--team_size", "0"], "--team_size must be positive, got 0"),
+        (["idle", "--tick_skip", "0"], "--tick_skip must be positive, got 0"),
         ([], "the following arguments are required: player"),
     ],
 )
@@ -169,11 +206,65 @@ def test_the_readme_lets_it_play(runs, tmp_path, monkeypatch):
     assert names["pool"].drain_metrics()["game/goals_per_minute"][1] == pytest.approx(2.0)  # a minute in each arena
 
 
-def test_other_environment_is_refused(tmp_path, capsys):
+def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
+    flags = ["--total_timesteps", "32", "--num_steps", "16", "--accelerator", "cpu", "--plain", "--num_envs", "2"]
+    cli(["--env_id", "CartPole-v1", *flags, "--runs_dir", str(tmp_path), "--run_id", "cart"])
+    settings = yaml.safe_load((tmp_path / "cart/config.yaml").read_text())
+    assert "env" not in settings and settings["env_id"] == "CartPole-v1"
+    assert load_trained("cart", tmp_path).env(seed=0).num_envs == 2
+    here = ["--runs_dir", tmp_path, "--episodes", 20]
+    assert evaluate("cart", *here, "--sample", "--out", tmp_path / "a.json") == 0
+    found = json.loads((tmp_path / "a.json").read_text())
+    low, high = found["return_interval_95"]
+    assert found["episodes"] == 20 and 8 < low < found["mean_return"] < high < 60
+    assert found["mean_length"] == found["mean_return"]
+    assert "20 episodes of cart" in (out := capsys.readouterr().out) and "mean return" in out
+    assert command("export", "cart", tmp_path / "mine", "--runs_dir", tmp_path) == 0
+    assert evaluate(tmp_path / "mine", "--episodes", 1) == 0
+    assert "no interval: too few, or all alike" in capsys.readouterr().out
+
+
+def test_runs_of_before_whose_configuration_names_both_play_what_they_played(tmp_path):
     flags = ["--total_timesteps", "32", "--num_steps", "16", "--accelerator", "cpu", "--plain"]
     cli(["--env_id", "CartPole-v1", *flags, "--runs_dir", str(tmp_path), "--run_id", "cart"])
-    assert evaluate("cart", "--runs_dir", tmp_path) == 2
-    assert "env_id CartPole-v1 is another environment" in capsys.readouterr().err
+    with open(tmp_path / "cart/config.yaml", "a") as file:
+        file.write("env: {class_path: envs.RocketSimPool, init_args: {num_arenas: 64}}\n")
+    assert load_trained("cart", tmp_path).env(seed=0).single_observation_space.shape == (4,)
+
+
+MINE = """
+from envs import DefaultObs, TouchReward, RandomState
+from envs.loggers.base import StateLogger
+
+class MyReward(TouchReward):
+    pass
+
+class MyStates(RandomState):
+    pass
+
+class MyLogger(StateLogger):
+    def update(self, state, done):
+        pass
+
+    def drain_metrics(self):
+        return {}
+"""
+
+
+def test_an_exported_agent_loads_where_the_modules_of_its_training_are_absent(forks, tmp_path):
+    parts = ["--env.reward", "mine.MyReward", "--env.state_setter", "mine.MyStates", "--env.loggers+=mine.MyLogger"]
+    flags = ["--env", "envs.RocketSimPool", *SMALL, *HIDDEN, *parts, "--env.tick_skip", "4"]
+    flags += ["--runs_dir", tmp_path, "--run_id", "r"]
+    statuses, _, err = forks.wait([forks.start(*flags, files={"mine.py": MINE})])
+    assert statuses == [0], err
+    words = ["export", "r", tmp_path / "bot", "--runs_dir", tmp_path]
+    statuses, _, err = forks.wait([forks.start(*words, files={"mine.py": MINE}, program="fabric-rl")])
+    assert statuses == [0], err
+    with pytest.raises(ValueError, match="there is no module mine"):
+        load_trained("r", tmp_path)
+    pool = load_trained(tmp_path / "bot").env(seed=0)
+    assert (pool.tick_skip, len(pool.arenas)) == (4, 2)
+    assert evaluate(tmp_path / "bot", "idle", "--matches", 1, "--minutes", 0.05) == 0
 
 
 def test_a_table_agent_plays_its_own_rows(runs):

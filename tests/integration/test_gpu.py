@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a G
 
 SMALL = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]", "--plain", "--seed", 10]
 SMALL += ["--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 2, "--checkpoint_every_timesteps", 256]
+SMALL += ["--exact_resume"]
 CARTPOLE = ["--env_id", "CartPole-v1", "--num_envs", 4, "--agent.normalize_obs", "true", *SMALL]
 ROCKET = ["--env.num_arenas", 2, "--env.state_setter", "envs.RandomState", *SMALL]
 MASKED = ["--env", "tests.integration.players_parts.Masked", *SMALL]

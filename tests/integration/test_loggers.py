@@ -88,6 +88,8 @@ def test_weights_and_biases_offline(run_python, tmp_path):
     assert [row["step"] for row in expected] == [64, 128, 192]
     assert {"ppo/entropy", "reward/step", "speed/overall_steps_per_second"} < expected[0].keys()
     assert_same(history(found), expected)
+    config = {item.key for message in found for item in message.config.update}
+    assert {"num_steps", "agent.init_args.actor_lr", "agent.actor_lr"} & config == {"num_steps", "agent.actor_lr"}
     (run,) = (message.run for message in found if message.WhichOneof("record_type") == "run")
     assert (run.project, run.display_name) == ("bots", "a")
     assert [message.exit.exit_code for message in found if message.WhichOneof("record_type") == "exit"] == [0]

@@ -15,7 +15,7 @@ PARTS = "tests.integration.players_parts"
 MEMORY = ["--env", f"{PARTS}.Masked", "--agent", "agents.RecurrentPPOAgent", "--agent.sequence_length", 8, *SMALL]
 MEMORY += ["--agent.burn_in", 4, "--agent.memory_size", 8, "--num_steps", 16, "--minibatch_size", 32]
 MEMORY += ["--agent.normalize_obs", "true", "--update_epochs", 2, "--exp_buffer_size", 128]
-MEMORY += ["--lr_schedule", "kl_adaptive", "--batch_size", 64]
+MEMORY += ["--lr_schedule", "kl_adaptive", "--batch_size", 64, "--exact_resume"]
 CARTPOLE = ["--env", f"{PARTS}.Masked", "--agent", f"{PARTS}.Certain", "--num_steps", 32, "--update_epochs", 2]
 CARTPOLE += ["--agent.normalize_obs", "true", "--standardize_returns", "true", *SMALL]
 

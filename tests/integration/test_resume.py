@@ -27,6 +27,7 @@ ROCKET += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", 
 MEMORY = ["--env_id", "CartPole-v1", "--num_envs", 4, "--num_steps", 16, "--agent", "agents.RecurrentPPOAgent"]
 MEMORY += ["--agent.sequence_length", 8, "--agent.burn_in", 4, "--agent.memory_size", 8, "--minibatch_size", 32]
 MEMORY += ["--total_timesteps", 2048, "--update_epochs", 1, "--exp_buffer_size", 128, "--lr_schedule", "kl_adaptive"]
+MEMORY += ["--exact_resume"]
 
 OVERLAP = [*MEMORY, "--overlap"]
 # Worker processes in two groups that begin in the middle of nowhere, collected ahead.

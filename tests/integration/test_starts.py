@@ -243,12 +243,35 @@ def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, forks,
 def test_a_run_without_settings_says_so(first, call, runs):
     (shutil.copytree(first, runs / "nothing") / "config.yaml").unlink()
     small = ["--env.num_arenas", 1, "--num_steps", 8, "--minibatch_size", 16]
-    status, out, err = call("--run_id", "nothing", "--resume", *small)
-    assert out.count("--resume: run nothing has no config.yaml, so its settings are not known: those of this") == 1
-    assert status == 2 and "does not fit --env and --agent" in err[0]  # the preset's
+    status, _, err = call("--run_id", "nothing", "--resume", *small)
+    assert (status, len(err)) == (2, 1)
+    assert "config.yaml does not hold the settings of the run; go on with it from Python as it was" in err[0]
     status, out, err = call(*TASK, "--run_id", "nothing", "--resume", "--total_timesteps", 704)
     assert (status, err) == (0, []) and "no config.yaml" not in out  # all was given
     assert settings_of(runs / "nothing")["total_timesteps"] == 704
+
+
+DYING = """
+import os, signal
+from envs import GymnasiumEnvs
+
+class Dying(GymnasiumEnvs):
+    def __init__(self, seed: int = 0, num_envs: int = 2):
+        if "DIES" in os.environ:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().__init__("CartPole-v1", num_envs, seed)
+"""
+
+
+def test_a_run_killed_before_its_parts_were_built_goes_on_with_its_own_task(forks, runs):
+    here = ["--runs_dir", runs, "--run_id", "died", "--plain", "--accelerator", "cpu"]
+    task = ["--env", "dying.Dying", "--env.num_envs", 3, "--num_steps", 32, "--total_timesteps", 96]
+    statuses, _, _ = forks.wait([forks.start(*here, *task, files={"dying.py": DYING}, DIES=1)])
+    assert statuses == [-signal.SIGKILL]
+    statuses, out, err = forks.wait([forks.start(*here, "--resume", files={"dying.py": DYING})])
+    assert (statuses, err) == ([0], "") and "run died has no checkpoint yet: it begins again" in out
+    assert settings_of(runs / "died")["env"]["class_path"] == "dying.Dying"
+    assert saved(runs / "died")["steps"] == 96
 
 
 def test_iterations_of_another_size_are_counted_as_what_they_were(first, call, runs):

@@ -82,3 +82,11 @@ def test_the_summary_counts_the_steps_of_both(ranks, folder):
     assert summary["mean_return"] == pytest.approx(ranks[1]["cartpole"]["summary"]["mean_return"])
     checkpoint = load_checkpoint(folder)[1]
     assert_equal(checkpoint["agent"], ranks[1]["cartpole"]["weights"])
+
+
+def test_the_mean_of_the_last_episodes_takes_as_many_of_each_rank(ranks, folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    recent = [rank["episodes"]["recent"] for rank in load_checkpoint(folder)[1]["ranks"]]
+    last = [each[-10:] for each in recent]
+    assert sum(map(len, recent)) > sum(map(len, last))  # not all of them are among those
+    assert summary["mean_return_last_20"] == pytest.approx(np.mean(np.concatenate(last)))

@@ -1,7 +1,7 @@
 """DebugActions: what is in the action table, and which of its actions are used."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -25,6 +25,8 @@ class DebugActions(Callback):
     of the policy's own entropies), `debug/actions_unused` (in this iteration), `debug/actions_never_used` (in the run),
     `debug/top_action_share`.
     """
+
+    _in_state_dict: ClassVar = {"used": "_used"}
 
     def __init__(self, every_iterations: int = 10) -> None:
         """Prints the use of actions every so many iterations."""
@@ -68,14 +70,10 @@ class DebugActions(Callback):
             warn(state, "actions", f"only action {order[0]} was chosen in {chosen.sum():,} steps")
         return lines
 
-    def state_dict(self) -> dict[str, Any]:
-        """How often each action was used."""
-        return {"used": self._used.copy()}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave."""
         check(state["used"], Numbers(np.zeros(np.shape(state["used"])[:1], np.int64), low=0), "used")
-        self._used = np.array(state["used"])
+        super().load_state_dict(state)
 
 
 def action_metrics(chosen: NDArray[np.int64], used: NDArray[np.int64]) -> dict[str, float]:

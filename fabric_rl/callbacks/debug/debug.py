@@ -5,6 +5,7 @@ from fabric_rl.callbacks.debug.actions import DebugActions
 from fabric_rl.callbacks.debug.checkpoints import DebugCheckpoints
 from fabric_rl.callbacks.debug.learning import DebugLearning
 from fabric_rl.callbacks.debug.lines import tell
+from fabric_rl.callbacks.debug.probe import DebugProbe
 from fabric_rl.callbacks.debug.resets import DebugResets
 from fabric_rl.callbacks.several import Callbacks
 
@@ -22,6 +23,7 @@ class Debug(Callbacks):
         learning: bool = False,
         checkpoints: bool = False,
         resets: bool = False,
+        probe: bool = False,
         everything: bool = False,
         every_iterations: int = 10,
         episodes: int = 64,
@@ -34,6 +36,7 @@ class Debug(Callbacks):
             learning: Gradients, activations, advantages, errors of the values, and signs of trouble.
             checkpoints: What is written when, and what was restored.
             resets: First states as a table, and warnings of impossible ones.
+            probe: The environment's own test of the agent; of a RocketSimPool, whether cars get up from their roofs.
             everything: All of these.
             every_iterations: Iterations between two printed reports; metrics are logged in each.
             episodes: How many first states to write.
@@ -50,6 +53,7 @@ class Debug(Callbacks):
             "learning": (learning, DebugLearning(every_iterations)),
             "checkpoints": (checkpoints, DebugCheckpoints()),
             "resets": (resets, DebugResets(episodes, folder)),
+            "probe": (probe, DebugProbe(every_iterations)),
         }
         super().__init__({name: part for name, (chosen, part) in topics.items() if chosen or everything})
         if not self.parts:

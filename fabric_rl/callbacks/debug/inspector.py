@@ -1,6 +1,9 @@
 """Inspector: what an environment tells `Debug` about itself."""
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
 
 
 @runtime_checkable
@@ -24,6 +27,14 @@ class Inspector(Protocol):
     def reset_problems(self) -> list[str]:
         """What is wrong with the first states taken down, a line each."""
         return []
+
+
+@runtime_checkable
+class HasProbe(Protocol):
+    """An inspector that can put a policy to a test of its own."""
+
+    def probe(self, choose: Callable[..., NDArray[Any]]) -> list[str]:
+        """Lines about what came of it; `choose` takes observations `[N, ...]`, `[N]` begins and an action mask."""
 
 
 class NoInspector(Inspector):

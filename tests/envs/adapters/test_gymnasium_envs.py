@@ -1,11 +1,15 @@
 """GymnasiumEnvs beside plain Gymnasium environments."""
 
+import time
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from envs import GymnasiumEnvs
+from envs import Gaussian, GymnasiumEnvs, ParameterRandomizer, Uniform
+from envs.adapters import videos
+from envs.adapters.videos import RecordVideos
 
 
 def test_every_environment_matches_a_plain_one_with_its_seed():
@@ -74,12 +78,178 @@ def test_bad_input_is_one_clear_line(build, message):
 
 
 def test_video_folder_receives_mp4(tmp_path):
-    pytest.importorskip("moviepy")
     envs = GymnasiumEnvs("CartPole-v1", num_envs=2, seed=0, video_folder=tmp_path / "videos")
     envs.reset()
     for _ in range(60):  # one-sided pushes end an episode within 12 steps
         envs.step(np.zeros(2, np.int64))
     envs.close()
-    videos = list((tmp_path / "videos").glob("*.mp4"))
-    assert {path.name for path in videos} >= {"rl-video-episode-0.mp4", "rl-video-episode-1.mp4"}
-    assert all(path.stat().st_size > 1000 for path in videos)
+    files = list((tmp_path / "videos").glob("*.mp4"))
+    assert {path.name for path in files} >= {"rl-video-episode-0.mp4", "rl-video-episode-1.mp4"}
+    assert all(path.stat().st_size > 1000 for path in files)
+
+
+class Pictures(gymnasium.Env):
+    """Draws 100 pictures a second, 640 x 480; never ends by itself."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 100}  # noqa: RUF012 - as gymnasium's
+    observation_space = gymnasium.spaces.Box(0, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    render_mode = "rgb_array"
+    drawn = 0
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, False, False, {}
+
+    def render(self):
+        self.drawn += 1
+        return np.full((480, 640, 3), self.drawn % 256, np.uint8)
+
+
+def frames_of(path):
+    from imageio_ffmpeg import read_frames
+
+    reader = read_frames(str(path))
+    about = next(reader)
+    return about["size"], about["fps"], len(list(reader))
+
+
+def test_videos_are_small_short_and_complete(tmp_path, monkeypatch):
+    monkeypatch.setattr(videos, "MOST_SECONDS", 2)
+    env = RecordVideos(Pictures(), tmp_path)
+    env.reset()
+    for _ in range(1000):
+        env.step(0)
+        while env._video is not None and env._video.frames.qsize() > 10:  # ffmpeg has time
+            time.sleep(0.001)
+    assert env.unwrapped.drawn <= 52  # 2 s of 25 pictures: every fourth step, and then none
+    env.reset()
+    env.finish_videos()
+    assert frames_of(tmp_path / "rl-video-episode-0.mp4") == ((320, 240), 25.0, 50)
+    env.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rl-video-episode-0.mp4", "rl-video-episode-1.mp4"]
+
+
+def test_training_never_waits_for_a_video(tmp_path, monkeypatch):
+    """ffmpeg that takes nothing: the video ends where the queue is full, and no third one begins beside two."""
+    waits = tmp_path / "ffmpeg"
+    waits.write_text("#!/bin/sh\nexec sleep 5\n")
+    waits.chmod(0o755)
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(waits))
+    monkeypatch.setattr(videos, "_PATIENCE_SECONDS", 0.1)
+    env = RecordVideos(Pictures(), tmp_path / "videos")
+    for _ in range(9):
+        env.reset()
+        for _ in range(400):
+            env.step(0)
+    assert env.unwrapped.drawn < 2 * 60
+    assert len(env._written) == 2
+    env.close()
+
+
+def test_a_video_that_cannot_be_written_is_one_warning_and_the_last(tmp_path):
+    (tmp_path / "file").touch()
+    env = RecordVideos(Pictures(), tmp_path / "file/videos")
+    with pytest.warns(RuntimeWarning, match=r"no more videos: .*episode-0.mp4 could not be written") as warned:
+        for _ in range(3):
+            env.reset()
+            env.finish_videos()
+        env.close()
+    assert len(warned) == 1
+
+
+def test_only_pictures_make_a_video(tmp_path):
+    with pytest.raises(ValueError, match="videos need an environment that renders rgb_array, this one renders None"):
+        RecordVideos(gymnasium.make("CartPole-v1"), tmp_path)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def drawing(samplers, num_envs=3, seed=0, interval=None, env_id="CartPole-v1"):
+    return GymnasiumEnvs(env_id, num_envs, seed, parameters=ParameterRandomizer(samplers, interval))
+
+
+def played(envs, steps, read):
+    """What `read` gives of every step."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(steps):
+        envs.step(rng.integers(2, size=envs.num_envs))
+        found.append(read(envs))
+    return np.array(found)
+
+
+def lengths(envs):
+    return [env.unwrapped.length for env in envs.unwrapped.envs]
+
+
+def test_every_episode_draws_from_its_own_stream():
+    samplers = {"length": Uniform(0.3, 0.8), "gravity": Gaussian(9.8, 1.0)}
+    envs = drawing(samplers)
+    envs.reset(seed=5)
+    expected = [np.random.default_rng(np.random.SeedSequence(5 + i, spawn_key=(1,))) for i in range(3)]
+    drawn = [(Gaussian(9.8, 1.0).sample(rng), Uniform(0.3, 0.8).sample(rng)) for rng in expected]
+    assert lengths(envs) == [length for _, length in drawn]
+    assert envs.parameters["gravity"].tolist() == [gravity for gravity, _ in drawn]
+    assert envs.drain_metrics()["parameters/length"] == (pytest.approx(sum(lengths(envs))), 3)
+    over_time = played(envs, 60, lengths)
+    changes = np.diff(over_time, axis=0) != 0
+    assert 3 < changes.sum() < 15  # with episodes of 10 to 40 steps
+    assert over_time.min() >= 0.3 and over_time.max() < 0.8
+    for again in (drawing(dict(reversed(samplers.items())), seed=9), envs):  # a resumed run's, and the live one's
+        again.reset(seed=5)
+        np.testing.assert_array_equal(played(again, 60, lengths), over_time)
+    alone = drawing(samplers, 1, seed=7)
+    alone.reset()
+    np.testing.assert_array_equal(lengths(alone), [drawn[2][1]])  # a worker of a ProcessPool begins at its first seed
+    envs.close()
+
+
+def test_first_states_do_not_depend_on_what_is_drawn():
+    plain, envs = GymnasiumEnvs("CartPole-v1", 2), drawing({"length": Uniform(0.3, 0.8)}, 2)
+    np.testing.assert_array_equal(plain.reset(seed=4)[0], envs.reset(seed=4)[0])
+
+
+def test_the_interval_is_in_steps():
+    envs = drawing({"length": Uniform(0.3, 0.8)}, 1, interval=100)
+    envs.reset(seed=1)
+    over_time = played(envs, 400, lengths)[:, 0]
+    changes = np.flatnonzero(np.diff(over_time)) + 1
+    assert 2 <= len(changes) <= 4 and (np.diff([0, *changes]) >= 99).all()
+
+
+def test_lessons_take_the_place_of_samplers():
+    envs = drawing({"length": Uniform(0.3, 0.8)})
+    envs.reset(seed=1)
+    envs.set_parameters({"length": 2.0, "gravity": 5.0})
+    assert set(played(envs, 60, lengths).flat) == {2.0}
+    envs.set_parameters({})
+    drawn = lengths(envs)  # for the episodes that are being played
+    assert len(set(drawn)) == 3 and all(0.3 <= length < 0.8 for length in drawn)
+    assert {env.unwrapped.gravity for env in envs.unwrapped.envs} == {9.8}
+    assert (played(envs, 60, lengths)[-1] != drawn).all()
+
+
+def test_whole_numbers_stay_whole():
+    envs = drawing({"max_speed": Uniform(3, 5)}, 4, env_id="Pendulum-v1")
+    envs.reset(seed=0)
+    assert {type(env.unwrapped.max_speed) for env in envs.unwrapped.envs} == {int}
+    assert set(envs.parameters["max_speed"]) == {3, 4}
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (
+            lambda: drawing({"lenght": Uniform(1, 2)}),
+            ValueError,
+            "CartPole-v1 has no parameter lenght; known: .*leng",
+        ),
+        (lambda: GymnasiumEnvs("CartPole-v1", parameters={"length": 1}), TypeError, "must be an envs ParameterRando"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(build, error, message):
+    with pytest.raises(error, match=message):
+        build()

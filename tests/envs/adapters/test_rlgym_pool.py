@@ -5,13 +5,16 @@ from functools import partial
 
 import numpy as np
 import pytest
+from rlgym.api import RewardFunction
 from rlgym.rocket_league.reward_functions import CombinedReward as RLGymCombined
 from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoal
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouch
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from benchmarks.rlgym_guide import InAir, SpeedTowardBall, VelocityBallToGoal, build_env
 from envs import (
     CombinedReward,
+    GameMetrics,
     GoalCondition,
     GoalReward,
     InAirReward,
@@ -22,10 +25,12 @@ from envs import (
     RLGymReward,
     RocketSimPool,
     SpeedTowardBallReward,
+    StateLogger,
     TimeoutCondition,
     TouchReward,
     VelocityBallToGoalReward,
 )
+from envs.adapters.rlgym_rewards import to_rlgym
 
 
 def short_env(team_size=1, seconds=1.0):
@@ -121,3 +126,115 @@ def test_rlgym_rewards_pay_what_the_pools_own_pay(shot, dropped):
 def test_an_adapter_takes_reward_functions_only():
     with pytest.raises(TypeError, match="RewardFunction"):
         RLGymReward(GoalReward())
+
+
+# ---------------------------------------------------------------- what is measured
+
+
+class Own(RewardFunction):
+    """Not made of parts."""
+
+    def reset(self, agents, initial_state, shared_info):
+        pass
+
+    def get_rewards(self, agents, state, is_terminated, is_truncated, shared_info):
+        return dict.fromkeys(agents, -0.5)
+
+
+def with_reward(reward):
+    env = short_env()
+    env.reward_fn = reward
+    return env
+
+
+def test_the_parts_of_the_reward_are_reported_by_class():
+    pool = RLGymPool(partial(with_reward, RLGymCombined((InAir(), 2.0), Own(), (InAir(), -1.0))), 2, seed=1)
+    pool.reset(seed=3)
+    paid = np.concatenate([pool.step(np.full(pool.num_envs, 40 + i % 50))[1] for i in range(12)])
+    metrics = pool.drain_metrics()
+    air = metrics["reward/InAir"][0] / 2
+    assert air > 0 and metrics["reward/Own"] == (-24, 48) and metrics["reward/InAir_2"] == (-air, 48)
+    assert paid.sum() == pytest.approx(sum(metrics[f"reward/{name}"][0] for name in ("InAir", "Own", "InAir_2")))
+    assert metrics["reward_percent/InAir_2"] == (100 * air, 3 * air + 24)
+    assert pool.drain_metrics()["reward/Own"] == (0, 0)
+    alone = RLGymPool(partial(with_reward, Own()), 1)
+    alone.reset()
+    alone.step(np.zeros(2, int))
+    assert alone.drain_metrics()["reward/Own"] == (-1, 2)
+
+
+def test_a_part_that_pays_nan_is_named():
+    class Broken(Own):
+        def get_rewards(self, agents, *rest):
+            return dict.fromkeys(agents, np.nan)
+
+    pool = RLGymPool(partial(with_reward, RLGymCombined(Own(), Broken())), 1)
+    with pytest.raises(FloatingPointError, match="RLGymPool: Broken returned NaN or infinity"):
+        pool.step(np.zeros(2, int))
+
+
+class Diary(StateLogger):
+    """Keeps everything that it is shown."""
+
+    def __init__(self):
+        self.seen = []
+
+    def update(self, state, done):
+        self.seen.append(("step", done.copy(), state.copy()))
+
+    def reset(self, mask, state):
+        self.seen.append(("reset", mask.copy(), state.copy()))
+
+    def drain_metrics(self):
+        return {}
+
+
+@pytest.mark.parametrize("loggers", [1, 2])
+def test_loggers_see_the_games_of_all_environments(loggers):
+    """What they are shown is, field by field, what RLGymReward's translation makes of it in the other direction."""
+    sizes = iter([(2, 1), (1, 1)])
+    diary, envs = Diary(), []
+
+    def build():
+        envs.append(short_env(1, seconds=0.5))
+        envs[-1].state_mutator = MutatorSequence(FixedTeamSizeMutator(*next(sizes)), KickoffMutator())
+        envs[-1].obs_builder.zero_padding = 3
+        return envs[-1]
+
+    pool = RLGymPool(build, 2, seed=1, loggers=[diary, GameMetrics()][:loggers])
+    pool.reset(seed=3)
+    kind, mask, first = diary.seen[-1]
+    assert kind == "reset" and mask.all() and first.present.tolist() == [[True, True, True], [True, False, True]]
+    rng, ended = np.random.default_rng(0), 0
+    for _ in range(40):
+        *_, infos = pool.step(rng.integers(90, size=pool.num_envs))
+        if "final_obs" in infos:
+            (step, done, last), (reset, begun, state) = diary.seen[-2:]
+            assert (step, reset) == ("step", "reset") and (done == begun).all() and done.any()
+            assert (last.episode_ticks[done] > 0).all() and (state.episode_ticks[done] == 0).all()
+            ended += int(done.sum())
+        state = diary.seen[-1][2]
+        for index, env in enumerate(envs):
+            ours, theirs = to_rlgym(state, index), env.state
+            assert ours.tick_count == theirs.tick_count
+            np.testing.assert_allclose(ours.ball.position, theirs.ball.position, rtol=1e-6)
+            np.testing.assert_allclose(ours.boost_pad_timers, theirs.boost_pad_timers, rtol=1e-6)
+            blue_first = sorted(theirs.cars.values(), key=lambda car: car.team_num)
+            for mine, car in zip(ours.cars.values(), blue_first, strict=True):
+                assert (mine.team_num, mine.on_ground, mine.has_jumped) == (car.team_num, car.on_ground, car.has_jumped)
+                assert mine.boost_amount == pytest.approx(car.boost_amount)
+                assert mine.wheels_with_contact == car.wheels_with_contact
+                np.testing.assert_allclose(mine.physics.linear_velocity, car.physics.linear_velocity, rtol=1e-6)
+                np.testing.assert_allclose(mine.physics.rotation_mtx, car.physics.rotation_mtx, atol=1e-6)
+    assert ended > 5
+    np.testing.assert_array_equal(state.mirrored.car_pos, state.world.car_pos * (-1, -1, 1))
+    metrics = pool.drain_metrics()
+    assert ("game/speed" in metrics) == (loggers == 2)
+    if loggers == 2:
+        assert metrics["game/speed"][0] > 0 and metrics["game/speed"][1] == 40 * 5
+        assert metrics["game/saves_per_minute"][1] == pytest.approx(40 * 5 * 8 / 120 / 60)
+
+
+def test_a_logger_must_be_one():
+    with pytest.raises(TypeError, match=r"loggers \(--env.loggers\) must be envs StateLogger objects, got int"):
+        RLGymPool(build_env, 1, loggers=[3])

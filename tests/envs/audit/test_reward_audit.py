@@ -179,8 +179,9 @@ def test_sums_are_taken_apart():
     reward = RewardSignals(
         {
             "shape": CombinedReward([FaceBallReward(), TeamSpiritReward(PerSecondReward(InAirReward()))], [2.0, 3.0]),
-            "game": TeamSpiritReward(CombinedReward([GoalReward(), EventReward(touch=1.0)], [10.0, 0.5]), 0.3),
+            "game": TeamSpiritReward(CombinedReward([GoalReward(), EventReward(touch=1.0)], [10.0, 0.5]), 0.3, 1.0),
             "rest": AnnealedReward(GoalReward()),
+            "events": AnnealedReward(EventReward(goal=10.0, concede=-4.0)),
         }
     )
     parts = {part.name: (part.weight, part.unit) for part in parts_of(reward)}
@@ -190,6 +191,8 @@ def test_sums_are_taken_apart():
         "game/GoalReward": (10.0, "per event"),
         "game/EventReward": (0.5, "per event"),
         "rest/GoalReward_2": (1.0, "per event"),
+        "events/EventReward/goal": (10.0, "per event"),
+        "events/EventReward/concede": (-4.0, "per event"),
     }
     discounted = PotentialReward(LiuDistanceBallToGoalReward(), gamma=0.99)
     assert [part.unit for part in parts_of(discounted)] == [""]  # promises nothing about other tick skips
@@ -200,16 +203,17 @@ def test_sums_are_taken_apart():
         "game/Goal",
         "game/Event",
         "rest/Goal_2",
+        "events/EventReward/goal",
+        "events/EventReward/concede",
     ]
 
 
 def test_parts_add_up_to_the_reward(tape):
-    reward = CombinedReward(
-        [TeamSpiritReward(default_reward(), 0.4, 0.7), PotentialReward(CombinedReward([FaceBallReward()], [3.0]))],
-        [2.0, 0.5],
-    )
+    face, events = CombinedReward([FaceBallReward()], [3.0]), EventReward(touch=1, shot=2, team_goal=5, concede=-3)
+    sums = [TeamSpiritReward(default_reward(), 0.4, 0.7), PotentialReward(face), TeamSpiritReward(events, 0.1)]
+    reward = CombinedReward(sums, [2.0, 0.5, 0.3])
     parts = parts_of(reward)
-    assert len(parts) == 5
+    assert len(parts) == 9
     whole = replay(reward, tape)
     np.testing.assert_allclose(sum(replay(part.fresh(), tape) for part in parts), whole, atol=1e-5)
     np.testing.assert_array_equal(replay(parts[0].fresh(), tape), replay(parts[0].fresh(), tape))

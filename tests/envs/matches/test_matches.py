@@ -4,63 +4,124 @@ import numpy as np
 import pytest
 
 from envs import AdvancedObs, ContinuousAction, Kickoff, LookupTable, RepeatAction, RocketSimPool, StackedObs
-from envs.bots import BallChaser, IdleBot, KickoffThenShoot
+from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot
 from envs.bots.policy import PolicyBot
-from envs.matches.matches import Matches, play_matches
+from envs.matches.kickoffs import MatchKickoffs
+from envs.matches.matches import PAIRS_AT_ONCE, Matches, play_matches
 
 
 def results(*goals):
-    return Matches(np.array(goals), np.zeros((len(goals), 2), np.int64), minutes=1.0, cars=1)
+    goals = np.array(goals)
+    return Matches(goals, np.zeros_like(goals), minutes=1.0, cars=1)
 
 
-def test_wins_draws_and_losses():
-    matches = results((2, 1), (0, 0), (1, 3), (4, 0))
+def test_wins_draws_losses_and_one_difference_for_each_pair():
+    matches = results([(2, 1), (0, 0)], [(1, 3), (4, 0)])
     assert (matches.wins, matches.draws, matches.losses) == (2, 1, 1)
+    assert matches.differences.tolist() == [0.5, 1.0]
+
+
+class Watching(Bot):
+    """Plays as another and keeps what it sees: places of ball and cars, and what each car was told in the last step."""
+
+    def __init__(self, inner=None):
+        self.inner = inner or BallChaser()
+        self.games = []
+
+    def act(self, state):
+        places = np.concatenate([state.world.ball_pos[:, None], state.world.car_pos], axis=1)
+        controls = state.controls.reshape(state.num_arenas, -1)
+        self.games.append(np.concatenate([places.reshape(state.num_arenas, -1), controls], axis=1))
+        return self.inner.act(state)
+
+    def reset(self, mask, state):
+        self.inner.reset(mask, state)
+
+
+def watched(player, opponent, **settings):
+    """Results, and every match from the world's side: `[P, 2, steps, 9 places and 16 controls]`."""
+    seen = []
+
+    def watching(seed):
+        seen.append(Watching(player(seed)))
+        return seen[-1]
+
+    matches = play_matches(watching, opponent, **settings)
+    games = np.concatenate([np.stack(each.games, axis=1).reshape(2, PAIRS_AT_ONCE, -1, 25) for each in seen], axis=1)
+    return matches, games.swapaxes(0, 1)
+
+
+def chaser(seed):
+    return BallChaser()
+
+
+def shooter(seed):
+    return KickoffThenShoot()
 
 
 def test_a_shooter_beats_one_that_stands_still_on_either_side():
-    for bot, opponent, sign in ((KickoffThenShoot(), IdleBot(), 1), (IdleBot(), KickoffThenShoot(), -1)):
-        matches = play_matches(bot, opponent, num_matches=4, minutes=0.5)
-        differences = sign * (matches.goals[:, 0] - matches.goals[:, 1])
-        assert (differences > 0).all(), matches.goals  # the first two as blue, the others as orange
-        busy, still = matches.touches[:, ::sign].T
+    for player, opponent, sign in ((shooter, lambda seed: IdleBot(), 1), (lambda seed: IdleBot(), shooter, -1)):
+        matches = play_matches(player, opponent, num_pairs=2, minutes=0.5)
+        differences = sign * (matches.goals[..., 0] - matches.goals[..., 1])
+        assert matches.goals.shape == (2, 2, 2) and (differences > 0).all(), matches.goals
+        busy, still = matches.touches[..., ::sign].reshape(-1, 2).T
         assert (busy > 0).all() and (still < 10).all()  # the ball may hit it
 
 
-def test_same_seed_same_results_for_any_number_of_threads():
-    first = play_matches(BallChaser(), BallChaser(), num_matches=3, minutes=0.4, seed=5, num_threads=1)
-    again = play_matches(BallChaser(), BallChaser(), num_matches=3, minutes=0.4, seed=5, num_threads=2)
-    other = play_matches(BallChaser(), BallChaser(), num_matches=3, minutes=0.4, seed=6)
-    assert (first.goals == again.goals).all() and (first.touches == again.touches).all()
-    assert (first.touches != other.touches).any()
+@pytest.mark.parametrize("opponent", [shooter, RandomBot], ids=["scripted", "drawing"])
+def test_a_pair_depends_on_seed_and_number_not_on_threads_or_how_many_there_are(opponent):
+    settings = {"minutes": 0.1, "seed": 5}
+    few, first = watched(chaser, opponent, num_pairs=3, num_threads=1, **settings)
+    many, again = watched(chaser, opponent, num_pairs=PAIRS_AT_ONCE + 1, num_threads=2, **settings)
+    assert (few.goals == many.goals[:3]).all() and (few.touches == many.touches[:3]).all()
+    assert (first == again[:PAIRS_AT_ONCE]).all()
+    _, other = watched(chaser, opponent, num_pairs=1, minutes=0.1, seed=6)
+    assert (first != other).any(axis=(2, 3)).all()  # not even the pairs of the seed's neighbour are among them
 
 
-class Watching(BallChaser):
-    """Keeps where each car sees the ball and itself, `[steps, A, C, 2, 3]`."""
-
-    def __init__(self):
-        self.seen = []
-
-    def act(self, state):
-        self.seen.append(np.stack([state.own.ball_pos, state.own.car_pos], axis=2))
-        return super().act(state)
+def test_no_two_pairs_are_the_same_games():
+    _, games = watched(chaser, shooter, num_pairs=2 * PAIRS_AT_ONCE, minutes=0.1)
+    for half in (0, 1):
+        assert len(np.unique(games[:, half].reshape(len(games), -1), axis=0)) == len(games)
+        assert len(np.unique(games[:, half, 0, :9].round(3), axis=0)) == len(games)  # nor begin from the same places
 
 
-def test_sides_change_from_the_same_kickoffs():
-    """Whatever the processor, a game begins alike from either side, the first touch included; not to the bit."""
-    bot = Watching()
-    matches = play_matches(bot, IdleBot(), num_matches=8, minutes=4 / 60, seed=1)
-    blue, orange = np.array(bot.seen).reshape(2, 60, 4, 2, 2, 3)
-    np.testing.assert_array_equal(blue[0, :, 0], orange[0, :, 1])
-    np.testing.assert_allclose(blue[:, :, 0], orange[:, :, 1], atol=1.0)
-    assert len(np.unique(blue[0, :, 0, 1], axis=0)) > 1  # kickoffs of several kinds
-    assert (matches.touches == [1, 0]).all()
+def test_sides_change_and_one_that_plays_itself_is_nobody_s_superior():
+    """Deterministic, from the same kickoffs: the same game to the bit, with sides changed."""
+    matches, games = watched(chaser, chaser, num_pairs=PAIRS_AT_ONCE, minutes=0.25, seed=1)
+    assert (games[:, 0] == games[:, 1]).all()
+    assert (matches.goals[:, 0] == matches.goals[:, 1, ::-1]).all() and matches.goals.any()
+    assert (matches.differences == 0).all()
+    _, games = watched(chaser, lambda seed: IdleBot(), num_pairs=1, minutes=0.02)
+    driving, standing = slice(9, 17), slice(17, 25)  # what blue and orange are told
+    assert games[0, 0, :, driving].any() and not games[0, 0, :, standing].any()
+    assert games[0, 1, :, standing].any() and not games[0, 1, :, driving].any()
 
 
-@pytest.mark.parametrize("name", ["num_matches", "minutes", "team_size"])
+def test_players_draw_anew_for_each_match_of_a_pair():
+    _, games = watched(RandomBot, RandomBot, num_pairs=1, minutes=0.02)
+    assert (games[0, 0, 0] == games[0, 1, 0]).all() and (games[0, 0] != games[0, 1]).any()
+
+
+@pytest.mark.parametrize("tick_skip", [4, 8, 30])
+def test_first_controls_come_late_by_whole_decisions(tick_skip):
+    _, games = watched(chaser, chaser, num_pairs=PAIRS_AT_ONCE, minutes=0.01, tick_skip=tick_skip)
+    told = games[..., 9:].reshape(PAIRS_AT_ONCE, 2, -1, 2, 8).any(axis=-1)  # row k is after k steps
+    late = told.argmax(axis=2) - 1
+    assert late.min() == 0 and late.max() == (MatchKickoffs.MAX_DELAY - 1) // tick_skip
+    assert tick_skip == 30 or (late[..., 0] != late[..., 1]).any()
+
+
+def test_progress_is_told_up_to_the_end():
+    told = []
+    play_matches(chaser, chaser, num_pairs=PAIRS_AT_ONCE + 1, minutes=0.005, progress=told.append)
+    assert told == sorted(told) and len(told) == 2 * 4 and told[3] == 0.5 and told[-1] == 1
+
+
+@pytest.mark.parametrize("name", ["num_pairs", "minutes", "team_size"])
 def test_refuses_nothing(name):
-    with pytest.raises(ValueError, match=f"{name} must be positive, got 0"):
-        play_matches(IdleBot(), IdleBot(), **{name: 0})
+    with pytest.raises(ValueError, match=f"{name} must be .*, got 0"):
+        play_matches(chaser, chaser, **{name: 0})
 
 
 @pytest.mark.parametrize("mixed", [False, True])

@@ -263,6 +263,15 @@ def test_an_episode_that_reset_cuts_off_does_not_count():
     assert pool.drain_metrics()["lane/dribble_episodes"] == (0, 4)
 
 
+def test_an_episode_begins_without_the_notes_of_the_one_before():
+    """An air dribble is over once the ball has come down; the next one is not."""
+    pool = pool_of(AirDribbleLane(), 8)
+    assert not drive(pool, drivers.idle, 300).any()
+    assert (pool.state.world.ball_pos[:, 2] < 300).any()
+    pool.reset()
+    assert drive(pool, drivers.carry_the_ball, ticks_of(AirDribbleLane())).mean() >= 0.8
+
+
 def test_success_is_remembered_in_a_snapshot():
     pool, other = (pool_of(DribbleLane(), 4, done=GoalCondition()) for _ in range(2))
     drive(pool, drivers.balance_ball, 400)

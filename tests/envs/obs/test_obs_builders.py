@@ -94,9 +94,22 @@ def test_named_columns_cover_everything_once(make, teams):
 
 def test_a_builder_that_names_nothing_has_one_column_range():
     class Nothing(DefaultObs):
-        columns = ObsBuilder.columns
+        meanings = ObsBuilder.meanings
 
     assert Nothing(zero_padding=None).columns(1, 1) == {"obs": slice(0, 92)}
+
+
+def test_a_builder_that_only_names_its_columns_keeps_the_names_inside_of_others():
+    class Named(DefaultObs):
+        meanings = ObsBuilder.meanings
+
+        def columns(self, num_blue, num_orange):
+            return {"first": slice(0, 2), "rest": slice(2, 92)}
+
+    named = Named(zero_padding=None)
+    assert [m[:3] for m in named.meanings(1, 1)] == [("first", "", 2), ("rest", "", 90)]
+    stacked = StackedObs(PrivilegedObs(named, named), 2).columns(1, 1)
+    assert stacked["frame_1/critic/first"] == slice(184 + 92, 184 + 94) and len(stacked) == 8
 
 
 @pytest.mark.parametrize("builder", [DefaultObs(None), AdvancedObs(), AdvancedObsPlus(), RelativeObs()])

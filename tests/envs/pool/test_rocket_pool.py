@@ -14,6 +14,7 @@ from envs import (
     NoTouchCondition,
     RandomState,
     Reward,
+    RewardSignals,
     RocketSimPool,
     StateSetter,
     TimeoutCondition,
@@ -218,13 +219,21 @@ def test_metrics_count_touches_goals_and_episodes(shot, dropped):
     assert metrics["reward/TouchReward"] == (3.0 * paid, 6 * 4)
 
 
+class Always(Reward):
+    def compute(self, state):
+        return np.ones((state.num_arenas, state.num_cars), np.float32)
+
+
+def break_physics(arena):
+    car = arena.get_cars()[0]
+    state = car.get_state()
+    state.vel = RocketSim.Vec(float("nan"), 0, 0)
+    car.set_state(state)
+
+
 def test_broken_physics_ends_one_arena_only():
     def build():
         return RocketSimPool(3, 1, reward=Always(), state_setter=RandomState(), num_threads=2, seed=1)
-
-    class Always(Reward):
-        def compute(self, state):
-            return np.ones((state.num_arenas, state.num_cars), np.float32)
 
     pool, healthy = build(), build()
     pool.reset(), healthy.reset()
@@ -233,11 +242,8 @@ def test_broken_physics_ends_one_arena_only():
         actions = rng.integers(90, size=6)
         last = pool.step(actions)[0].copy()
         healthy.step(actions)
-    car = pool.arenas[1].get_cars()[0]
-    state = car.get_state()
-    state.vel = RocketSim.Vec(float("nan"), 0, 0)
-    car.set_state(state)
     broken_arena = pool.arenas[1]
+    break_physics(broken_arena)
     actions = rng.integers(90, size=6)
     with pytest.warns(RuntimeWarning, match="arena 1"):
         obs, rewards, terminated, truncated, infos = pool.step(actions)
@@ -256,6 +262,17 @@ def test_broken_physics_ends_one_arena_only():
         obs, _, _, truncated, _ = pool.step(actions)
         np.testing.assert_array_equal(obs[others], healthy.step(actions)[0][others])
         assert np.isfinite(obs).all() and not truncated.any()
+
+
+def test_broken_physics_pays_no_reward_signal():
+    signals = RewardSignals({"one": Always(), "two": CombinedReward([Always()], [2.0])})
+    pool = RocketSimPool(3, 1, reward=signals, state_setter=RandomState(), num_threads=1)
+    pool.reset(seed=1)
+    pool.step(np.zeros(6, np.int64))
+    break_physics(pool.arenas[1])
+    with pytest.warns(RuntimeWarning, match="arena 1"):
+        infos = pool.step(np.zeros(6, np.int64))[4]
+    assert infos["reward_signals"].tolist() == [[1, 2]] * 2 + [[0, 0]] * 2 + [[1, 2]] * 2
 
 
 def test_demolished_cars_return_where_the_arenas_generator_says(head_on):

@@ -1,6 +1,7 @@
 """Environments that worker processes import."""
 
 import os
+import signal
 import sys
 import time
 
@@ -29,13 +30,15 @@ def short_games(num_arenas=6, seed=0, num_threads=None, team_size=1, first_arena
 
 
 class Trouble(VectorEnv):
-    """Counts its steps; action 1 raises, 2 ends the process, 3 hangs, 4 says whether torch was imported."""
+    """Counts its steps; action 1 raises, 2, 5 and 6 end the process, 3 hangs, 4 says whether torch was imported."""
 
-    def __init__(self, num_envs=4, seed=0, broken=False):
+    def __init__(self, num_envs=4, seed=0, broken=False, exits=False):
         if broken:
             raise ValueError("Trouble: broken from the start")
+        if exits:
+            raise SystemExit
         self.num_envs, self.steps = num_envs, 0
-        self.single_observation_space, self.single_action_space = Box(-np.inf, np.inf, (2,)), Discrete(5)
+        self.single_observation_space, self.single_action_space = Box(-np.inf, np.inf, (2,)), Discrete(7)
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
 
     def reset(self, *, seed=None, options=None):
@@ -50,6 +53,10 @@ class Trouble(VectorEnv):
             os._exit(7)
         if (actions == 3).any():
             time.sleep(3600)
+        if (actions == 5).any():
+            sys.exit("no more")
+        if (actions == 6).any():
+            os.kill(os.getpid(), signal.SIGKILL)
         obs = np.full((self.num_envs, 2), self.steps, np.float32)
         if (actions == 4).any():
             obs[:] = float("torch" in sys.modules)

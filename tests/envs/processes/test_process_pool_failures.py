@@ -41,6 +41,46 @@ def test_a_malformed_part_of_a_worker_is_one_line_of_its_kind(what, error, messa
     assert "rocket_pool.py" in str(caught.value.__cause__)
 
 
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (2, r"Trouble.step\(\) ended its process with exit code 7; it must return or raise an error"),
+        (
+            3,
+            r"Trouble.step\(\) did not answer for 0.5 s; a larger timeout_seconds \(--env.timeout_seconds\) waits",
+        ),
+        (
+            5,
+            r"Trouble.step\(\) \(process_pool_parts.py, line \d+\) raised SystemExit: no more; it must return or raise",
+        ),
+        (6, r"Trouble.step\(\) was killed by SIGKILL \(by the system, if memory ran out: fewer workers need less"),
+    ],
+    ids=["exit code", "hung", "SystemExit", "killed"],
+)
+def test_a_lost_worker_is_one_line_with_its_number_its_arenas_and_the_part(action, message, close):
+    pool = close(ProcessPool(partial(Trouble, 4), 2, timeout_seconds=0.5))
+    pool.reset(seed=0)
+    with pytest.raises(RuntimeError, match=rf"^ProcessPool worker 1 \(arenas 2 to 3\): {message}") as caught:
+        pool.step(actions_with(action, 3))
+    assert "\n" not in str(caught.value) and caught.value.__cause__ is None
+    assert caught.value.failed_in.startswith("Trouble.step()")
+
+
+def test_a_worker_that_exits_while_it_is_built_says_where():
+    with pytest.raises(
+        RuntimeError, match=r"worker 0 \(arenas 0 to 3\), while .*: Trouble.__init__\(\) \(.* raised SystemExit"
+    ):
+        ProcessPool(partial(Trouble, 4, exits=True), 1)
+
+
+def test_a_worker_that_exits_is_started_again(close):
+    pool = close(ProcessPool(partial(Trouble, 2), 1, restart=True))
+    pool.reset(seed=0)
+    with pytest.warns(RuntimeWarning, match="started worker 0 again, its episodes are cut off: SystemExit: no more"):
+        pool.step(np.array([5, 0]))
+    pool.step(np.array([0, 0]))
+
+
 def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
     pool = close(ProcessPool(partial(Trouble, 4), 2, restart=True))
     pool.reset(seed=0)
@@ -50,7 +90,7 @@ def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
                 pool.step(actions_with(1, 3))
             pool.step(actions_with(0, 0))
         with pytest.raises(
-            RuntimeError, match=r"(?s)worker 1 .* failed 4 times without 1,000 good steps.*KeyError.*in step"
+            RuntimeError, match=r"worker 1 .* failed 4 times without 1,000 good steps in between: KeyError"
         ):
             pool.step(actions_with(1, 3))
     assert [record.getMessage().count("in the middle of a step") > 0 for record in caplog.records] == [True] * 4
@@ -80,7 +120,7 @@ def test_a_crash_that_comes_back_says_how_often(close):
         warnings.simplefilter("ignore", RuntimeWarning)
         for _ in range(3):
             pool.step(np.array([2]))
-        with pytest.raises(RuntimeError, match="exit code 7 failed 4 times without 1,000 good steps in between"):
+        with pytest.raises(RuntimeError, match=r"exit code 7.*; it failed 4 times without 1,000 good steps in between"):
             pool.step(np.array([2]))
 
 

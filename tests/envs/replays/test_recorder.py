@@ -24,7 +24,7 @@ def played(tmp_path, blue, orange, seconds, **settings):
     states = []
     path = tmp_path / "game.frl"
     with path.open("wb") as file:
-        match = RecordedMatch(blue, orange, file, ("one", "two"), seed=3, **settings)
+        match = RecordedMatch(TeamBots(blue, orange), file, ("one", "two"), seed=3, **settings)
         look = match.recorder.update
         match.recorder.update = lambda state, done: (states.append(state.copy()), look(state, done))
         match.begin()

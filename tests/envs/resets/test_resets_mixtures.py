@@ -12,6 +12,7 @@ from envs.resets import (
     RandomState,
     ShuffledCars,
     StateSetter,
+    TurtledStart,
     exchange_teams,
     mirror_left_right,
 )
@@ -182,6 +183,25 @@ def test_the_physics_knows_the_symmetry(change, grounded):
         np.testing.assert_allclose(getattr(got.world, name), getattr(expected.world, name), atol=0.01, err_msg=name)
     np.testing.assert_allclose(got.pad_timers, expected.pad_timers, atol=1e-4)
     np.testing.assert_array_equal(got.on_ground, expected.on_ground)
+
+
+@pytest.mark.parametrize("direction", [-1, 1])
+def test_a_car_that_turns_itself_over_is_mirrored_too(direction):
+    """An auto-flip in mid-turn goes on to the other side."""
+    state = GameState(1, 1, 1)
+    state.clear(np.array([0]))
+    TurtledStart().apply(state, np.array([True]), np.random.default_rng(3))
+    state.details["is_auto_flipping"], state.details["auto_flip_timer"] = True, 0.4
+    state.details["auto_flip_direction"] = direction
+    ups = []
+    for by in (None, mirror_left_right):
+        pool = RocketSimPool(1, 1, state_setter=Fixed(state, by), done=[TimeoutCondition(99)], num_threads=1)
+        pool.reset()
+        for _ in range(2):
+            pool.step(np.zeros(2, np.int64))
+        ups.append(pool.state.world.car_up[0].copy())
+    assert (np.linalg.norm(ups[0][:, :2], axis=-1) > 0.1).all()  # both are turning
+    np.testing.assert_allclose(ups[1], ups[0] * (-1, 1, 1), atol=0.01)
 
 
 def apply(setter, seed, blue=2, orange=2, present=None):

@@ -14,29 +14,9 @@ from envs import (
     StateSetter,
     TimeoutCondition,
 )
-from envs.state.layout import (
-    ANG_VEL,
-    BOOST,
-    CAR_ANG_VEL,
-    CAR_FORWARD,
-    CAR_POS,
-    CAR_RIGHT,
-    CAR_UP,
-    CAR_VEL,
-    FORWARD,
-    IS_DEMOED,
-    MIRROR,
-    ON_GROUND,
-    POS,
-    RIGHT,
-    TOUCHED,
-    UP,
-    VEL,
-)
+from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, TOUCHED
 from tests.envs.conftest import Dropped, HeadOn, Shot
 
-BALL_VECTORS = (POS, VEL, ANG_VEL, FORWARD, RIGHT, UP)
-CAR_VECTORS = (CAR_POS, CAR_VEL, CAR_ANG_VEL, CAR_FORWARD, CAR_RIGHT, CAR_UP)
 ALL = slice(None)
 
 
@@ -48,17 +28,7 @@ class Scene:
         self.state.clear(np.arange(arenas))
         self.state.world.ball_pos[:] = (0, 0, 93.15)
         self.state.world.car_pos[:] = (1000, -2000, 17)
-        self.mirror()
-
-    def mirror(self):
-        state = self.state
-        state.ball_rows[:, 1], state.car_rows[:, :, 1] = state.ball_rows[:, 0], state.car_rows[:, :, 0]
-        for columns in BALL_VECTORS:
-            state.ball_rows[:, 1, columns] *= MIRROR
-        for columns in CAR_VECTORS:
-            state.car_rows[:, :, 1, columns] *= MIRROR
-        state.car_rows[~state.present] = 0
-        state.invalidate()
+        self.state.complete()
 
     def put(self, ticks=0, ball=None, ball_vel=None, arena=ALL, touched=None, **cars):
         """Writes; `cars` are lists with one entry per car: pos, vel, up, forward, boost, on_ground, demoed, ..."""
@@ -83,7 +53,7 @@ class Scene:
                 getattr(state, name)[arena] = values
         if "on_ground" in cars:
             state.details["wheels"][arena] = np.asarray(values_of(cars, "on_ground"))[..., None]
-        self.mirror()
+        self.state.complete()
         return self
 
     def first(self, *rewards):

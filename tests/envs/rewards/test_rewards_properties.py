@@ -42,7 +42,7 @@ BUILD |= {
     "signed speed": partial(SpeedTowardBallReward, signed=True),
     "per second": lambda: PerSecondReward(FaceBallReward()),
     "team spirit": lambda: TeamSpiritReward(FaceBallReward(), team_spirit=0.3, opponent_scale=0.5),
-    "zero-sum": lambda: TeamSpiritReward(StrongHitReward()),
+    "zero-sum": lambda: TeamSpiritReward(StrongHitReward(), opponent_scale=1.0),
     "annealed": lambda: AnnealedReward(TouchReward(), steps=[10, 100], weights=[1.0, 0.2]),
     "clipped": lambda: ClippedReward(StrongHitReward(), 0.0, 2.0),
     "normalised": lambda: EMANormalizedReward(StrongHitReward(), half_life=50),

@@ -124,7 +124,7 @@ def test_bad_settings_are_one_clear_line(build, error, message):
 
 
 def test_zero_sum_and_potential_of_a_charge_may_have_any_weight():
-    CombinedReward([TeamSpiritReward(charge()), PotentialReward(charge())], [-1, -1])
+    CombinedReward([TeamSpiritReward(charge(), opponent_scale=1), PotentialReward(charge())], [-1, -1])
 
 
 def test_compute_before_reset_and_a_foreign_state_are_named():

@@ -452,8 +452,9 @@ def test_team_spirit_and_zero_sum():
     mine = [0.6 + 0.4 / 2 - 0.5 * 1, 0.4 / 2 - 0.5 * 1, 0, 0.6 + 0.4 - 0.5 / 2, 0, 0]
     close(paid[0], mine)
     close(paid[1], [0.6 + 0.4 / 3 - 0.5 / 3, *[0.4 / 3 - 0.5 / 3] * 2] * 2)
-    zero = TeamSpiritReward(TouchReward(), team_spirit=0.7).compute(scene.put(touched=[1, 1, 0, 1, 0, 0]).state)
-    close(zero[1].sum(), 0)
+    scene.put(touched=[1, 1, 0, 1, 0, 0])
+    close(TeamSpiritReward(TouchReward(), team_spirit=0.7, opponent_scale=1).compute(scene.state)[1].sum(), 0)
+    close(TeamSpiritReward(TouchReward(), team_spirit=0.7).compute(scene.state)[1].sum(), 3)  # unless asked
     alone = Scene(2, 0)
     close(alone.step(TeamSpiritReward(TouchReward()), touched=[1, 0]), [1, 0])
 
@@ -470,7 +471,8 @@ def test_annealed():
     combined = CombinedReward([AnnealedReward(TouchReward()), TouchReward()], [1, 1])
     scene.step(combined)
     names = set(combined.drain_metrics())
-    assert names == {"reward/TouchReward", "reward/TouchReward_2", "reward_weight/TouchReward"}
+    shares = {"reward_percent/TouchReward", "reward_percent/TouchReward_2"}
+    assert names == {"reward/TouchReward", "reward/TouchReward_2", "reward_weight/TouchReward"} | shares
 
 
 def test_clipped():
@@ -490,3 +492,45 @@ def test_normalised():
     close(scene.step(clipped, touched=[1, 0]), [1.6, 0])
     centred = EMANormalizedReward(TouchReward(), half_life=1, center=True)
     close(scene.step(centred, touched=[1, 0]), [1, -1])
+
+
+def test_normalised_by_the_cars_that_are_there():
+    """One of two blue slots is empty: the mean square of (2, 0) is 2, with the empty slot it would be 4/3."""
+    scene, reward = Scene(2, 1, present=np.array([[True, False, True]])), EMANormalizedReward(TouchReward(), 1)
+    close(scene.first(reward).step(reward, touched=[1, 0, 0]), [math.sqrt(2), 0, 0])
+
+
+# ---------------------------------------------------------------- what the log shows
+
+
+def test_every_event_is_reported_with_its_share():
+    """Two touches and a shot, then a goal of the car that touched: 10 and a concede of 4; 2 cars, 3 steps."""
+    scene, events = Scene(), EventReward(goal=10, concede=-4, touch=0.5, shot=2)
+    whole = CombinedReward([events, InAirReward()], [3.0, 1.0])
+    scene.first(whole)
+    scene.step(whole, touched=[1, 1])
+    scene.step(whole, touched=[1, 1], shots=[1, 0])
+    saved = whole.state_dict()
+    scene.step(whole, touched=[1, 0], shots=[1, 0], ball=(0, 5300, 100), on_ground=[True, False])
+    expected = {"goal": (30, 1000), "concede": (-12, 400), "touch": (3, 100), "shot": (6, 200)}
+    metrics = whole.drain_metrics()
+    for event, (paid, hundred_times) in expected.items():
+        assert metrics[f"reward/EventReward/{event}"] == (paid, 6)
+        assert metrics[f"reward_percent/EventReward/{event}"] == (hundred_times, 17)
+    assert metrics["reward/EventReward"] == (27, 6) and metrics["reward/InAirReward"] == (1, 6)
+    size = 3 * (0.5 + 0.5 + 2 + 10 + 4)
+    assert metrics["reward_percent/EventReward"] == (100 * size, size + 1)
+    assert metrics["reward_percent/InAirReward"] == (100, size + 1)
+    assert set(whole.drain_metrics().values()) == {(0, 0)}
+    again = CombinedReward([EventReward(goal=10, concede=-4, touch=0.5, shot=2), InAirReward()], [3.0, 1.0])
+    again.load_state_dict(saved)
+    assert again.drain_metrics()["reward/EventReward/touch"] == (3, 4)
+
+
+def test_what_was_saved_without_shares_is_read():
+    old, sums = EventReward(touch=1), CombinedReward([TouchReward()], [2.0])
+    Scene().first(old)
+    old.load_state_dict({name: array for name, array in old.state_dict().items() if name != "events"})
+    sums.load_state_dict({"terms": [{}], "sums": np.ones(1), "count": 4})
+    metrics = sums.drain_metrics()
+    assert metrics == {"reward/TouchReward": (2, 4), "reward_percent/TouchReward": (0, 0)}

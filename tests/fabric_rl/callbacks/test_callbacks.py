@@ -421,6 +421,37 @@ def test_minibatches_shrink_where_memory_is_short_and_stay_small(fabric):
     assert {row["ppo/minibatch_size"] for row in again.rows} == {adaptive.state_dict()["size"]}
 
 
+def said(caplog):
+    return [record.getMessage() for record in caplog.records if "AdaptiveBatchSize" in record.getMessage()]
+
+
+def test_minibatches_that_do_not_grow_say_why_once(fabric, caplog):
+    caplog.set_level("INFO", logger="fabric_rl")
+    trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=3, minibatch_size=16)
+    (line,) = said(caplog)
+    assert "minibatches have 16 steps, all of batch_size, and cannot grow; give a larger batch_size, or start" in line
+
+    caplog.clear()
+    trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=4, minibatch_size=16, batch_size=64)
+    (line,) = said(caplog)
+    assert "minibatches have 64 steps from now on, all of batch_size" in line
+
+    caplog.clear()
+    scarce = AdaptiveBatchSize(smallest=8)
+    scarce.share = 24 * 2**20 / RAM().free()
+    trained(fabric, [scarce], agent=Hungry, iterations=3, minibatch_size=16, batch_size=64)
+    (line,) = said(caplog)
+    assert re.search(
+        r"from now on: memory is too short for more \([\d,]+ MiB for (16|32) steps, [\d,]+ MiB are free, of", line
+    )
+
+
+def test_a_size_that_nothing_but_three_times_as_much_contains_grows(fabric):
+    history, adaptive = History(), AdaptiveBatchSize(smallest=8)
+    trained(fabric, [adaptive, history], iterations=2, minibatch_size=21, batch_size=63)
+    assert [row["ppo/minibatch_size"] for row in history.rows] == [21, 63]
+
+
 def test_where_minibatches_begin(fabric):
     def first_size(adaptive, **settings):
         history = History()
@@ -485,8 +516,8 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
     with pytest.raises(TooLittleMemoryError) as raised:
         trained(fabric, [calls], agent=Endless, minibatch_size=16, batch_size=32)
     message = str(raised.value)
-    assert re.match(r"--minibatch_size 16 needs more memory than cpu has left; take a smaller one", message)
-    assert "(with --batch_size 32 optimizer steps stay as they are)" in message and "\n" not in message
+    assert re.match(r"minibatch_size 16 needs more memory than cpu has left; take a smaller one", message)
+    assert "(with batch_size 32 optimizer steps stay as they are)" in message and "\n" not in message
     assert calls.seen[-1][0].startswith("exception --minibatch_size 16")
 
 

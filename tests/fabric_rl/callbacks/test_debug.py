@@ -133,12 +133,15 @@ def test_a_run_tells_everything(fabric, tmp_path, capsys):
         played(fabric, partial(POOL, action=HybridTable()), [debug, history], run)
     said = capsys.readouterr().out
     for text in (
-        "debug topics: actions, learning, checkpoints, resets; rank 0 of 1",
+        "debug topics: actions, learning, checkpoints, resets, probe; rank 0 of 1",
         "debug actions: HybridTable: 128 rows",
         "debug actions: steer  values: -1 -0.5 0 0.5 1",
         "debug actions: left and right balanced: yes",
         "debug actions: all-zero row (fallback): 0",
         "debug resets: first states of 2 episodes",
+        "debug probe: after 0 steps",
+        "debug probe: after 128 steps",
+        " of 16 cars that lay on their roofs stood up within 3 s",
         "boost 33..33",
         "grad_norm_actor ",
         "advantage_mean ",
@@ -169,15 +172,26 @@ def processes(seed):
     [
         (
             CARTPOLE,
-            ["no action table: GymnasiumEnvs cannot be looked into", "no first states: GymnasiumEnvs cannot"],
+            [
+                "no action table: GymnasiumEnvs cannot be looked into",
+                "no first states: GymnasiumEnvs cannot",
+                "debug probe: GymnasiumEnvs has no test of its own",
+            ],
         ),
-        (processes, ["action table lives in worker processes", "first states are in worker processes"]),
+        (
+            processes,
+            [
+                "action table lives in worker processes",
+                "first states are in worker processes",
+                "debug probe: ProcessPool has no test of its own",
+            ],
+        ),
     ],
 )
 def test_other_environments_say_what_they_lack(fabric, capsys, env, said):
     played(fabric, env, [Debug(everything=True)], iterations=1)
     output = capsys.readouterr().out
-    assert all(output.count(text) == 1 for text in said)
+    assert all(output.count(text) == (2 if "probe" in text else 1) for text in said)
     assert "grad_norm_actor " in output and "this run keeps nothing" in output
 
 
@@ -219,7 +233,10 @@ def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "Debug: nothing is chosen; set one of actions, learning, checkpoints, resets or everything to true"),
+        (
+            {},
+            "Debug: nothing is chosen; set one of actions, learning, checkpoints, resets, probe or everything to true",
+        ),
         ({"actions": True, "every_iterations": 0}, "every_iterations must be a whole number of at least 1, got 0"),
         ({"resets": True, "episodes": 1.5}, "episodes must be a whole number of at least 1, got 1.5"),
     ],

@@ -133,6 +133,11 @@ def test_run_model_help_shows_its_own_name(command):
     assert "--devices" in result.out
 
 
+def test_devices_without_end_are_refused(command):
+    result = command("run", "model", "--accelerator=cpu", "--devices=1000", __file__)
+    assert_one_error_line(result, "lightning run model: error: --devices 1000: each is a process with half a gigabyte")
+
+
 @pytest.mark.slow
 def test_run_model_launches_every_rank_and_passes_arguments_on(process, tmp_path):
     arguments = ["--go", "--env-id", "CartPole-v1", "--num_envs=2"]

@@ -2,7 +2,7 @@
 
 import csv
 import json
-import math
+import re
 from functools import partial
 
 import numpy as np
@@ -14,35 +14,75 @@ from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import Matches
 from fabric_rl.commands.audit_rewards import draw_audit
-from fabric_rl.commands.evaluate import goal_difference, summary
+from fabric_rl.commands.evaluate import difference_interval, difference_line, summary, table
 from fabric_rl.commands.main import main
+from fabric_rl.commands.output import progress
 from fabric_rl.commands.show_resets import draw_resets
 from fabric_rl.commands.trace_rewards import draw_trace
 
 # ---------------------------------------------------------------- results of matches
 
 
-def results(*goals):
-    return Matches(np.array(goals), np.zeros((len(goals), 2), np.int64), minutes=1.0, cars=1)
+def results(*goals, **settings):
+    goals = np.array(goals)
+    return Matches(goals, np.zeros_like(goals), **({"minutes": 1.0, "cars": 1} | settings))
 
 
-def test_interval_is_students():
-    # Differences 1, 0, -2, 4: mean 0.75, s = 2.5, sem 1.25, t(0.975, 3) = 3.18245 (any table).
-    mean, low, high = goal_difference(results((2, 1), (0, 0), (1, 3), (4, 0)))
-    assert mean == pytest.approx(0.75)
-    assert (low, high) == pytest.approx((0.75 - 3.18245 * 1.25, 0.75 + 3.18245 * 1.25), abs=1e-4)
+PAIR = [(2, 1), (0, 0)]
+"""Half a goal per match for the player."""
 
 
-def test_interval_of_one_match_and_of_equal_ones():
-    assert all(math.isnan(end) for end in goal_difference(results((2, 1)))[1:])
-    assert goal_difference(results((2, 1), (3, 2))) == (1.0, 1.0, 1.0)
+def test_interval_is_over_pairs_and_says_so():
+    # Differences 0.5 and -1, five times each: mean -0.25, squares 10 * 0.75^2 + 2 * 0.25 = 6.125; s^2 / 10 = 0.0680556,
+    # its root 0.260875; t(0.975, 9) = 2.26216 (any table).
+    matches = results(*[PAIR] * 5, *[[(0, 1), (1, 2)]] * 5)
+    assert difference_interval(matches) == pytest.approx((-0.25 - 0.59014, -0.25 + 0.59014), abs=1e-5)
+    assert difference_line(matches) == (
+        "goal difference per match: -0.25 (95 % -0.84 to +0.34, from 10 independent pairs of matches)"
+    )
+
+
+def test_no_interval_from_few_pairs_and_it_says_why():
+    matches = results(*[PAIR] * 9)
+    assert summary(matches)["difference_interval_95"] is None
+    assert difference_line(matches) == (
+        "goal difference per match: +0.50 (no interval from 9 pairs of matches, it takes 10: --matches 20)"
+    )
 
 
 def test_summary_is_per_match_and_per_minute():
-    figures = summary(Matches(np.array([(3, 1), (1, 1)]), np.array([(8, 2), (4, 2)]), minutes=2.0, cars=3))
+    goals, touches = np.array([[(3, 1), (1, 1)]]), np.array([[(8, 2), (4, 2)]])
+    figures = summary(Matches(goals, touches, minutes=2.0, cars=3))
+    assert (figures["matches"], figures["pairs"]) == (2, 1)
+    assert (figures["wins"], figures["draws"], figures["losses"]) == (1, 1, 0)
     assert figures["goals"] == [2.0, 1.0]
     assert figures["touches_per_minute"] == [1.0, pytest.approx(1 / 3)]  # 12 and 4 in 2 matches x 2 min x 3 cars
     assert figures["difference"] == 1.0
+
+
+def test_table_tells_shares_and_how_agents_play():
+    made = table(["mine", "chaser"], results(PAIR, PAIR, PAIR), "agents draw their actions")
+    assert made.title == "6 matches of 1 minutes, 1v1; agents draw their actions"
+    assert [list(column.cells) for column in made.columns[:3]] == [
+        ["mine", "chaser"],
+        ["3 (50%)", "0 (0%)"],
+        ["3 (50%)", "3 (50%)"],
+    ]
+
+
+def test_progress_is_told_on_standard_error_only(capsys, monkeypatch):
+    with progress("3 matches", line_every_seconds=0) as tell:
+        tell(0.25)
+        tell(1.0)
+    with progress("no time has passed") as tell:
+        tell(0.5)
+    output, errors = capsys.readouterr()
+    assert output == "" and re.fullmatch(r"3 matches: 25% after \d+ s\n3 matches: 100% after \d+ s\n", errors)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    with progress("3 matches") as tell:
+        tell(0.25)
+    output, errors = capsys.readouterr()
+    assert output == "" and "3 matches" in errors and "25%" in errors
 
 
 # ---------------------------------------------------------------- pictures

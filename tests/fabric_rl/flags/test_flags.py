@@ -1,13 +1,21 @@
 """The command line's help, notes and words."""
 
+import inspect
+import io
 import re
+from contextlib import redirect_stdout
 
 import pytest
+import yaml
 from jsonargparse import ArgumentError
 
 import train_fabric
+from agents import RecurrentPPOAgent
+from fabric_rl.commands import main as commands
+from fabric_rl.flags.arguments import speaking_of_arguments, speaking_of_flags
 from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.parser import FlagParser
+from fabric_rl.flags.old_names import OLD_NAMES
+from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help
 
 
 @pytest.fixture
@@ -126,3 +134,157 @@ def test_a_class_that_is_none_says_what_helps(output, tmp_path, monkeypatch, fla
 
 def test_other_messages_are_one_line_as_they_are():
     assert one_line("training stopped: Errors:\n  - two lines") == "training stopped: Errors: - two lines"
+
+
+@pytest.mark.parametrize(
+    ("flags", "value"),
+    [
+        (["--seed", "1", "--agent", "A"], "A"),
+        (["--agent=A"], "A"),
+        (["--agent", "A", "--agent=B"], "B"),  # the last one, as everywhere on the command line
+        (["--agent=A", "--seed=1", "--agent", "B"], "B"),
+        (["--agent", "A", "--agent"], None),
+        (["--agent.help", "A"], None),
+    ],
+)
+def test_the_last_of_equal_flags_counts(flags, value):
+    assert value_of(flags, "--agent") == value
+    explained = with_classes_of_help([*flags, "--agent.help"], {"--agent": "Usual"})
+    assert explained[-1] == f"--agent.help={value or 'Usual'}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--agent", "agents.RecurrentPPOAgent"],
+        ["--env_id", "CartPole-v1", "--agent", "agents.RecurrentPPOAgent"],
+        ["--config={config}"],
+        ["--config", "{config}", "--agent.cell", "lstm"],
+    ],
+)
+def test_an_agent_that_is_chosen_begins_with_its_own_settings(output, tmp_path, words):
+    """Not with those of the preset's agent, nor of the default class, that it happens to have, too."""
+    config = tmp_path / "own.yaml"
+    config.write_text("agent: agents.RecurrentPPOAgent\n")
+    parameters = inspect.signature(RecurrentPPOAgent).parameters
+    printed = yaml.safe_load(output(*(word.format(config=config) for word in words), "--print_config").out)["agent"]
+    assert printed["class_path"] == "agents.RecurrentPPOAgent"
+    for name, value in printed["init_args"].items():
+        default = parameters[name].default
+        assert value in (list(default) if isinstance(default, tuple) else default, "torch.nn.Tanh"), name
+
+
+def test_settings_that_were_given_stay_when_another_agent_is_chosen(output, tmp_path):
+    (tmp_path / "own.yaml").write_text("agent: {class_path: agents.PPOLightningAgent, init_args: {actor_lr: 0.5}}\n")
+    flags = ["--config", tmp_path / "own.yaml", "--agent", "agents.RecurrentPPOAgent", "--agent.critic_lr", "0.25"]
+    printed = yaml.safe_load(output(*flags, "--print_config").out)["agent"]["init_args"]
+    assert (printed["actor_lr"], printed["critic_lr"]) == (0.5, 0.25)
+    printed = yaml.safe_load(output("--agent", "agents.PPOLightningAgent", "--print_config").out)["agent"]["init_args"]
+    assert printed["actor_hidden_sizes"] == [256, 256, 256]  # the preset is of that agent
+
+
+def test_a_flag_that_holds_itself_is_one_line(output):
+    error = output("--agent.actor_hidden_sizes", "&a [*a]").err
+    assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or holds itself\n"
+
+
+@pytest.fixture(scope="module")
+def known_flags():
+    """All flags, and the settings of the preset's environment and agent."""
+    found = set()
+    for arguments in (["--help"], ["--agent.help"], ["--env.help"]):
+        with pytest.raises(SystemExit), redirect_stdout(io.StringIO()) as text:
+            train_fabric.cli(arguments)
+        found |= entries(text.getvalue()).keys()
+    return found
+
+
+def test_hints_for_names_of_other_trainers_name_flags_that_exist(known_flags):
+    named = {flag for hint in OLD_NAMES.values() for flag in re.findall(r"--[\w.]+", hint)}
+    assert len(named) > 20
+    assert named <= known_flags
+    assert known_flags.isdisjoint(f"--{name}" for name in OLD_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (
+            ["--n_proc", 8],
+            "--n_proc: no such setting; use --env.num_arenas (in threads), or --num_envs with --env_id, ",
+        ),
+        (["--ts_per_iteration=9"], "--ts_per_iteration: no such setting; use --num_steps, of each sub-environment: a "),
+        (["--critic-lr", 1e-4], "--critic_lr: no such setting; use --agent.critic_lr\n"),
+        (
+            ["--anneal-lr"],
+            "--anneal_lr: no such setting; use --lr_schedule linear (the default), or --lr_schedule cons",
+        ),
+        (["--num_epoch", 3], "--num_epoch: no such setting; use --update_epochs\n"),
+        (["--agent.beta", 0.1], "--agent.beta: PPOLightningAgent has no such setting; use --agent.entropy_coef\n"),
+        (["--env.n_envs", 3], "--env.n_envs: RocketSimPool has no such setting; use --env.num_arenas (in threads), or"),
+        (["--env.beta", 0.1], "--env.beta: RocketSimPool has no such setting; known: num_arenas, "),
+    ],
+)
+def test_a_name_of_another_trainer_gets_the_one_here(output, flags, line):
+    err = output(*flags).err
+    assert err.startswith(f"train_fabric.py: error: {line}") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed: 1\npolicy_lr: 3\n", "--policy_lr: no such setting; use --agent.actor_lr ({}, line 2)"),
+        ("num_steps: x\n", "--num_steps: expected a whole number, got x ({}, line 1)"),
+        ("seed: 1\n\nnum_steps: 0\n", "--num_steps must be at least 1, got 0 ({}, line 3)"),
+        ("agent:\n  actor_lr: x\n", "--agent.actor_lr: expected a number, got x ({}, line 2)"),
+        (
+            "env:\n  class_path: envs.RocketSimPool\n  num_arenas: 3\n",
+            "--env.num_arenas: belongs under init_args, not beside class_path ({}, line 3)",
+        ),
+        (
+            "env:\n  init_args:\n    done:\n    - class_path: envs.TimeoutCondition\n      init_args: {timeout_s: 3}\n",
+            "--env.done.timeout_s: TimeoutCondition has no such setting; did you mean timeout_seconds? ({}, line 5)",
+        ),
+        (
+            "seed: 1\nnum_steps: [3\n",
+            "--config {}, line 3: this is no YAML file of settings: expected ',' or ']', but got '<stream end>'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_file_names_the_file_and_the_line(output, tmp_path, text, message):
+    own = tmp_path / "own.yaml"
+    own.write_text(text)
+    assert output("--config", own).err == f"train_fabric.py: error: {message.format(own)}\n"
+
+
+def test_a_mistake_on_the_command_line_is_not_the_files(output, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("num_steps: 8\n")
+    assert output("--config", own, "--num_steps", "x").err.endswith("expected a whole number, got x\n")
+
+
+def test_messages_of_a_command_name_the_file(tmp_path, capsys):
+    own = tmp_path / "own.yaml"
+    own.write_text("env:\n  class_path: envs.RocketSimPool\n  init_args: {num_arena: 2}\n")
+    with pytest.raises(SystemExit):
+        commands.main(["audit-rewards", "--config", str(own)])
+    assert capsys.readouterr().err.endswith(f"did you mean num_arenas? ({own}, line 3)\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments"),
+    [
+        ("--num_steps must be at least 1, got 0", "num_steps must be at least 1, got 0"),
+        ("go on with --run_id NAME --resume; --force deletes", "go on with run_id NAME, resume; force deletes"),
+        ("--force needs --run_id, the run", "force needs run_id, the run"),
+        ("num_arenas (--env.num_arenas) must be", "num_arenas (env.num_arenas) must be"),
+        ("a free one with --main-port", "a free one with --main-port"),
+    ],
+)
+def test_messages_from_python_speak_of_arguments(flags, arguments):
+    with pytest.raises(ValueError) as raised, speaking_of_arguments():
+        raise ValueError(flags)
+    assert str(raised.value) == arguments
+    with pytest.raises(ValueError) as raised, speaking_of_flags(), speaking_of_arguments():
+        raise ValueError(flags)
+    assert str(raised.value) == flags

@@ -6,7 +6,7 @@ import torch
 from lightning import Fabric
 
 from fabric_rl.form import check
-from fabric_rl.learning.moments import RunningMoments
+from fabric_rl.learning.moments import RunningMoments, combine, moments_of
 from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
 
 OFFSET, DEVIATION = 1e6, 1e-3
@@ -84,20 +84,13 @@ def test_the_order_does_not_matter():
     torch.testing.assert_close(found[0].m2, found[1].m2, rtol=1e-9, atol=0)
 
 
-def test_merging_is_seeing_both():
+def test_combining_is_seeing_both():
     data = samples(5, 100, 3)
-    one, other, empty = RunningMoments(3), RunningMoments(3), RunningMoments(3)
-    one.update(data[:30])
-    other.update(data[30:])
-    before = other.m2.clone()
-    one.merge(other)
-    one.merge(empty)
-    empty.merge(other)
-    assert_moments(one, data)
-    assert torch.equal(empty.m2, before)
-    assert torch.equal(other.m2, before)
-    with pytest.raises(ValueError, match=r"samples \[3\] and \[2\] do not merge"):
-        one.merge(RunningMoments(2))
+    one, other, empty = (moments_of(part, dims=1) for part in (data[:30], data[30:], data[:0]))
+    both, whole = combine(combine(one, other), empty), moments_of(data, dims=1)
+    for combined, expected in zip(both, whole, strict=True):
+        torch.testing.assert_close(combined, expected)
+    assert torch.equal(combine(empty, other).m2, other.m2)
 
 
 def test_no_sample_one_sample_and_an_empty_batch():

@@ -1,6 +1,8 @@
 """What launchers have decided, read from what they set; torchrun's memory on a real store."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -56,6 +58,19 @@ def test_what_the_launcher_has_decided(launched, variables, rank_0, local_rank_0
     assert tuple(launch.devices_and_nodes(1, 1).values()) == decided
 
 
+@pytest.mark.parametrize(("cores", "most"), [(1, 16), (2, 16), (8, 32)])
+def test_more_ranks_than_a_machine_has_room_for_are_refused_where_they_are_started(launched, monkeypatch, cores, most):
+    monkeypatch.setattr(launch, "cores", lambda: set(range(cores)))
+    launched({})
+    for devices in (1, most, str(most), "auto", "0,99", -1):
+        launch.check_devices(devices)
+    with pytest.raises(ValueError, match=f"--devices {most + 1}: .* {cores} cores?; as many .* more than {most} are"):
+        launch.check_devices(most + 1)
+    for variables in (TORCHRUN, SLURM):
+        launched(variables)
+        launch.check_devices(1000)  # they have been started
+
+
 def test_what_the_user_says_is_left_to_fabric_which_compares(launched):
     launched(TORCHRUN)
     assert launch.devices_and_nodes("0,3", 4) == {"devices": "0,3", "num_nodes": 4}
@@ -70,24 +85,43 @@ def test_machines_of_different_size_are_refused(launched):
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({}, "python"),
-        (SLURM, "srun python"),
+        ({}, "python train_fabric.py"),
+        (SLURM, "srun python train_fabric.py"),
         (
             TORCHRUN,
-            "torchrun --nproc-per-node=2 --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29400 --max-restarts=3",
+            "torchrun --nproc-per-node=2 --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29400 --max-restarts=3 "
+            "train_fabric.py",
         ),
-        (TORCHRUN | {"GROUP_WORLD_SIZE": "1"}, "torchrun --nproc-per-node=4 --max-restarts=3"),
+        (TORCHRUN | {"GROUP_WORLD_SIZE": "1"}, "torchrun --nproc-per-node=4 --max-restarts=3 train_fabric.py"),
         (
             FABRIC_RUN,
             "fabric run --accelerator=cpu --devices=2 --num-nodes=2 --node-rank=0 --main-address=10.0.0.1 "
-            "--main-port=29400",
+            "--main-port=29400 train_fabric.py",
         ),
-        (FABRIC_RUN | {"GROUP_WORLD_SIZE": "1"}, "fabric run --accelerator=cpu --devices=2"),
+        (FABRIC_RUN | {"GROUP_WORLD_SIZE": "1"}, "fabric run --accelerator=cpu --devices=2 train_fabric.py"),
     ],
 )
-def test_the_command_that_does_it_again(launched, variables, words):
+def test_the_command_that_does_it_again(launched, monkeypatch, variables, words):
     launched(variables)
+    monkeypatch.setattr("sys.argv", ["train_fabric.py", "--resume"])
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     assert " ".join(launch.command()) == words
+    assert launch.command(alone=True) == ["python", "train_fabric.py"]
+
+
+def test_the_command_that_does_it_again_by_another_name(launched, monkeypatch):
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.setattr("sys.argv", ["/somewhere/fabric-rl", "train"])
+    launched(SLURM)
+    assert launch.command() == ["srun", "fabric-rl", "train"]
+    launched(TORCHRUN)
+    assert launch.command()[-2:] == ["/somewhere/fabric-rl", "train"]
+    assert launch.command(alone=True) == ["fabric-rl", "train"]
+
+
+def test_a_program_that_its_name_does_not_find_is_called_by_its_path(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert launch.installed("python") == str(Path(sys.executable).with_name("python"))
 
 
 def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):

@@ -234,9 +234,8 @@ def setup_counter(counter_env, known_agent):
 class Grouped:
     """CounterEnv in two groups; each is stepped only between `step_group` and `wait_group`, in any order."""
 
-    group_rows = (slice(0, 2), slice(2, 3))
-
-    def __init__(self, counter_env):
+    def __init__(self, counter_env, first=2):
+        self.group_rows = (slice(0, first), slice(first, 3))
         self.whole, self.parts = counter_env(), [counter_env(), counter_env()]
         self.num_envs, self.metadata = self.whole.num_envs, self.whole.metadata
         self.single_observation_space = self.whole.single_observation_space
@@ -260,11 +259,15 @@ class Grouped:
 
 
 @pytest.mark.parametrize("with_memory", [False, True])
+@pytest.mark.parametrize("first", [1, 2])
 @torch.no_grad()
-def test_groups_fill_the_same_rollout(counter_env, known_agent, with_memory):
-    """What the groups bring, in turns, is what all sub-environments would have brought at once."""
+def test_groups_fill_the_same_rollout(counter_env, known_agent, with_memory, first):
+    """What the groups bring, in turns, is what all sub-environments would have brought at once.
+
+    With one sub-environment in the first group, the one whose episodes are truncated is in the second.
+    """
     rollouts, stats = [], []
-    for env in (counter_env(), Grouped(counter_env)):
+    for env in (counter_env(), Grouped(counter_env, first)):
         spaces = env.single_observation_space, env.single_action_space
         agent = MemoryAgent(4, 2) if with_memory else known_agent(*spaces)
         rollout, episodes = Rollout(8, env, agent=agent), EpisodeStats(3)

@@ -30,10 +30,22 @@ def test_a_run_without_a_name_is_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a:b", "what?", "-x", "n" * 101, "tab\there"])
+@pytest.mark.parametrize("name", ["a:b", "what?", "-x", "n" * 101, "tab\there", "dot.", "a\u202eb", "a\u2028b"])
 def test_a_name_that_is_none_on_windows_or_in_a_shell_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match=r"--run_id .* must not begin with a dash, be longer than 100 characters"):
         Run.create(tmp_path, name)
+
+
+def test_invisible_characters_are_told_and_not_shown(tmp_path):
+    with pytest.raises(ValueError, match=r"^--run_id a\\u202eb: must not"):
+        Run.create(tmp_path, "a\u202eb")
+
+
+@pytest.mark.parametrize("name", ["CON", "nul", "Aux.txt", "com1", "LPT9.tar.gz"])
+def test_a_name_of_a_device_on_windows_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=rf"^--run_id {name}: is the name of a device on Windows"):
+        Run.create(tmp_path, name)
+    assert Run.create(tmp_path, f"{name[0]}{name}").dir.is_dir()
 
 
 def test_what_is_set_aside_stays_beside_what_was(tmp_path):
@@ -109,8 +121,7 @@ def test_damaged_weights_are_never_replaced_by_random_ones(tmp_path):
 
 def test_what_is_lost_is_written_again(tmp_path):
     run = Run.create(tmp_path, "r", weights=WEIGHTS)
-    run.provenance.ensure()
-    assert set(texts(run)) == {"weights.json"}  # nothing is known yet
+    assert set(texts(run)) == {"weights.json", "environment.json"}  # the settings are not known
     run.provenance.write(CONFIG)
     before = texts(run)
     assert len(before) == 3
@@ -134,3 +145,12 @@ def test_a_folder_that_cannot_be_begun_is_removed_and_the_old_run_comes_back(tmp
         Run.create(tmp_path, "r", force=True, weights=broken)
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
     assert (old.checkpoints / "kept").read_text() == "of worth"
+
+
+def test_settings_that_came_later_have_not_changed(tmp_path):
+    """Those that were left open and are given now have."""
+    run = Run.create(tmp_path, "r", config="seed: 1\nprecision: 32-true\n")
+    new = "seed: 2\nprecision: 32-true\nexact_resume: false\nestimator:\n  class_path: fabric_rl.GAE\nnum_threads: 2\n"
+    assert run.provenance.changed_settings(new) == ["seed: 1 -> 2"]
+    changed = run.provenance.changed_settings("seed: 1\nprecision: 32-true\nexact_resume: true\nminibatch_size: 64\n")
+    assert changed == ["exact_resume: None -> True", "minibatch_size: None -> 64"]

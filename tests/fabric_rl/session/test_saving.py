@@ -2,16 +2,20 @@
 
 import json
 import os
+import shutil
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from fabric_rl import Callback, Run, Saving, TrainArgs, load_checkpoint, train
+from fabric_rl import Callback, History, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.cli.report import report
+from fabric_rl.metrics.log import EventLog, logger
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name
 from fabric_rl.runs.records import load_run
 
-BOTH = Saving(checkpoint_every_timesteps=30, milestone_interval=15, keep_checkpoints=100)
+BOTH = Saving(30, milestone_interval=15, keep_checkpoints=100, exact_resume=True)
 
 
 @pytest.fixture
@@ -22,7 +26,7 @@ def known(fabric, counter_env, known_agent, tmp_path):
         run = run if isinstance(run, Run) else Run.create(tmp_path, run)
         sizes = {"num_steps": 5, "minibatch_size": minibatch_size, "total_timesteps": total}
         args = TrainArgs(**sizes, update_epochs=1, overlap=overlap)
-        return train(fabric, env, known_agent, args, run, callbacks, plain=True, **({"saving": BOTH} | more))
+        return train(fabric, env, known_agent, args, run, callbacks, **({"saving": BOTH, "plain": True} | more))
 
     return call
 
@@ -36,7 +40,7 @@ def meta_of(run, steps):
 
 def test_what_is_due_is_saved_after_the_iteration_that_passes_it(known, tmp_path):
     """Iterations of 15 steps pass 20, 40, 60 and 80; and 40 and 80."""
-    known("a", 90, saving=Saving(checkpoint_every_timesteps=20, milestone_interval=40, keep_checkpoints=100))
+    known("a", 90, saving=Saving(20, milestone_interval=40, keep_checkpoints=100, exact_resume=True))
     saved = checkpoints(tmp_path / "a/checkpoints")
     assert [path.name for path in saved] == [file_name(steps) for steps in (30, 45, 60, 90)]
     assert all(load_checkpoint(path)[1]["exact"] for path in saved)
@@ -54,7 +58,7 @@ def test_the_end_of_a_run_that_collects_ahead_is_not_the_middle_of_a_longer_one(
 # ---------------------------------------------------------------- milestones
 
 
-RARE = Saving(checkpoint_every_timesteps=30, milestone_interval=45, keep_checkpoints=100)
+RARE = Saving(30, milestone_interval=45, keep_checkpoints=100, exact_resume=True)
 MEAN = (4 * 6 + 7 * 3 + 3 * 10) / 14
 """Of all episodes that end in 10 steps and, begun anew at the checkpoint, in 5 more; 5.5 in the last 5 alone."""
 
@@ -69,6 +73,19 @@ def test_just_after_a_resume_too(known, tmp_path):
     known("a", 30, saving=RARE)
     known(Run(tmp_path / "a"), 45, saving=RARE, resume=load_checkpoint(tmp_path / "a")[1])
     assert meta_of(tmp_path / "a", 45)["mean_reward"] == pytest.approx(MEAN)
+
+
+def test_the_seconds_of_a_resumed_run_are_those_of_all_its_parts(known, tmp_path):
+    known("a", 30)
+    state = load_checkpoint(tmp_path / "a")[1]
+    state["seconds"] = {"wall": 5000.0, "collect": 1000.0, "learn": 2000.0}
+    summary = known(Run(tmp_path / "a"), 60, resume=state)
+    seconds = load_checkpoint(tmp_path / "a")[1]["seconds"]
+    for part, before in state["seconds"].items():
+        assert before < seconds[part] < before + 500
+    assert 5000 < summary["wall_seconds"] < 5500
+    for name, before in (("overall", 5000), ("collected", 1000), ("consumed", 2000)):
+        assert 60 / (before + 500) < summary[f"{name}_steps_per_second"] < 60 / before
 
 
 def test_without_an_episode_there_is_no_mean_return(known, counter_env, tmp_path):
@@ -102,6 +119,44 @@ def test_a_run_that_has_nothing_left_to_do_moves_nothing(known, tmp_path):
     known("a", 60)
     known(Run(tmp_path / "a"), 15, resume=load_checkpoint(tmp_path / "a/milestones/main" / f"{15:012d}")[1])
     assert [m.steps for m in load_run(tmp_path / "a").milestones] == [15, 30, 45, 60]
+
+
+@pytest.mark.parametrize("total", [30, 45])
+@pytest.mark.parametrize("left", ["nothing", "a checkpoint without meta.json"])
+def test_a_milestone_that_a_run_was_killed_before_is_written_when_it_goes_on(known, tmp_path, left, total):
+    known("a", 30)
+    folder = tmp_path / "a/milestones/main" / f"{30:012d}"
+    content, meta = (folder / file_name(30)).read_bytes(), meta_of(tmp_path / "a", 30)
+    if left == "nothing":
+        shutil.rmtree(folder)
+    else:
+        (folder / "meta.json").unlink()
+    known(Run(tmp_path / "a"), total, resume=load_checkpoint(tmp_path / "a")[1])
+    assert (folder / file_name(30)).read_bytes() == content
+    assert meta_of(tmp_path / "a", 30) | {"timestamp": ""} == meta | {"timestamp": ""}
+    assert [m.steps for m in load_run(tmp_path / "a").milestones] == list(range(15, total + 1, 15))
+
+
+# ---------------------------------------------------------------- environments that cannot be saved
+
+
+def test_the_checkpoint_interval_changes_nothing_that_is_learned(known, tmp_path):
+    """No episode is cut at a checkpoint: what is collected is the same with many, few, and none."""
+    ends = {}
+    for name, interval in (("many", 15), ("few", 45), ("none", None)):
+        metrics = History()
+        known(name, 90, callbacks=[metrics], saving=Saving(interval, keep_checkpoints=100))
+        ends[name] = [{k: v for k, v in row.items() if "speed/" not in k} for row in metrics.rows]
+    assert len(ends["none"]) == 6 and ends["many"] == ends["few"] == ends["none"]
+    assert not any(load_checkpoint(path)[1]["exact"] for path in checkpoints(tmp_path / "many/checkpoints"))
+
+
+def test_new_episodes_at_checkpoints_are_asked_for(known, tmp_path):
+    metrics = {exact: History() for exact in (False, True)}
+    for exact, history in metrics.items():
+        known(f"a{exact}", 90, callbacks=[history], saving=Saving(15, exact_resume=exact))
+        assert load_checkpoint(tmp_path / f"a{exact}")[1]["exact"] is exact
+    assert metrics[False].rows[-1]["reward/step"] != metrics[True].rows[-1]["reward/step"]
 
 
 # ---------------------------------------------------------------- playing, full disks
@@ -170,6 +225,18 @@ def test_a_damaged_newest_checkpoint_is_not_the_newest_good_one(known, file_limi
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         summary = known("a", 75, callbacks=[Damage(), FullDisk(begins=5)])
     assert (summary["unsaved_steps"], summary["checkpoint"]) == (45, str(tmp_path / "a/checkpoints" / file_name(30)))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
+def test_a_log_that_cannot_be_written_to_its_end_is_left_out():
+    with EventLog() as log:
+        log.open(Path("/dev/full"))
+        logger.debug("something")
+
+
+def test_a_run_whose_output_was_closed_before_it_began_goes_on(known, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert known("a", 30, plain=None)["total_steps"] == 30
 
 
 # ---------------------------------------------------------------- another number of sub-environments

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,14 @@ def test_a_second_signal_says_what_it_was_in_the_log(stopped, tmp_path):
 
 ARGS = TrainArgs(total_timesteps=1000)
 GIVEN = ["--env_id", "CartPole-v1", "--total_timesteps", "1000", "--run_id", "bots"]
+
+
+@pytest.fixture(autouse=True)
+def started_as_script(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["train_fabric.py"])
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+
+
 SUMMARY = {"run_id": "bots", "stopped_early": False, "world_size": 2, "checkpoint": "..."}
 
 

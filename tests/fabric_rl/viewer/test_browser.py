@@ -162,10 +162,9 @@ def test_on_a_phone_everything_can_be_reached(opened, tmp_path, width, dark):
     assert box["y"] > 200 and box["x"] + box["width"] <= width
 
 
-@pytest.mark.parametrize(
-    ("name", "seconds", "camera"), [("orbit", 3.0, "orbit"), ("chase", 11.0, "chase"), ("top", 13.6, "top")]
-)
-def test_pictures_are_those_of_the_reference(page, name, seconds, camera):
+@pytest.mark.slow
+@pytest.mark.parametrize(("camera", "seconds"), [("orbit", 3.0), ("chase", 11.0), ("top", 13.6)])
+def test_pictures_are_those_of_the_reference(page, camera, seconds):
     """Small pictures, compared with a tolerance: drivers smooth edges differently."""
     page.evaluate("viewer.inspect(false)")
     page.set_viewport_size({"width": 480, "height": 300})

@@ -1,0 +1,85 @@
+"""`fabric-rl evaluate` of an agent that was trained in any other environment than a pool: whole episodes of it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from fabric_rl.runs.trained import Trained
+from fabric_rl.selfplay.ratings.intervals import mean_interval
+from fabric_rl.types import HasSeeds
+
+
+class Episodes(NamedTuple):
+    """`E` episodes that know nothing of one another."""
+
+    returns: NDArray[np.float64]
+    """`[E]`, undiscounted."""
+    lengths: NDArray[np.float64]
+    """`[E]`, steps."""
+
+
+def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool, out: Path | None) -> int:
+    """Plays episodes and prints the means of their returns and lengths, with 95 % confidence intervals.
+
+    Args:
+        trained: The agent and its environment.
+        episodes: How many are played, at least.
+        seed: Of the environment.
+        sample: The agent draws actions instead of taking the likeliest.
+        out: .json file for the results.
+    """
+    if episodes < 1:
+        raise ValueError(f"--episodes must be positive, got {episodes}")
+    envs = trained.env(seed=seed)
+    try:
+        choose = trained.choose(envs.single_observation_space, envs.single_action_space, not sample)
+        played = play_episodes(envs, choose, episodes, seed)
+    finally:
+        envs.close()
+    results: dict[str, Any] = {"player": trained.name, "seed": seed, "episodes": len(played.returns)}
+    print(f"{results['episodes']} episodes of {trained.name}")
+    for name, values in (("return", played.returns), ("length", played.lengths)):
+        interval = mean_interval(values) if values.std() > 0 else None
+        results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval and list(interval)}
+        known = (
+            f"95 % {interval.low:,.5g} to {interval.high:,.5g}" if interval else "no interval: too few, or all alike"
+        )
+        print(f"  mean {name} {values.mean():,.5g} ({known})")
+    if out is not None:
+        out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        print(f"written: {out}")
+    return 0
+
+
+def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes: int, seed: int) -> Episodes:
+    """Plays until every sub-environment has finished the same number of episodes, so that short ones count no more.
+
+    Sub-environments that share a seed (the cars of one game) are one: their mean counts.
+
+    Args:
+        envs: With SAME_STEP autoreset.
+        choose: The agent, see `fabric_rl.runs.trained.policy`.
+        episodes: How many at least, over all sub-environments.
+        seed: Of the first reset.
+    """
+    n = envs.num_envs
+    worlds = envs.num_seeds if isinstance(envs, HasSeeds) and n % envs.num_seeds == 0 else n
+    each = -(-episodes // worlds)
+    played: list[list[tuple[float, int]]] = [[] for _ in range(n)]
+    total, length, begins = np.zeros(n), np.zeros(n, np.int64), np.ones(n, np.bool_)
+    obs, infos = envs.reset(seed=seed)
+    while min(map(len, played)) < each:
+        obs = obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)
+        obs, rewards, terminated, truncated, infos = envs.step(choose(obs, begins, infos.get("action_mask")))
+        total, length, begins = total + rewards, length + 1, terminated | truncated
+        for i in np.flatnonzero(begins):
+            played[i].append((float(total[i]), int(length[i])))
+        total[begins], length[begins] = 0, 0
+    table = np.array([episodes[:each] for episodes in played])  # [n, each, 2]
+    table = table.reshape(worlds, n // worlds, each, 2).mean(axis=1).reshape(-1, 2)
+    return Episodes(table[:, 0], table[:, 1])

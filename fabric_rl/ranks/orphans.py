@@ -1,0 +1,61 @@
+"""Ranks end with the process that has started them: without it nobody can stop them, or save. Imports nothing slow."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from functools import cache
+
+from fabric_rl.metrics.log import program
+
+RANK_0 = "FABRIC_RL_RANK_0"
+"""Variable of the ranks that rank 0 starts: its process id. It may be gone before they can ask who their parent is."""
+PARENT = int(os.environ.pop(RANK_0, os.getppid()))
+"""Who has started this process; another number later means that it is gone."""
+
+
+def orphaned() -> bool:
+    """Whether the process that has started this one has just ended."""
+    time.sleep(1)  # its connections close a moment before
+    return os.getppid() != PARENT
+
+
+@cache
+def end_with_launcher() -> None:
+    """Ends this process when the one that has started it as a rank is gone: in order first, some seconds later at once.
+
+    To be called early, at the latest before the ranks connect: they would wait half an hour for one that is gone. For
+    rank 0 of Fabric's own launcher, and a second time, it does nothing. Nor does it on Windows, which does not tell who
+    is gone.
+    """
+    agents = "TORCHELASTIC_RUN_ID" in os.environ
+    if sys.platform != "win32" and (agents or os.environ.get("LOCAL_RANK", "0") != "0"):
+        seconds = 60.0 if agents else 5.0  # without rank 0 there is nobody who saves
+        threading.Thread(target=_watch, args=(seconds,), name="watches-the-launcher", daemon=True).start()
+
+
+def _watch(seconds: float) -> None:
+    gone = _agents_are_gone()
+    while not gone and os.getppid() == PARENT:
+        time.sleep(0.5)
+    with suppress(OSError):  # the terminal may be, too
+        print(f"{program()}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(seconds)
+    os._exit(1)
+
+
+def _agents_are_gone() -> bool:
+    """Whether torchrun's agents had ended before this process could ask who its parent is: their store is closed."""
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        return False
+    try:
+        socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timeout=5).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:  # slow, or not to be found: connecting will tell
+        return False
+    return False

@@ -1,0 +1,126 @@
+"""Runs that `main()` starts from Python keep their settings, and are played, exported and gone on with as any other."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from agents import PPOLightningAgent
+from envs import CombinedReward, GoalReward, GymnasiumEnvs, RandomState, RocketSimPool, TouchReward
+from fabric_rl import Hardware, History, StartArgs, TrainArgs, load_trained
+from fabric_rl.commands.main import main as fabric_rl
+from fabric_rl.schedules import Linear
+from train_fabric import cli, main
+
+ARGS = TrainArgs(total_timesteps=64, num_steps=16, update_epochs=1)
+CPU = Hardware(accelerator="cpu")
+REWARD = CombinedReward([TouchReward(), GoalReward()], [1.0, 10.0])
+POOL = partial(RocketSimPool, 2, reward=REWARD, state_setter=RandomState(grounded_share=0.25), tick_skip=4)
+AGENT = partial(
+    PPOLightningAgent,
+    actor_hidden_sizes=(16,),
+    critic_hidden_sizes=[16],
+    activation=torch.nn.ReLU,
+    entropy_coef=Linear(0.1, 0.0),
+)
+
+
+def command(*argv):
+    with pytest.raises(SystemExit) as ended:
+        fabric_rl([str(word) for word in argv])
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    main(POOL, AGENT, ARGS, StartArgs(run_id="py", runs_dir=str(folder)), hardware=CPU, callbacks=[History()])
+    return folder
+
+
+def settings_of(run):
+    return yaml.safe_load((run / "config.yaml").read_text())
+
+
+def test_partials_are_written_as_the_command_line_would(runs, capsys):
+    flags = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--env.tick_skip", "4"]
+    flags += ["--env.reward", "envs.CombinedReward", "--env.reward.weights", "[1.0, 10.0]"]
+    flags += ["--env.reward.rewards", "[{class_path: envs.TouchReward}, {class_path: envs.GoalReward}]"]
+    flags += ["--env.state_setter", "envs.RandomState", "--env.state_setter.grounded_share", "0.25"]
+    flags += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
+    flags += ["--agent.activation", "torch.nn.ReLU", "--agent.entropy_coef", "fabric_rl.schedules.Linear"]
+    flags += ["--agent.entropy_coef.start", "0.1", "--agent.entropy_coef.end", "0.0", "--update_epochs", "1"]
+    flags += ["--total_timesteps", "64", "--num_steps", "16", "--accelerator", "cpu", "--runs_dir", str(runs)]
+    cli([*flags, "--callbacks+=fabric_rl.History", "--run_id", "words"])
+    assert settings_of(runs / "py") == settings_of(runs / "words")
+
+
+def test_the_command_line_goes_on_with_it(runs, capsys):
+    cli(["--resume", "py", "--total_timesteps", "128", "--runs_dir", str(runs)])
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if line.startswith("changed")] == ["changed: total_timesteps: 64 -> 128"]
+    assert "Run py: 128 steps" in out
+
+
+def test_it_is_played_and_exported(runs, tmp_path, capsys):
+    trained = load_trained("py", runs)
+    pool = trained.env(seed=0)
+    assert isinstance(pool.reward, CombinedReward) and pool.tick_skip == 4
+    assert trained.agent(pool.single_observation_space, pool.single_action_space).actor[1].__class__ is torch.nn.ReLU
+    assert command("evaluate", "py", "idle", "--runs_dir", runs, "--matches", 1, "--minutes", 0.05) == 0
+    assert command("export", "py", tmp_path / "bot", "--runs_dir", runs) == 0
+    assert settings_of(tmp_path / "bot")["env"]["init_args"].keys() & {"reward", "state_setter"} == set()
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A run of what no configuration can hold, and its environment and agent; its output."""
+
+    class Own(PPOLightningAgent):
+        """Of a notebook."""
+
+    return tmp_path_factory.mktemp("own"), lambda seed: GymnasiumEnvs("CartPole-v1", 2, seed), Own
+
+
+def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys):
+    runs, env, agent = own
+    main(env, agent, ARGS, StartArgs(run_id="own", runs_dir=str(runs)), hardware=CPU)
+    out = capsys.readouterr().out
+    (note,) = (line for line in out.splitlines() if "config.yaml" in line)
+    assert "env (<lambda> is not in a module that can be imported), agent (Own is not in a mod" in note
+    assert not settings_of(runs / "own").keys() & {"env", "agent"}
+    with pytest.raises(
+        ValueError, match=r"does not say which env .* give it to fabric_rl.load_trained\(.*, env="
+    ) as no:
+        load_trained("own", runs)
+    assert "\n" not in str(no.value)
+    trained = load_trained("own", runs, env, agent)
+    envs = trained.env(seed=0)
+    assert isinstance(trained.agent(envs.single_observation_space, envs.single_action_space), agent)
+
+    with pytest.raises(SystemExit):
+        cli(["--resume", "own", "--runs_dir", str(runs)])
+    error = capsys.readouterr().err
+    assert "does not hold the env and agent of the run; go on with it from Python" in error and error.count("\n") == 1
+    more = TrainArgs(total_timesteps=128, num_steps=16, update_epochs=1)
+    assert main(env, agent, more, StartArgs(resume="own", runs_dir=str(runs)), hardware=CPU)["total_steps"] == 128
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: --env_id CartPol-v1: "),
+        ({"env": partial(RocketSimPool, num_arenas=0)}, "num_arenas"),
+        ({"agent": partial(PPOLightningAgent, actor_lr=-1)}, "actor_lr must be positive"),
+        ({"start": StartArgs(resume="nothing")}, "--resume nothing: no such checkpoint, run or milestone"),
+        ({"hardware": Hardware(accelerator="cpu", strategy="dpd")}, "--strategy dpd: no such strategy"),
+    ],
+)
+def test_mistakes_are_exceptions_of_one_line(tmp_path: Path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError) as raised:
+        main(**({"env": partial(GymnasiumEnvs, "CartPole-v1", 2), "args": ARGS, "hardware": CPU} | arguments))
+    assert message in str(raised.value) and "\n" not in str(raised.value)
+    assert list(tmp_path.rglob("*.ckpt")) == []
