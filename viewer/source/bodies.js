@@ -2,8 +2,10 @@
 
 import {
   AdditiveBlending, BoxGeometry, BufferAttribute, BufferGeometry, CircleGeometry, Color, ConeGeometry, CylinderGeometry,
-  DoubleSide, DynamicDrawUsage, ExtrudeGeometry, Group, IcosahedronGeometry, Mesh, MeshBasicMaterial, MeshPhongMaterial, NormalBlending, RingGeometry, Shape, SphereGeometry, Vector3,
+  DoubleSide, DynamicDrawUsage, ExtrudeGeometry, Group, IcosahedronGeometry, Mesh, MeshBasicMaterial, MeshPhongMaterial,
+  NormalBlending, Object3D, RingGeometry, Shape, SphereGeometry, Vector3,
 } from "three";
+import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 import { TEAM, UNIT } from "./place.js";
 
 const BALL = 0.9125;
@@ -20,9 +22,25 @@ const BODY = extruded([[-50, -2], [66, -4], [70, 6], [62, 13], [22, 20], [-42, 2
 const CABIN = extruded([[-38, 20], [30, 18], [10, 36], [-24, 37]], 58, 5);
 const WING = extruded([[-58, 34], [-42, 34], [-40, 38], [-60, 38]], 78, 1);
 const STRUT = new BoxGeometry(0.06, 0.16, 0.5).translate(-0.48, 0.28, 0);
-const WHEEL = new CylinderGeometry(1, 1, 0.16, 18).rotateX(Math.PI / 2);
+const WHEEL = new CylinderGeometry(1, 1, 0.16, 14).rotateX(Math.PI / 2);
 const WHEELS = [[46, 36, 14], [46, -36, 14], [-36, 38, 16], [-36, -38, 16]];
 const FLAME = new ConeGeometry(0.15, 1, 12, 1, true).translate(0, 0.5, 0).rotateZ(Math.PI / 2);
+
+// Parts in one colour each as one body, which is drawn at once.
+function merged(parts) {
+  const painted = parts.map(([geometry, colour]) => {
+    const part = geometry.index ? geometry.toNonIndexed() : geometry.clone();
+    part.deleteAttribute("uv");
+    const { r, g, b } = new Color(colour);
+    const count = part.attributes.position.count;
+    const colours = new Float32Array(count * 3);
+    for (let i = 0; i < count; i++) colours.set([r, g, b], 3 * i);
+    return part.setAttribute("color", new BufferAttribute(colours, 3));
+  });
+  return mergeGeometries(painted);
+}
+
+const shiny = () => new MeshPhongMaterial({ vertexColors: true, shininess: 80, specular: 0x667788 });
 
 function shadow(scene, radius) {
   const material = new MeshBasicMaterial({ color: 0x000000, transparent: true, opacity: 0.35, depthWrite: false });
@@ -34,20 +52,21 @@ function shadow(scene, radius) {
 export class Ball {
   constructor(scene) {
     this.group = new Group();
-    const skin = new MeshPhongMaterial({ color: 0xdfe6ee, shininess: 60, specular: 0x8899aa });
-    this.group.add(new Mesh(new SphereGeometry(BALL, 32, 22), skin));
-    const dots = new IcosahedronGeometry(BALL * 0.985, 0).attributes.position;
-    const dot = new MeshPhongMaterial({ color: 0x55677a, shininess: 60 });
+    const corners = new IcosahedronGeometry(BALL, 0).attributes.position;
+    const parts = [[new SphereGeometry(BALL, 28, 20), 0xdfe6ee]];
     const seen = new Set();
-    for (let i = 0; i < dots.count; i++) {
-      const at = new Vector3().fromBufferAttribute(dots, i);
-      if (seen.has(at.toArray().map((x) => x.toFixed(2)).join())) continue;
-      seen.add(at.toArray().map((x) => x.toFixed(2)).join());
-      const mesh = new Mesh(new CircleGeometry(0.3, 5), dot);
-      mesh.position.copy(at).multiplyScalar(1.02);
-      mesh.lookAt(at.multiplyScalar(2));
-      this.group.add(mesh);
+    for (let i = 0; i < corners.count; i++) {
+      const at = new Object3D();
+      at.position.fromBufferAttribute(corners, i);
+      const key = at.position.toArray().map((x) => x.toFixed(2)).join();
+      if (seen.has(key)) continue;
+      seen.add(key);
+      at.lookAt(at.position.clone().multiplyScalar(2));
+      at.position.multiplyScalar(1.005);
+      at.updateMatrix();
+      parts.push([new CircleGeometry(0.3, 5).applyMatrix4(at.matrix), 0x55677a]);
     }
+    this.group.add(new Mesh(merged(parts), shiny()));
     scene.add(this.group);
     this.shadow = shadow(scene, BALL);
     const ring = new MeshBasicMaterial({ color: 0xffffff, transparent: true, opacity: 0.55, depthWrite: false });
@@ -72,29 +91,24 @@ export class Car {
     const colour = new Color(TEAM[team]).offsetHSL(index * 0.025, 0, index * 0.03);
     this.colour = colour;
     this.group = new Group();
-    const paint = new MeshPhongMaterial({ color: colour, shininess: 90, specular: 0x777777, emissive: colour, emissiveIntensity: 0.12 });
-    const dark = new MeshPhongMaterial({ color: 0x10161f, shininess: 120, specular: 0x8899aa });
-    const rubber = new MeshPhongMaterial({ color: 0x15181c, shininess: 10 });
-    const rim = new MeshPhongMaterial({ color: 0xaab4c0, shininess: 100 });
-    this.group.add(new Mesh(BODY, paint), new Mesh(CABIN, dark), new Mesh(WING, paint), new Mesh(STRUT, dark));
+    const wheel = (radius) => [
+      [WHEEL.clone().scale(radius * UNIT, radius * UNIT, 1), 0x15181c],
+      [WHEEL.clone().scale(radius * 0.55 * UNIT, radius * 0.55 * UNIT, 1.08), 0xaab4c0],
+    ];
+    const parts = [[BODY, colour], [CABIN, 0x10161f], [WING, colour], [STRUT, 0x10161f]];
     for (const z of [-0.24, 0.24]) {
-      const light = new Mesh(new SphereGeometry(0.07, 10, 8), new MeshBasicMaterial({ color: 0xfff6d8 }));
-      light.position.set(0.68, 0.06, z);
-      this.group.add(light);
-      const back = new Mesh(new BoxGeometry(0.04, 0.05, 0.14), new MeshBasicMaterial({ color: 0xff3344 }));
-      back.position.set(-0.55, 0.15, z);
-      this.group.add(back);
+      parts.push([new SphereGeometry(0.07, 8, 6).translate(0.68, 0.06, z), 0xfff6d8]);
+      parts.push([new BoxGeometry(0.04, 0.05, 0.14).translate(-0.55, 0.15, z), 0xff3344]);
     }
-    this.wheels = WHEELS.map(([x, y, radius]) => {
-      const steering = new Group();
-      const wheel = new Mesh(WHEEL, rubber);
-      const hub = new Mesh(WHEEL, rim);
-      wheel.scale.set(radius * UNIT, radius * UNIT, 1);
-      hub.scale.set(radius * 0.55 * UNIT, radius * 0.55 * UNIT, 1.08);
-      steering.add(wheel, hub);
-      steering.position.set(x * UNIT, (radius - 17) * UNIT, y * UNIT);
-      this.group.add(steering);
-      return steering;
+    for (const [x, y, radius] of WHEELS.slice(2)) {
+      for (const [part, paint] of wheel(radius)) parts.push([part.translate(x * UNIT, (radius - 17) * UNIT, y * UNIT), paint]);
+    }
+    this.group.add(new Mesh(merged(parts), shiny()));
+    this.wheels = WHEELS.slice(0, 2).map(([x, y, radius]) => {
+      const front = new Mesh(merged(wheel(radius)), shiny());
+      front.position.set(x * UNIT, (radius - 17) * UNIT, y * UNIT);
+      this.group.add(front);
+      return front;
     });
     const fire = (color, opacity) =>
       new Mesh(FLAME, new MeshBasicMaterial({ color, opacity, transparent: true, blending: AdditiveBlending, depthWrite: false, side: DoubleSide }));

@@ -5,6 +5,7 @@ import {
   LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial, PlaneGeometry, RingGeometry,
   Shape, ShapeGeometry, SphereGeometry, SRGBColorSpace, Vector3,
 } from "three";
+import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 import { BLUE, ORANGE, place, UNIT } from "./place.js";
 
 const SIDE = 4096;
@@ -119,17 +120,9 @@ function goal(sign, colour) {
     net.push([-POST, d, 0], [-POST, d, BAR], [POST, d, 0], [POST, d, BAR], [-POST, d, BAR], [POST, d, BAR]);
   }
   group.add(lines(net, colour, 0.22));
-  const post = new CylinderGeometry(0.28, 0.28, BAR * UNIT, 8);
-  const bar = new CylinderGeometry(0.28, 0.28, 2 * POST * UNIT, 8).rotateZ(Math.PI / 2);
-  const material = new MeshLambertMaterial({ color: colour, emissive: colour, emissiveIntensity: 0.6 });
-  for (const x of [-POST, POST]) {
-    const mesh = new Mesh(post, material);
-    mesh.position.copy(place(x, y, BAR / 2));
-    group.add(mesh);
-  }
-  const mesh = new Mesh(bar, material);
-  mesh.position.copy(place(0, y, BAR));
-  group.add(mesh);
+  const bars = [-POST, POST].map((x) => new CylinderGeometry(0.28, 0.28, BAR * UNIT, 8).translate(x * UNIT, (BAR / 2) * UNIT, y * UNIT));
+  bars.push(new CylinderGeometry(0.28, 0.28, 2 * POST * UNIT, 8).rotateZ(Math.PI / 2).translate(0, BAR * UNIT, y * UNIT));
+  group.add(new Mesh(mergeGeometries(bars), new MeshLambertMaterial({ color: colour, emissive: colour, emissiveIntensity: 0.6 })));
   return group;
 }
 
@@ -179,7 +172,7 @@ export class Field {
     };
     this.padMeshes = [
       instanced(flat(new RingGeometry(1.5, 1.9, 32)), big, 5),
-      instanced(new SphereGeometry(0.95, 20, 14), big, 150),
+      instanced(new SphereGeometry(0.95, 14, 10), big, 150),
       instanced(flat(new RingGeometry(0.45, 0.75, 20)), small, 5),
       instanced(new CylinderGeometry(0.32, 0.32, 0.14, 16), small, 14),
     ];

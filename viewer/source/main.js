@@ -131,7 +131,7 @@ class App {
     if (moved) this.dirty = true;
     this.frames++;
     this.timeline.show();
-    if (document.body.classList.contains("inspecting")) this.inspector.show(sample);
+    if (document.body.classList.contains("inspecting") && (!this.playing || this.frames % 2)) this.inspector.show(sample);
     this.scoreboard();
     this.tags.forEach((tag, k) => {
       const car = sample.cars[k];

@@ -10,9 +10,19 @@ import { Field } from "./field.js";
 const TRAIL_SECONDS = 1.1;
 const TRAIL_POINTS = 28;
 
+// Whether pictures are computed without a graphics card, where smooth edges cost too much.
+function isSoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const names = gl?.getExtension("WEBGL_debug_renderer_info");
+  const name = names ? gl.getParameter(names.UNMASKED_RENDERER_WEBGL) : "";
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software/i.test(name);
+}
+
 export class Stage {
   constructor(canvas, about) {
-    this.renderer = new WebGLRenderer({ canvas, antialias: true, powerPreference: "high-performance" });
+    const software = isSoftware();
+    this.renderer = new WebGLRenderer({ canvas, antialias: !software, powerPreference: "high-performance" });
     this.scene = new Scene();
     this.camera = new PerspectiveCamera(50, 1, 0.3, 600);
     this.field = new Field(this.scene, about.pads);
@@ -25,7 +35,8 @@ export class Stage {
     this.scene.add(this.hemisphere, this.sun);
     this.cameras = new Cameras(this.camera, canvas);
     this.most = Math.min(window.devicePixelRatio || 1, 2);
-    this.quality = this.most;
+    this.quality = software ? 0.7 * this.most : this.most;
+    document.body.classList.toggle("coarse", software);
     this.pictures = this.passed = 0;
     this.patience = 3;
     this.covered = [0, 0];
