@@ -1,7 +1,6 @@
 """RecordedMatch: two players in one arena, step by step, and the replay of it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
@@ -35,7 +34,6 @@ class RecordedMatch:
         tick_skip: int = 8,
         action_delay_ticks: int = 1,
         rewards: Sequence[Part] = (),
-        settings: Mapping[str, Any] | None = None,
         chunk_frames: int = CHUNK_FRAMES,
     ) -> None:
         """Builds the arena.
@@ -49,14 +47,13 @@ class RecordedMatch:
             tick_skip: Physics ticks (1/120 s) between decisions.
             action_delay_ticks: Ticks at the start of a step that still run the previous action.
             rewards: Terms of a reward to record.
-            settings: What else the replay is to say about the match, JSON.
             chunk_frames: See `ReplayWriter`.
 
         Raises:
             ValueError: No car.
         """
         positive("RecordedMatch", "team_size", team_size)
-        about = {"names": names, "seed": seed, "tick_skip": tick_skip, "settings": dict(settings or {})}
+        about = {"names": names, "seed": seed, "tick_skip": tick_skip}
         self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
         self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)
         self._pool = RocketSimPool(
