@@ -9,7 +9,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot
-from envs.checks import positive, whole_number
+from envs.checks import check_seed, positive, whole_number
 from envs.dones import GoalCondition
 from envs.loggers.base import StateLogger
 from envs.matches.kickoffs import MatchKickoffs
@@ -96,8 +96,9 @@ def play_matches(
         progress: Is told after each step which share of all steps is done, 0..1.
 
     Raises:
-        ValueError: No match, no time or no car.
+        ValueError: No match, no time or no car, or a seed that is none.
     """
+    check_seed("play_matches", seed)
     whole_number("play_matches", "num_pairs", num_pairs)
     for name, number in (("minutes", minutes), ("team_size", team_size)):
         positive("play_matches", name, number)

@@ -11,7 +11,7 @@ from jsonargparse import Namespace, set_parsing_settings
 
 from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
-from fabric_rl.flags.config import naming_the_file, section_of
+from fabric_rl.flags.config import naming_the_file
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import (
     FlagParser,
@@ -31,7 +31,7 @@ from fabric_rl.runs.resume import locate, run_of
 
 _RESOLVED = "resolved_config"
 """The parameter of `main()` that takes all settings as YAML; it is no flag."""
-_TASK = ("env", "agent")
+_MADE = ("env", "agent", "estimator")
 _OF_ONE_START: dict[str, Any] = {"run_id": None, "initialize_from": None}
 _OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
 """Settings that say how a run started, and would start another one in the same way."""
@@ -97,7 +97,7 @@ def settings_of_call(
         as_settings: Writes one in the words of a configuration file, or raises ValueError.
 
     Returns:
-        The YAML, and words about each argument that cannot be written, which it lacks.
+        The YAML, and words about each argument that cannot be written: it lacks them, or says `null`.
     """
     defaults, groups, parser = _parser_of(main)
     settings: dict[str, Any] = {}
@@ -117,7 +117,8 @@ def settings_of_call(
     config = parser.parse_object(settings)
     for name in lost:
         config.pop(name)
-    return _as_yaml(parser, config), [f"{name} ({reason})" for name, reason in lost.items()]
+    lacking = "".join(f"{name}: null\n" for name in lost if name in _MADE)
+    return _as_yaml(parser, config) + lacking, [f"{name} ({reason})" for name, reason in lost.items()]
 
 
 def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any], dict[str, Any], FlagParser]:
@@ -176,6 +177,11 @@ def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
 def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
     """Raises ValueError for flags that exclude each other; says what has no effect."""
     names = names_of(given)
+    for name in _MADE:
+        if config[name] is None and (name != "env" or config.env_id is None):
+            raise ValueError(
+                f"--{name}: the configuration has none; a run from Python with one that no file can hold goes on there"
+            )
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
         _note_replaced_env(parser, given, config, preset)
@@ -218,14 +224,12 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
         return None  # said in one line later
     if run is None:
         return None
-    config = run.provenance.config
-    lost = ["settings"] if not config.exists() else [part for part in _TASK if section_of(str(config), part) is None]
-    if lost:
+    if not run.provenance.config.exists():
         raise ValueError(
-            f"--resume: {config} does not hold the {' and '.join(lost)} of the run; go on with it from Python as it "
-            "was started, or give all settings with --config, --env or --env_id"
+            f"--resume: run {run.name} has no config.yaml, so its settings are not known; give them with --config, "
+            "--env or --env_id"
         )
-    return config
+    return run.provenance.config
 
 
 def _same_on_all_machines(config: Path | None) -> Path | str | None:

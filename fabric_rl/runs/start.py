@@ -80,7 +80,7 @@ class StartedRun(Callback):
         self.run = start.run if start else None
         self.resume: dict[str, Any] | None = None
         self.weights: dict[str, Any] | None = None
-        self.training, self.hardware = False, ""
+        self.training, self.hardware, self._has_steps_left = False, "", True
         self._start, self._args, self._config, self._log = start, args, config, log
         self._settings = flat_settings(yaml.safe_load(config)) if config else {}
 
@@ -119,23 +119,25 @@ class StartedRun(Callback):
             return
         if self._config is not None and not _THREADS.search(self._config):
             self._config += f"num_threads: {torch.get_num_threads()}\n"  # a default that depends on the machine
+            self._settings["num_threads"] = torch.get_num_threads()
         config, provenance = self._config, start.run.provenance
         changes = provenance.changed_settings(config) if config is not None and start.going_on else []
         lines = [*_how_it_starts(start, self._args, changes), self.hardware, *_rounded_up(state)]
-        if start.steps is None or start.steps < self._args.total_timesteps:
+        self._has_steps_left = start.steps is None or start.steps < self._args.total_timesteps
+        if self._has_steps_left:
             if start.resume is not None and start.path is not None:
                 moved = start.run.go_on_from(start.path, start.resume)
                 if moved:
                     lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
             provenance.write(config)
             start.run.replace()
+            log_settings(state.fabric.loggers, self._settings, changes, state.steps)
         for line in lines:
             logger.info("%s", line)
-        log_settings(state.fabric.loggers, self._settings, changes, state.steps)
 
     def on_train_end(self, state: TrainState) -> None:
         """Tells the loggers what has become of the settings."""
-        if self._start is not None:
+        if self._start is not None and self._has_steps_left:
             log_outcome(state.fabric.loggers, self._settings, self._start.run.read_summary(), state.steps)
 
     def give_up(self, error: BaseException) -> BaseException:

@@ -153,10 +153,7 @@ CASES = {
     ),
     "setting that a callback refuses": (
         "--callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3",
-        [
-            "error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0 (",
-            "/second.yaml, line 2)\n",
-        ],
+        ["error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0\n"],
     ),
     "setting of a callback of the wrong type": (
         "--callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc",

@@ -90,7 +90,7 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
     out = capsys.readouterr().out
     (note,) = (line for line in out.splitlines() if "config.yaml" in line)
     assert "env (<lambda> is not in a module that can be imported), agent (Own is not in a mod" in note
-    assert not settings_of(runs / "own").keys() & {"env", "agent"}
+    assert [settings_of(runs / "own")[name] for name in ("env", "agent")] == [None, None]
     with pytest.raises(
         ValueError, match=r"does not say which env .* give it to fabric_rl.load_trained\(.*, env="
     ) as no:
@@ -100,10 +100,11 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
     envs = trained.env(seed=0)
     assert isinstance(trained.agent(envs.single_observation_space, envs.single_action_space), agent)
 
-    with pytest.raises(SystemExit):
-        cli(["--resume", "own", "--runs_dir", str(runs)])
-    error = capsys.readouterr().err
-    assert "does not hold the env and agent of the run; go on with it from Python" in error and error.count("\n") == 1
+    for words in (["--resume", "own", "--runs_dir", str(runs)], ["--config", str(runs / "own/config.yaml")]):
+        with pytest.raises(SystemExit):
+            cli(words)
+        error = capsys.readouterr().err
+        assert "error: --env: the configuration has none; a run from Python" in error and error.count("\n") == 1
     more = TrainArgs(total_timesteps=128, num_steps=16, update_epochs=1)
     assert main(env, agent, more, StartArgs(resume="own", runs_dir=str(runs)), hardware=CPU)["total_steps"] == 128
 
@@ -111,11 +112,11 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: --env_id CartPol-v1: "),
+        ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: env_id CartPol-v1: "),
         ({"env": partial(RocketSimPool, num_arenas=0)}, "num_arenas"),
         ({"agent": partial(PPOLightningAgent, actor_lr=-1)}, "actor_lr must be positive"),
-        ({"start": StartArgs(resume="nothing")}, "--resume nothing: no such checkpoint, run or milestone"),
-        ({"hardware": Hardware(accelerator="cpu", strategy="dpd")}, "--strategy dpd: no such strategy"),
+        ({"start": StartArgs(resume="nothing")}, "resume nothing: no such checkpoint, run or milestone"),
+        ({"hardware": Hardware(accelerator="cpu", strategy="dpd")}, "strategy dpd: no such strategy"),
     ],
 )
 def test_mistakes_are_exceptions_of_one_line(tmp_path: Path, monkeypatch, arguments, message):

@@ -245,7 +245,7 @@ def test_a_run_without_settings_says_so(first, call, runs):
     small = ["--env.num_arenas", 1, "--num_steps", 8, "--minibatch_size", 16]
     status, _, err = call("--run_id", "nothing", "--resume", *small)
     assert (status, len(err)) == (2, 1)
-    assert "config.yaml does not hold the settings of the run; go on with it from Python as it was" in err[0]
+    assert "--resume: run nothing has no config.yaml, so its settings are not known; give them with --config" in err[0]
     status, out, err = call(*TASK, "--run_id", "nothing", "--resume", "--total_timesteps", 704)
     assert (status, err) == (0, []) and "no config.yaml" not in out  # all was given
     assert settings_of(runs / "nothing")["total_timesteps"] == 704
@@ -291,7 +291,7 @@ def test_the_number_of_threads_is_a_setting_of_the_run(call, runs, begin, forks)
     """Its own, then that of `OMP_NUM_THREADS`, else the share of the cores; the order of rounding depends on it."""
     run, cores = runs / "threads", len(os.sched_getaffinity(0))
     _, out, _ = forks.wait([begin(*TASK, "--total_timesteps", 128, "--run_id", "threads", OMP_NUM_THREADS=3)])
-    assert f"{cores} of {cores} cores each (3 for torch)" in out
+    assert f"of {cores} cores each (3 for torch)" in out
     assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 3
     status, out, err = call("--run_id", "threads", "--resume", "--total_timesteps", 256)
     assert (status, err) == (0, [])

@@ -1,4 +1,4 @@
-"""Callbacks: when the hooks are called, checkpoints on demand, keys on a real terminal, memory, notifications."""
+"""Callbacks: when hooks are called, checkpoints on demand, keys on a real terminal, memory, notifications, videos."""
 
 import json
 import os
@@ -10,13 +10,18 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
+import gymnasium
 import pytest
 import torch
+from lightning import Fabric
+from lightning.fabric.loggers import TensorBoardLogger
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
+from envs.adapters.videos import RecordVideos
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
-from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify
+from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.update import TooLittleMemoryError
@@ -696,3 +701,46 @@ def test_callbacks_of_the_command_line(forks, flags, tmp_path):
     assert (statuses, err) == ([0], "")
     if len(flags) > 2:
         assert lines(tmp_path / "told") == [["run cli has ended, after 64 steps"]]
+
+
+# ---------------------------------------------------------------- videos
+
+
+def shown(logger):
+    logger.finalize("success")
+    accumulator = EventAccumulator(logger.log_dir)
+    accumulator.Reload()
+    return [(image.step, image.width, image.height) for image in accumulator.Images("video/episode")]
+
+
+def watched(tmp_path, *contents):
+    """The logger after a run of one iteration for each content of a new video file."""
+    logger = TensorBoardLogger(tmp_path, name="tb", version="")
+    fabric = Fabric(accelerator="cpu", devices=1, loggers=[logger])
+    callback, state = VideoLogger(tmp_path), state_of(fabric)
+    for number, content in enumerate(contents):
+        (tmp_path / f"{number}.mp4").write_bytes(content)
+        callback.on_iteration_end(state)
+    callback.on_train_end(state)
+    return logger
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("video")
+    env = RecordVideos(gymnasium.make("CartPole-v1", render_mode="rgb_array"), folder)
+    env.reset(seed=0)
+    for _ in range(8):
+        env.step(0)
+    env.close()
+    return (folder / "rl-video-episode-0.mp4").read_bytes()
+
+
+def test_a_video_is_shown_small(tmp_path, video):
+    assert (1000, 320, 214) in shown(watched(tmp_path, video, video))
+
+
+def test_a_video_that_cannot_be_shown_is_one_warning(tmp_path):
+    with pytest.warns(RuntimeWarning, match="videos cannot be shown in TensorBoard") as warned:
+        watched(tmp_path, b"no video", b"no video", b"no video")
+    assert len(warned) == 1

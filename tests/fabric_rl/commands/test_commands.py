@@ -15,6 +15,7 @@ from envs.audit.trace import reward_trace
 from envs.matches.matches import Matches
 from fabric_rl.commands.audit_rewards import draw_audit
 from fabric_rl.commands.evaluate import difference_interval, difference_line, summary, table
+from fabric_rl.commands.evaluate_episodes import play_episodes
 from fabric_rl.commands.main import main
 from fabric_rl.commands.output import progress
 from fabric_rl.commands.show_resets import draw_resets
@@ -206,3 +207,21 @@ def test_mistakes_are_one_line(command, args, said):
     status, output, errors = command(*args)
     assert (status, output) == (2, "")
     assert errors.count("\n") == 1 and errors.startswith("fabric-rl") and said in errors
+
+
+def idle(obs, begins, action_mask):
+    return np.zeros(len(obs), np.int64)
+
+
+def test_every_sub_environment_plays_as_many_episodes(counter_env):
+    """Episodes of sub-environment 0, 1, 2 last 3, 2, 4 steps, each worth 1: short ones do not count more often."""
+    played = play_episodes(counter_env(), idle, episodes=7, seed=5)
+    assert played.returns.tolist() == played.lengths.tolist() == [3, 3, 3, 2, 2, 2, 4, 4, 4]
+
+
+def test_those_that_share_a_seed_are_one(counter_env):
+    class Pairs(counter_env):
+        num_seeds = 2
+
+    pairs = Pairs(terminate_after=(3, 3, 4, 4), truncate_after=(9, 9, 9, 9))
+    assert play_episodes(pairs, idle, episodes=4, seed=0).returns.tolist() == [3, 3, 4, 4]

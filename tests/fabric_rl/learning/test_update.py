@@ -171,12 +171,12 @@ def test_sizes_that_fit():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gamma": (0.9, 1.1)}, "--gamma must be between 0 and 1, got 1.1"),
-        ({"gamma": ()}, "--gamma needs at least one discount"),
-        ({"target_kl": 0.0}, "--target_kl must be positive, got 0.0"),
-        ({"lr_schedule": "exp"}, "--lr_schedule exp: choose constant, linear, cosine or kl_adaptive"),
-        ({"desired_kl": math.nan}, "--desired_kl must be positive, got nan"),
-        ({"batch_size": 0}, "--batch_size must be at least 1, got 0"),
+        ({"gamma": (0.9, 1.1)}, "gamma must be between 0 and 1, got 1.1"),
+        ({"gamma": ()}, "gamma needs at least one discount"),
+        ({"target_kl": 0.0}, "target_kl must be positive, got 0.0"),
+        ({"lr_schedule": "exp"}, "lr_schedule exp: choose constant, linear, cosine or kl_adaptive"),
+        ({"desired_kl": math.nan}, "desired_kl must be positive, got nan"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
     ],
 )
 def test_settings_that_cannot_work_name_their_flag(settings, message):

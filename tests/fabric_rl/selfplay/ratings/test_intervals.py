@@ -45,3 +45,8 @@ def test_it_holds_the_mean_in_95_percent(number, ours, theirs):
 def test_refuses_what_cannot_be(samples, settings):
     with pytest.raises(ValueError, match="mean_interval: "):
         mean_interval(samples, **({"resolution": 0.5} | settings))
+
+
+def test_without_a_resolution_it_is_students():
+    """By hand: mean 4.5, deviation sqrt(82.5 / 9), t of 9 degrees of freedom 2.2622."""
+    assert mean_interval(np.arange(10.0)) == pytest.approx((4.5 - 2.1659, 4.5 + 2.1659), abs=1e-4)
