@@ -3,21 +3,13 @@
 import os
 import sys
 import threading
-import time
 import webbrowser
-from collections.abc import Callable
-from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
 
 from envs.replays.replay import SUFFIX, read_replay
-from fabric_rl.commands.record import Duel
-from fabric_rl.ranks.threads import one_thread
 from fabric_rl.viewer.feeds import Broadcast, Feed, FileFeed
 from fabric_rl.viewer.server import LOOPBACK, ViewerServer
-
-_LIVE_FRAMES = 2
-"""Frames that are sent together."""
 
 
 def watch(
@@ -62,51 +54,21 @@ def watch(
         read_replay(replay)
     feed: Feed = Broadcast() if replay is None else FileFeed(replay)
     server = ViewerServer(feed, host, port)
-    duel = None if replay is not None else Duel.of(what, opponent, team_size, sample, tick_skip, runs_dir)
+    play = None
+    if isinstance(feed, Broadcast):
+        live = import_module("fabric_rl.commands.live")  # torch, which takes longer to load than a replay
+        play = live.player_of(what, opponent, team_size, sample, tick_skip, runs_dir)
     with server.running():
         print(f"watch it at {server.url} (Ctrl+C ends it)", flush=True)
         if not no_browser and _has_browser():
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         try:
-            if isinstance(feed, Broadcast) and duel is not None:
-                names = (what, opponent, duel.team_size, sample, duel.tick_skip, runs_dir)
-                with one_thread(if_small=True):
-                    play_live(feed, duel, lambda: Duel.of(*names), minutes, seed)
+            if play is not None:
+                play(feed, minutes, seed)
             threading.Event().wait()
         except KeyboardInterrupt:
             print()
     return 0
-
-
-def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
-    """Plays game after game in real time, while anybody watches.
-
-    Args:
-        feed: Takes the replay.
-        duel: Who plays the first game.
-        again: Looks for the players anew.
-        minutes: Game time of each.
-        seed: Of the kickoffs.
-    """
-    match = duel.match(feed, seed, _LIVE_FRAMES)
-    try:
-        while True:
-            feed.forget()
-            match.begin(duel.bots(seed))
-            due = time.monotonic()
-            while match.recorder.seconds < minutes * 60:
-                if not feed.wait_for_watchers(0):
-                    while not feed.wait_for_watchers(3600):
-                        pass
-                    due = time.monotonic()
-                match.step()
-                due = max(due + match.step_seconds, time.monotonic() - 1)  # too slow: goes on from here
-                time.sleep(max(0.0, due - time.monotonic()))
-            seed += 2
-            with suppress(ValueError, OSError):  # a run that was moved meanwhile: its old weights play on
-                duel = again()
-    finally:
-        match.close()
 
 
 def _has_browser() -> bool:

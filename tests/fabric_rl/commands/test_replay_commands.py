@@ -13,6 +13,8 @@ import pytest
 from envs.replays.replay import read_replay
 from fabric_rl.commands.main import main
 
+ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
 
 def command(*argv):
     """The exit status of `fabric-rl ...`."""
@@ -99,7 +101,7 @@ def test_watching_until_interrupted(what, replay):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=ENV,
     )
     line = ran.stdout.readline()
     port = int(re.search(r"http://127.0.0.1:(\d+)/", line)[1])
@@ -109,3 +111,8 @@ def test_watching_until_interrupted(what, replay):
     ran.send_signal(signal.SIGINT)
     out, error = ran.communicate(timeout=60)
     assert (ran.returncode, out, error) == (0, "\n", "")
+
+
+def test_a_replay_is_shown_without_waiting_for_torch():
+    script = "import fabric_rl.commands.watch, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], env=ENV, timeout=120).returncode == 0

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from envs.replays.replay import read_replay
+from fabric_rl.commands.live import play_live
 from fabric_rl.commands.record import Duel
-from fabric_rl.commands.watch import play_live
 from fabric_rl.viewer.feeds import Broadcast, FileFeed
 from fabric_rl.viewer.page import page_with
 from fabric_rl.viewer.server import ViewerServer
