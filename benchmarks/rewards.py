@@ -1,7 +1,7 @@
 """What rewards cost against a step of the pool that they are in.
 
-Plays random actions in 64 arenas of 1v1 from kickoffs and random states. Each sum (the reward of requirement 000, a
-usual set of phases 3 and 4 of requirement 001, all rewards with weight 1) is the reward of a pool of its own, in turns
+Plays random actions in 64 arenas of 1v1 from kickoffs and random states. Each sum (the reward of RLGym's guide, a
+usual set for two later phases, all rewards with weight 1) is the reward of a pool of its own, in turns
 with a pool that pays nothing: means of CPU time, resets included, so that other programs on the machine hardly matter.
 A `step` is that of the pool without rewards, once with one thread and once by the clock with all (fewer milliseconds,
 so a larger share). Then every reward alone, on the same states; details that are read on demand are charged to each.

@@ -64,7 +64,7 @@ def rlgym_obs(builder, state):
 
 
 def guide_rewards(state):
-    """Requirement 000's rewards in RLGym's terms; ball-to-goal with the opponents' net for both teams."""
+    """The guide's rewards in RLGym's terms; ball-to-goal with the opponents' net for both teams."""
     paid = {name: [] for name in ("SpeedTowardBallReward", "InAirReward", "VelocityBallToGoalReward")}
     paid |= {"GoalReward": [], "TouchReward": []}
     for car in state.cars.values():
