@@ -120,6 +120,11 @@ class RecurrentPPOAgent(PPOAgent):
         values: Tensor = self.value_head(self.critic(self._step(obs, state)[0]))
         return values
 
+    def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """See `PPOAgent.policy_params`."""
+        params: Tensor = self.policy_head(self.actor(self._step(obs, state)[0]))
+        return params
+
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch of sequences; see `fabric_rl.learning.ppo.ppo_loss`.
 

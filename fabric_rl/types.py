@@ -148,6 +148,16 @@ def reads_masks(agent: ActorCritic) -> bool:
     return any(p.name == "action_mask" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
+@runtime_checkable
+class HasProbabilities(Protocol):
+    """An agent that can say how likely each of its discrete actions is, for people who watch it."""
+
+    def probabilities(
+        self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
+    ) -> Tensor | None:
+        """`[N, n]` float32 for what `act` would be given; None where its actions are not numbered 0..n-1."""
+
+
 class AgentFactory(Protocol):
     """Builds the agent from the spaces of one sub-environment: an agent class, or a partial of one."""
 

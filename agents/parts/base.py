@@ -9,7 +9,7 @@ import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.parts.heads import PolicyHead, linear
+from agents.parts.heads import CategoricalHead, PolicyHead, linear
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
@@ -162,6 +162,18 @@ class PPOAgent(ActorCritic):
         """See `ActorCritic.act`."""
         params, values = self.evaluate(obs)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
+
+    def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """`[N, P]` that the policy's head gives for what `act` is given."""
+        return self.evaluate(obs)[0]
+
+    def probabilities(
+        self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
+    ) -> Tensor | None:
+        """See `fabric_rl.types.HasProbabilities`."""
+        if not isinstance(self.policy_head, CategoricalHead) or self.policy_head.start:
+            return None
+        return self.policy_head.probabilities(self.policy_params(obs, state), action_mask)
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""

@@ -40,6 +40,10 @@ class CategoricalHead(PolicyHead):
         log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
         return _pick(log_probs, action - self.start), _entropy(log_probs)
 
+    def probabilities(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
+        """`[..., n]` of all actions, for `params [..., n]` and the mask that `sample` gets."""
+        return torch.softmax(_masked(params, action_mask), dim=-1)
+
 
 class MultiCategoricalHead(PolicyHead):
     """MultiDiscrete actions as independent categoricals; `P = sum(nvec)` logits, those of the first action first."""

@@ -1,7 +1,7 @@
 """What every bot is, and the bot that plays the two teams by two others."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,25 @@ from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float
 
 
+class Thoughts(NamedTuple):
+    """What a policy thought when it last acted, for whoever watches it."""
+
+    value: Float
+    """`[A, C]` the return that it expects; NaN in slots without a car."""
+    probabilities: Float | None
+    """`[A, C, n]` of its discrete actions; None for other action spaces."""
+
+
 class Bot(ABC):
-    """A scripted policy for every car of every arena."""
+    """A scripted policy for every car of every arena.
+
+    Attributes:
+        explains: Whether it has `thoughts`.
+        action_rows: `[n, 8]` what each of its discrete actions is, see `act`; None where that is not known.
+    """
+
+    explains: bool = False
+    action_rows: Float | None = None
 
     @abstractmethod
     def act(self, state: GameState) -> Float:
@@ -40,6 +57,10 @@ class Bot(ABC):
 
     def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most bots keep nothing
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`, if the bot is to know."""
+
+    def thoughts(self) -> Thoughts | None:
+        """What it thought when it last acted; None for most bots, and before the first time."""
+        return None
 
 
 class TeamBots(Bot):

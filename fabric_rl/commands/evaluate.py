@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from envs.bots import BOTS, Bot
-from envs.bots.policy import PolicyBot
+from envs.bots.policy import Mind, PolicyBot
 from envs.matches.matches import SIDES, Matches, Player, play_matches
 from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
@@ -96,7 +96,7 @@ def evaluate(
             progress=tell,
         )
     how = [] if not trained_in else ["agents draw their actions" if sample else "agents take their likeliest actions"]
-    console().print(table([_short(player), _short(opponent)], played, *how))
+    console().print(table([short_name(player), short_name(opponent)], played, *how))
     print(difference_line(played))
     if out is not None:
         results = {"player": player, "opponent": opponent, "seed": seed, "sample": sample, "tick_skip": tick_skip}
@@ -172,8 +172,14 @@ def _trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
     return None
 
 
-def entrant(name: str, sample: bool, runs_dir: str) -> Entrant:
+def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
     """Who plays under a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
+
+    Args:
+        name: The name.
+        sample: Agents draw actions instead of taking the likeliest.
+        runs_dir: Folder of the run ids.
+        explain: Agents have `envs.bots.base.Thoughts`.
 
     Raises:
         ValueError: Nobody does.
@@ -198,7 +204,7 @@ def entrant(name: str, sample: bool, runs_dir: str) -> Entrant:
     except ValueError as error:
         raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
     recipe = PoolRecipe(trained.env, f"evaluate: {name}")
-    return Entrant(lambda team_size, tick_skip: _agent(trained, recipe, team_size, tick_skip, sample), recipe)
+    return Entrant(lambda team_size, tick_skip: _agent(trained, recipe, team_size, tick_skip, sample, explain), recipe)
 
 
 def _scripted(kind: type[Bot]) -> Entrant:
@@ -208,7 +214,7 @@ def _scripted(kind: type[Bot]) -> Entrant:
     return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make())
 
 
-def _agent(trained: Trained, recipe: PoolRecipe, team_size: int, tick_skip: int, sample: bool) -> Player:
+def _agent(trained: Trained, recipe: PoolRecipe, team_size: int, tick_skip: int, sample: bool, explain: bool) -> Player:
     pool = recipe.build(num_arenas=1, team_size=team_size)
     try:
         agent = trained.agent(pool.single_observation_space, pool.single_action_space)
@@ -218,7 +224,9 @@ def _agent(trained: Trained, recipe: PoolRecipe, team_size: int, tick_skip: int,
 
     def player(seed: int) -> Bot:
         obs, action = copy.deepcopy(parts)
-        return PolicyBot(policy(agent, not sample, seed), obs, action, tick_skip, recipe.action_delay_ticks)
+        mind = Mind() if explain else None
+        choose = policy(agent, not sample, seed, None if mind is None else mind.tell)
+        return PolicyBot(choose, obs, action, tick_skip, recipe.action_delay_ticks, mind)
 
     return player
 
@@ -227,5 +235,6 @@ def _with_share(count: int, of: int) -> str:
     return f"{count} ({count / of:.0%})"
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
+    """What tables call a player."""
     return Path(name).name if Path(name).exists() else name

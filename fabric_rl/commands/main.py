@@ -62,6 +62,9 @@ COMMANDS = {
     "show-resets": Command(
         "fabric_rl.commands.show_resets:show_resets", "where episodes begin, as a picture and a table"
     ),
+    "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
+    "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
+    "export-replay": Command("fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML"),
 }
 
 

@@ -24,7 +24,10 @@ from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import load_weights, locate
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, reads_masks
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasProbabilities, reads_masks
+
+Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
+"""Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,9 @@ def _config_of(path: Path) -> Path:
     return found
 
 
-def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = None) -> Callable[..., NDArray[Any]]:
+def policy(
+    agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None
+) -> Callable[..., NDArray[Any]]:
     """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]` of arrays.
 
     It remembers for agents with memory; `begins` says where an episode does. Actions outside of a Box are clipped.
@@ -176,6 +181,7 @@ def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = No
         agent: On the CPU.
         deterministic: Takes the likeliest actions instead of drawing them.
         seed: What is drawn comes from a generator of its own; default: from torch's.
+        tell: Is told what the agent thinks, step by step.
     """
     memory: list[Tensor] = []
     dice = [] if seed is None else [torch.Generator().manual_seed(seed).get_state()]
@@ -194,10 +200,13 @@ def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = No
             given["state"] = torch.where(torch.tensor(begins, device=device)[:, None], 0.0, state)
         if action_mask is not None and masks:
             given["action_mask"] = torch.tensor(action_mask, device=device)
+        seen = torch.from_numpy(obs).to(device)
+        if tell is not None:
+            tell(*_thoughts(agent, seen, given))
         with torch.random.fork_rng(devices=[], enabled=bool(dice)):
             if dice:
                 torch.set_rng_state(dice[0])
-            chosen = agent.act(torch.from_numpy(obs).to(device), deterministic=deterministic, **given)
+            chosen = agent.act(seen, deterministic=deterministic, **given)
             if dice:
                 dice[0] = torch.get_rng_state()
         if chosen.state is not None:
@@ -205,3 +214,12 @@ def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = No
         return within(agent.action_space, chosen.action.cpu().numpy())
 
     return choose
+
+
+def _thoughts(
+    agent: ActorCritic, obs: Tensor, given: dict[str, Tensor]
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """What `Tell` is told; of several value heads the sum."""
+    values = agent.value(obs, **{name: tensor for name, tensor in given.items() if name == "state"})
+    found = agent.probabilities(obs, **given) if isinstance(agent, HasProbabilities) else None
+    return values.reshape(len(obs), -1).sum(dim=1).cpu().numpy(), None if found is None else found.cpu().numpy()

@@ -1,0 +1,147 @@
+"""Columns: how the numbers of a frame are rounded and packed, and how they come back.
+
+Integers count in units of `scale`: what comes back differs by at most half of it, beyond the integer's range it is cut
+off. `<f2` rounds to eleven binary digits (relative error 2**-11, absolute 3e-8 near zero) and keeps NaN. In a chunk a
+column is `[numbers of a frame, frames]`, differenced in time `differences` times (modulo the integer's range), first
+all low bytes, then all high ones; then zlib packs all columns of the chunk together.
+"""
+
+import math
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+DTYPES = ("|u1", "|i1", "<i2", "<u2", "<i4", "<f2")
+MOST_COLUMNS, MOST_FRAME_BYTES, MOST_CHUNK_BYTES = 64, 1 << 15, 1 << 24
+_FRAMES = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One quantity of every frame.
+
+    Attributes:
+        name: What it is.
+        dtype: One of `DTYPES`.
+        shape: Of a frame's array; empty for one number.
+        scale: What 1 stands for; 1 for `<f2`.
+        differences: How often it is differenced in time: 0, 1 or 2.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] = ()
+    scale: float = 1.0
+    differences: int = 0
+
+    def __post_init__(self) -> None:
+        """Checks the values.
+
+        Raises:
+            ValueError: Something that no replay has.
+        """
+        sizes = isinstance(self.shape, tuple) and len(self.shape) <= 3 and all(type(size) is int for size in self.shape)
+        right = (
+            isinstance(self.name, str)
+            and self.dtype in DTYPES
+            and sizes
+            and all(0 < size <= MOST_FRAME_BYTES for size in self.shape)
+            and isinstance(self.scale, (int, float))
+            and 1e-9 <= self.scale <= 1e9
+            and self.differences in (0, 1, 2)
+        )
+        if not right or (self.dtype == "<f2" and (self.scale != 1 or self.differences)):
+            raise ValueError(f"a damaged replay: there is no column {asdict(self)}")
+
+    @property
+    def count(self) -> int:
+        """Numbers in a frame."""
+        return math.prod(self.shape)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of a frame."""
+        return self.count * np.dtype(self.dtype).itemsize
+
+    def pack(self, values: NDArray[Any]) -> bytes:
+        """The column's part of a chunk, of `values [frames, *shape]`."""
+        dtype, numbers = np.dtype(self.dtype), values.reshape(len(values), -1).T
+        if dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                whole = numbers.astype(dtype).view("<u2")
+        else:
+            limits, unsigned = np.iinfo(dtype), dtype.str.replace("i", "u")
+            units = np.rint(np.nan_to_num(numbers.astype(np.float64)) / self.scale)
+            whole = np.clip(units, limits.min, limits.max).astype(dtype).view(unsigned)
+            for _ in range(self.differences):
+                whole = np.diff(whole, axis=1, prepend=np.zeros((len(whole), 1), unsigned))
+        planes = np.ascontiguousarray(whole).view(np.uint8).reshape(-1, dtype.itemsize)
+        return planes.T.tobytes()
+
+    def unpack(self, data: bytes, frames: int) -> NDArray[np.float32]:
+        """`[frames, *shape]` float32 of the column's part of a chunk."""
+        dtype = np.dtype(self.dtype)
+        planes = np.frombuffer(data, np.uint8).reshape(dtype.itemsize, -1)
+        unsigned = np.dtype(dtype.str.replace("i", "u").replace("f", "u"))
+        whole = np.ascontiguousarray(planes.T).view(unsigned).reshape(self.count, frames)
+        for _ in range(self.differences):
+            whole = np.cumsum(whole, axis=1, dtype=unsigned)
+        numbers = whole.view(dtype).astype(np.float64) * self.scale
+        return numbers.T.reshape(frames, *self.shape).astype(np.float32)
+
+
+def column_of(said: object) -> Column:
+    """A column from the header of a file; a ValueError if it is none."""
+    fields = set(Column.__dataclass_fields__)
+    if not isinstance(said, dict) or set(said) != fields or not isinstance(said["shape"], list):
+        raise ValueError(f"a damaged replay: a column is described by {', '.join(sorted(fields))}")
+    return Column(**(said | {"shape": tuple(said["shape"])}))
+
+
+def check_columns(columns: Sequence[Column]) -> None:
+    """Raises ValueError for columns that are twice there, too many, or too large together."""
+    names = {column.name for column in columns}
+    too_large = sum(column.num_bytes for column in columns) > MOST_FRAME_BYTES
+    if len(names) != len(columns) or not 0 < len(columns) <= MOST_COLUMNS or too_large:
+        raise ValueError("a damaged replay: its columns are too many, too large, or have the same name")
+
+
+def pack_chunk(columns: Sequence[Column], frames: Sequence[Mapping[str, NDArray[Any]]]) -> bytes:
+    """The payload of a chunk: the number of frames, then all columns, deflated."""
+    packed = b"".join(column.pack(np.stack([frame[column.name] for frame in frames])) for column in columns)
+    return _FRAMES.pack(len(frames)) + zlib.compress(packed, 9)
+
+
+def frames_in(columns: Sequence[Column], chunk: bytes) -> int:
+    """How many frames a chunk says that it has; a ValueError if they are too many."""
+    frames = int(_FRAMES.unpack_from(chunk)[0]) if len(chunk) >= _FRAMES.size else 0
+    if not 0 < frames * sum(column.num_bytes for column in columns) <= MOST_CHUNK_BYTES:
+        raise ValueError(f"a damaged replay: {frames:,} frames in a chunk")
+    return frames
+
+
+def unpack_chunk(columns: Sequence[Column], chunk: bytes) -> dict[str, NDArray[np.float32]]:
+    """Name -> `[frames, *shape]` of each column of a chunk.
+
+    Raises:
+        ValueError: It holds more or less than it says.
+    """
+    frames = frames_in(columns, chunk)
+    size = frames * sum(column.num_bytes for column in columns)
+    inflate = zlib.decompressobj()
+    try:
+        data = inflate.decompress(chunk[_FRAMES.size :], size + 1)
+    except zlib.error as error:
+        raise ValueError(f"a damaged replay: {error}") from error
+    if len(data) != size:
+        raise ValueError("a damaged replay: a chunk holds more or less than it says")
+    found, at = {}, 0
+    for column in columns:
+        found[column.name] = column.unpack(data[at : at + frames * column.num_bytes], frames)
+        at += frames * column.num_bytes
+    return found

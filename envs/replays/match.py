@@ -1,0 +1,93 @@
+"""RecordedMatch: two players in one arena, step by step, and the replay of it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.actions import ContinuousAction
+from envs.audit.parts import Part
+from envs.bots.base import TeamBots
+from envs.checks import positive
+from envs.dones import GoalCondition
+from envs.matches.kickoffs import MatchKickoffs
+from envs.pool.rocket_pool import RocketSimPool
+from envs.replays.recorder import ReplayRecorder
+from envs.replays.replay import CHUNK_FRAMES, Sink
+
+
+class RecordedMatch:
+    """A match that begins, and after each goal goes on, with a kickoff; none of them like another.
+
+    Attributes:
+        recorder: Knows score and time, and ends games.
+        step_seconds: Game time of a step.
+    """
+
+    def __init__(
+        self,
+        bots: TeamBots,
+        sink: Sink,
+        names: tuple[str, str],
+        team_size: int = 1,
+        seed: int = 0,
+        tick_skip: int = 8,
+        action_delay_ticks: int = 1,
+        rewards: Sequence[Part] = (),
+        chunk_frames: int = CHUNK_FRAMES,
+    ) -> None:
+        """Builds the arena.
+
+        Args:
+            bots: Play.
+            sink: Takes the bytes of the replay.
+            names: What the replay calls them.
+            team_size: Cars in each team.
+            seed: Of the kickoffs.
+            tick_skip: Physics ticks (1/120 s) between decisions.
+            action_delay_ticks: Ticks at the start of a step that still run the previous action.
+            rewards: Terms of a reward to record.
+            chunk_frames: See `ReplayWriter`.
+
+        Raises:
+            ValueError: No car.
+        """
+        positive("RecordedMatch", "team_size", team_size)
+        about = {"names": names, "seed": seed, "tick_skip": tick_skip}
+        self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
+        self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)
+        self._pool = RocketSimPool(
+            num_arenas=1,
+            team_size=team_size,
+            action=ContinuousAction(),
+            state_setter=self._kickoffs,
+            done=GoalCondition(),
+            tick_skip=tick_skip,
+            action_delay_ticks=action_delay_ticks,
+            num_threads=1,
+            seed=seed,
+            loggers=[self.recorder],
+        )
+        self.step_seconds = float(tick_skip / TICKS_PER_SECOND)
+
+    def begin(self, bots: TeamBots | None = None) -> None:
+        """Begins the next game, with other bots if some are given; ends the one that is played."""
+        self.recorder.end_game()
+        self.recorder.bots = bots or self.recorder.bots
+        self._pool.reset()
+
+    def step(self) -> None:
+        """Plays one step."""
+        bots, state = self.recorder.bots, self._pool.state
+        if self.recorder.begun:
+            bots.reset(state.episode_ticks == 0, state)
+            self.recorder.begun = False
+        actions = bots.actions(state, self._pool.action_parser)
+        late = self._kickoffs.delay_ticks >= state.episode_ticks[:, None] + self._pool.tick_skip
+        actions[late.reshape(-1)] = 0
+        self._pool.step(actions)
+
+    def close(self) -> None:
+        """Ends the game and stops the arena."""
+        self.recorder.end_game()
+        self._pool.close()

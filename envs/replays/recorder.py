@@ -1,0 +1,228 @@
+"""ReplayRecorder: what one arena of a pool plays, written as a replay."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BOOST_LOCATIONS, TICKS_PER_SECOND
+
+from envs.audit.parts import Part, short_name
+from envs.bots.base import TeamBots
+from envs.loggers.base import StateLogger
+from envs.replays.columns import Column
+from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
+from envs.rewards.base import Reward, paid_by
+from envs.state.game_state import GameState
+from envs.state.layout import NUM_PADS, Bool, Float
+
+FLAGS = ("present", "on_ground", "is_boosting", "is_supersonic", "is_demoed", "touched", "has_flip")
+"""Bits of `car_flags`, the lowest first: fields of `GameState`."""
+MOST_ACTIONS = 8
+"""Likeliest actions that are kept of each car."""
+
+
+def columns(num_cars: int, reward_parts: int = 0, values: bool = False, actions: bool = False) -> list[Column]:
+    """The columns of a game, all as in `GameState.world`.
+
+    Positions are within 0.1 uu of the game's, velocities within 0.25 uu/s and 0.001 rad/s, the four numbers of a car's
+    quaternion (w, x, y, z) within 0.00025, boost (0..100) within 0.25, controls within 0.004, pad timers (s) within
+    0.02, probabilities within 0.002; rewards and values have a relative error of 2**-11. `ticks` are those since the
+    game began; `begins` is 1 in the first frame after a kickoff. Controls and rewards belong to the step that led to
+    the frame, values and probabilities to what was decided in it; NaN and zeros where nobody said any.
+    """
+    cars = (num_cars,)
+    found = [
+        Column("ticks", "<i4", differences=2),
+        Column("begins", "|u1"),
+        Column("ball_pos", "<i2", (3,), 0.2, 2),
+        Column("ball_vel", "<i2", (3,), 0.5, 1),
+        Column("ball_ang_vel", "<i2", (3,), 0.002, 1),
+        Column("car_pos", "<i2", (*cars, 3), 0.2, 2),
+        Column("car_rotation", "<i2", (*cars, 4), 0.0005, 1),
+        Column("car_vel", "<i2", (*cars, 3), 0.5, 1),
+        Column("car_boost", "|u1", cars, 0.5),
+        Column("car_flags", "|u1", cars),
+        Column("car_controls", "|i1", (*cars, 8), 1 / 127),
+        Column("pad_timers", "|u1", (NUM_PADS,), 0.04, 1),
+    ]
+    found += [Column("rewards", "<f2", (*cars, reward_parts))] if reward_parts else []
+    found += [Column("value", "<f2", cars)] if values else []
+    if actions:
+        found.append(Column("actions", "<u2", (*cars, MOST_ACTIONS)))
+        found.append(Column("action_probabilities", "|u1", (*cars, MOST_ACTIONS), 1 / 255))
+    return found
+
+
+class ReplayRecorder(StateLogger):
+    """Watches one arena and writes its games; one with a kickoff after each goal holds many episodes.
+
+    Attributes:
+        score: Goals of blue and orange in this game.
+        seconds: Game time so far.
+        begun: Whether an episode has begun; whoever reads it sets it back.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        bots: TeamBots,
+        about: Mapping[str, Any],
+        rewards: Sequence[Part] = (),
+        arena: int = 0,
+        chunk_frames: int = CHUNK_FRAMES,
+    ) -> None:
+        """Writes nothing before the first game begins.
+
+        Args:
+            sink: Takes the bytes.
+            bots: Play; asked for what they expect and how likely each action was.
+            about: What the header says beside the columns: `names` of both players, settings; JSON.
+            rewards: Terms of a reward, which is computed again for the replay.
+            arena: Its number in the pool.
+            chunk_frames: See `ReplayWriter`.
+        """
+        self.score, self.begun, self.bots = [0, 0], False, bots
+        self._sink, self._about, self._arena, self._chunk_frames = sink, dict(about), arena, chunk_frames
+        self._part_names = [short_name(part.name) for part in rewards]
+        self._rewards: list[Reward] = [part.fresh() for part in rewards]
+        self._writer: ReplayWriter | None = None
+        self._pending: tuple[dict[str, NDArray[Any]], list[Event]] | None = None
+        self._playing = False
+        self._begin_game()
+
+    def _begin_game(self) -> None:
+        self.score, self._frame, self._ticks, self._episode_ticks = [0, 0], 0, 0, 0
+        self._last_touch: list[int | None] = [None, None]
+
+    @property
+    def seconds(self) -> float:
+        """Game time so far."""
+        return float(self._ticks / TICKS_PER_SECOND)
+
+    def update(self, state: GameState, done: Bool) -> None:
+        """See `StateLogger.update`."""
+        one = self._one(state)
+        self._emit(decided=True)
+        self._ticks += int(one.episode_ticks[0]) - self._episode_ticks
+        self._episode_ticks = int(one.episode_ticks[0])
+        paid = [paid_by(reward, one)[0] for reward in self._rewards]
+        self._keep(one, self._events(one), paid)
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """See `StateLogger.reset`."""
+        if not mask[self._arena]:
+            return
+        one = self._one(state)
+        writer = self._start(one)
+        self._emit(decided=False)
+        if not self._playing:
+            writer.begin({"cars": one.present[0].tolist()})
+            self._playing = True
+        for reward in self._rewards:
+            reward.reset(np.ones(1, np.bool_), one)
+        self.begun, self._episode_ticks = True, 0
+        self._touched, self._demos, self._scored = np.zeros(one.num_cars, np.bool_), one.demos[0].copy(), False
+        self._keep(one, [], [np.zeros(one.num_cars, np.float32)] * len(self._rewards), begins=1)
+
+    def end_game(self) -> None:
+        """Writes what is left of the game; with the next episode, for which the pool is reset, another one begins."""
+        if self._writer is not None and self._playing:
+            self._emit(decided=False)
+            self._writer.end({"score": self.score, "seconds": self.seconds, "frames": self._frame})
+        self._playing = False
+        self._begin_game()
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """None."""
+        return {}
+
+    def _one(self, state: GameState) -> GameState:
+        return state if state.num_arenas == 1 else state.select(np.array([self._arena]))
+
+    def _start(self, state: GameState) -> ReplayWriter:
+        """The writer; it begins the file with what is known now."""
+        if self._writer is None:
+            bots = (self.bots.blue, self.bots.orange)
+            tables = [None if bot.action_rows is None else bot.action_rows.tolist() for bot in bots]
+            explained, tabled = any(bot.explains for bot in bots), any(table is not None for table in tables)
+            made = columns(state.num_cars, len(self._rewards), explained, tabled)
+            about = self._about | {
+                "teams": state.team.tolist(),
+                "ticks_per_second": TICKS_PER_SECOND,
+                "flags": FLAGS,
+                "rewards": self._part_names,
+                "actions": tables,
+                "pads": BOOST_LOCATIONS,
+            }
+            self._writer = ReplayWriter(self._sink, made, about, self._chunk_frames)
+            self._names, self._teams = {column.name for column in made}, state.team.copy()
+        return self._writer
+
+    def _keep(self, state: GameState, events: list[Event], paid: Sequence[Float], begins: int = 0) -> None:
+        world = state.world
+        flags = [np.asarray(getattr(state, name)[0], np.uint8) << bit for bit, name in enumerate(FLAGS)]
+        frame: dict[str, NDArray[Any]] = {
+            "ticks": np.array(self._ticks),
+            "begins": np.array(begins),
+            "ball_pos": world.ball_pos[0].copy(),
+            "ball_vel": world.ball_vel[0].copy(),
+            "ball_ang_vel": world.ball_ang_vel[0].copy(),
+            "car_pos": world.car_pos[0].copy(),
+            "car_rotation": world.car_quaternion[0].copy(),
+            "car_vel": world.car_vel[0].copy(),
+            "car_boost": state.boost[0].copy(),
+            "car_flags": np.bitwise_or.reduce(flags),
+            "car_controls": state.controls[0].copy(),
+            "pad_timers": world.pad_timers[0].copy(),
+        }
+        if paid:
+            frame["rewards"] = np.stack(paid, axis=-1)
+        self._pending = frame, events
+
+    def _emit(self, decided: bool) -> None:
+        """Hands the frame before this one to the writer, with what was thought in it if something was decided there."""
+        if self._pending is None or self._writer is None:
+            return
+        frame, events = self._pending
+        if "value" in self._names:
+            frame |= self._thoughts(len(frame["car_boost"]), decided)
+        self._writer.add(frame, events)
+        self._pending = None
+        self._frame += 1
+
+    def _thoughts(self, num_cars: int, decided: bool) -> dict[str, NDArray[Any]]:
+        value = np.full(num_cars, np.nan, np.float32)
+        actions = np.zeros((num_cars, MOST_ACTIONS), np.int64)
+        probabilities = np.zeros((num_cars, MOST_ACTIONS), np.float32)
+        for bot, team in ((self.bots.blue, 0), (self.bots.orange, 1)):
+            thought = bot.thoughts() if decided else None
+            if thought is None:
+                continue
+            own = self._teams == team
+            value[own] = thought.value[self._arena, own]
+            if thought.probabilities is not None:
+                all_of_them = thought.probabilities[self._arena, own]
+                likeliest = np.argsort(-all_of_them, axis=1, kind="stable")[:, :MOST_ACTIONS]
+                count = likeliest.shape[1]
+                actions[own, :count] = likeliest
+                probabilities[own, :count] = np.take_along_axis(all_of_them, likeliest, axis=1)
+        found: dict[str, NDArray[Any]] = {"value": value}
+        return found | ({"actions": actions, "action_probabilities": probabilities} if "actions" in self._names else {})
+
+    def _events(self, state: GameState) -> list[Event]:
+        """What happened in the step that led to `state`."""
+        found: list[Event] = []
+        touched, demos, team = state.touched[0], state.demos[0], state.team.tolist()
+        for car in np.flatnonzero(touched & ~self._touched).tolist():
+            found.append({"kind": "touch", "team": team[car], "car": car})
+        for car in np.flatnonzero(touched).tolist():
+            self._last_touch[team[car]] = car
+        for car in np.flatnonzero(demos > self._demos).tolist():
+            found.append({"kind": "demo", "team": team[car], "car": car})
+        scoring = int(state.scoring_team[0])
+        if scoring >= 0 and not self._scored:
+            self.score[scoring] += 1
+            found.append({"kind": "goal", "team": scoring, "car": self._last_touch[scoring], "score": self.score[:]})
+        self._touched, self._demos, self._scored = touched.copy(), demos.copy(), scoring >= 0
+        return [event | {"frame": self._frame, "seconds": round(self.seconds, 3)} for event in found]

@@ -1,0 +1,172 @@
+"""ReplayWriter and read_replay: games into a file, and out of it again.
+
+replay = read_replay("game.frl")
+game = replay.games[0]
+game.columns["ball_pos"]     # [frames, 3] float32, uu
+game.events[0]               # {"kind": "goal", "frame": 412, "seconds": 27.4, "team": 0, "car": 0}
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.replays.columns import Column, check_columns, column_of, frames_in, pack_chunk, unpack_chunk
+from envs.replays.records import BEGIN, CHUNK, END, EVENTS, HEADER, START, pack, pack_json, unpack, unpack_json
+
+SUFFIX = ".frl"
+CHUNK_FRAMES = 150
+MOST_GAME_BYTES, MOST_EVENTS = 1 << 29, 100_000
+Event = dict[str, Any]
+"""`kind`, `frame`, `seconds`, and who: `team`, `car`, `victim`."""
+
+
+class Sink(Protocol):
+    """What a replay is written to: a file, or whoever passes it on."""
+
+    def write(self, data: bytes, /) -> object:
+        """Takes the next bytes."""
+
+
+class ReplayWriter:
+    """Writes games, chunk by chunk, so that a reader sees them while they are played."""
+
+    def __init__(
+        self, sink: Sink, columns: Sequence[Column], about: Mapping[str, Any], chunk_frames: int = CHUNK_FRAMES
+    ) -> None:
+        """Writes the header.
+
+        Args:
+            sink: Takes the bytes.
+            columns: Of every frame.
+            about: What else the header says, JSON.
+            chunk_frames: Frames that are written together: few for who watches live, many for a small file.
+
+        Raises:
+            ValueError: Columns or a header that no reader takes.
+        """
+        check_columns(columns)
+        self.columns, self._sink, self._chunk_frames = tuple(columns), sink, chunk_frames
+        described = [vars(column) | {"shape": list(column.shape)} for column in columns]
+        sink.write(START + pack_json(HEADER, {**about, "columns": described}))
+        self._frames: list[Mapping[str, NDArray[Any]]] = []
+        self._events: list[Event] = []
+
+    def begin(self, about: Mapping[str, Any]) -> None:
+        """Begins a game."""
+        self._sink.write(pack_json(BEGIN, about))
+
+    def add(self, frame: Mapping[str, NDArray[Any]], events: Sequence[Event] = ()) -> None:
+        """Adds a frame, an array for each column, and what happened in it."""
+        self._frames.append(frame)
+        self._events += events
+        if len(self._frames) >= self._chunk_frames:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what has been added."""
+        data = pack(CHUNK, pack_chunk(self.columns, self._frames)) if self._frames else b""
+        data += pack_json(EVENTS, {"events": self._events}) if self._events else b""
+        self._frames, self._events = [], []
+        if data:
+            self._sink.write(data)
+
+    def end(self, result: Mapping[str, Any]) -> None:
+        """Ends the game."""
+        self.flush()
+        self._sink.write(pack_json(END, result))
+
+
+@dataclass
+class Game:
+    """One game of a replay.
+
+    Attributes:
+        about: What was said when it began.
+        events: What happened, in order.
+        result: What was said when it ended; None of a game that is still played, or was cut off.
+        num_frames: How many there are.
+    """
+
+    about: dict[str, Any]
+    events: list[Event] = field(default_factory=list)
+    result: dict[str, Any] | None = None
+    num_frames: int = 0
+    _columns: tuple[Column, ...] = ()
+    _chunks: list[bytes] = field(default_factory=list)
+
+    @cached_property
+    def columns(self) -> dict[str, NDArray[np.float32]]:
+        """Name -> `[frames, *shape]` float32; unpacked when first asked for.
+
+        Raises:
+            ValueError: A damaged chunk, or a game of more than half a gigabyte.
+        """
+        if self.num_frames * sum(column.num_bytes for column in self._columns) > MOST_GAME_BYTES:
+            raise ValueError(f"a game of {self.num_frames:,} frames is more than is read at once")
+        empty = [{c.name: np.zeros((0, *c.shape), np.float32) for c in self._columns}]
+        parts = [unpack_chunk(self._columns, chunk) for chunk in self._chunks] or empty
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What is in a file.
+
+    Attributes:
+        about: Its header.
+        games: In order.
+    """
+
+    about: dict[str, Any]
+    games: list[Game]
+
+
+def read_replay(path: str | os.PathLike[str]) -> Replay:
+    """Reads a replay; the part of it that is there, while it is written.
+
+    Raises:
+        ValueError: No replay, a damaged one, or one of a newer version; one line that names the file.
+        OSError: It cannot be read.
+    """
+    try:
+        return _read(Path(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _read(path: Path) -> Replay:
+    about: dict[str, Any] | None = None
+    columns: tuple[Column, ...] = ()
+    games: list[Game] = []
+    with path.open("rb") as file:
+        for kind, payload in unpack(file):
+            if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
+                raise ValueError("a damaged replay: its records are in another order")
+            if kind == HEADER:
+                about = unpack_json(payload)
+                said = about.get("columns")
+                columns = tuple(map(column_of, said if isinstance(said, list) else [None]))
+                check_columns(columns)
+            elif kind == BEGIN:
+                games.append(Game(unpack_json(payload), _columns=columns))
+            elif kind == CHUNK:
+                games[-1].num_frames += frames_in(columns, payload)
+                games[-1]._chunks.append(payload)
+            elif kind == EVENTS:
+                events = unpack_json(payload).get("events")
+                if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+                    raise ValueError("a damaged replay: its events are no list")
+                if len(games[-1].events) + len(events) > MOST_EVENTS:
+                    raise ValueError(f"a damaged replay: more than {MOST_EVENTS:,} events in a game")
+                games[-1].events += events
+            else:
+                games[-1].result = unpack_json(payload)
+    if about is None:
+        raise ValueError("a replay that has only just begun; try again in a moment")
+    return Replay(about, games)

@@ -1,0 +1,121 @@
+"""`fabric-rl record`: a game between two players as a replay, to watch or to look into."""
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.audit.parts import Part, parts_of
+from envs.bots.base import TeamBots
+from envs.matches.matches import Player
+from envs.matches.recipe import PoolRecipe
+from envs.pool.rocket_pool import RocketSimPool
+from envs.replays.match import RecordedMatch
+from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink
+from fabric_rl.commands.evaluate import entrant, short_name
+from fabric_rl.commands.output import check_out
+from fabric_rl.ranks.threads import one_thread
+
+
+def record(
+    player: str,
+    opponent: str = "chaser",
+    /,
+    minutes: float = 5.0,
+    out: Path = Path("game.frl"),
+    team_size: int | None = None,
+    seed: int = 0,
+    sample: bool = False,
+    tick_skip: int | None = None,
+    runs_dir: str = "runs",
+) -> int:
+    """Plays a game on real physics, with a kickoff after each goal, and writes it to a replay file.
+
+    Look at it with `fabric-rl watch FILE`, or hand it on as a page: `fabric-rl export-replay FILE OUT.html`. What a
+    trained player expects, how likely its actions are and what the reward of its training would have paid is in it,
+    too.
+
+    Args:
+        player: Plays blue: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with
+            fabric-rl), a bot (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
+        opponent: Plays orange, one of the same.
+        minutes: Game time.
+        out: The file, .frl.
+        team_size: Cars in a team; default: as the player was trained, 1 for bots.
+        seed: Of the kickoffs.
+        sample: Agents draw actions instead of taking the likeliest.
+        tick_skip: Ticks per decision; default: as the player was trained.
+        runs_dir: Folder of the run ids.
+    """
+    check_out([out], [SUFFIX])
+    if not 0 < minutes <= 600:
+        raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
+    duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
+    with out.open("wb") as file, one_thread(if_small=True):
+        match = duel.match(file, seed)
+        try:
+            match.begin()
+            for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / duel.tick_skip))):
+                match.step()
+        finally:
+            blue, orange = match.recorder.score
+            match.close()
+    print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {out}")
+    return 0
+
+
+class Duel(NamedTuple):
+    """Two players and the settings that both can play with."""
+
+    names: tuple[str, str]
+    players: tuple[Player, Player]
+    team_size: int
+    tick_skip: int
+    action_delay_ticks: int
+    trained_in: PoolRecipe | None
+
+    @classmethod
+    def of(
+        cls, player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
+    ) -> "Duel":
+        """Looks for the players; a ValueError names the flag or the player that cannot be."""
+        for flag, number in (("team_size", team_size), ("tick_skip", tick_skip)):
+            if number is not None and not number > 0:
+                raise ValueError(f"--{flag} must be positive, got {number}")
+        first, second = (entrant(name, sample, runs_dir, explain=True) for name in (player, opponent))
+        trained_in = first.recipe or second.recipe
+        recipe = trained_in or PoolRecipe(RocketSimPool)
+        team_size = team_size or max(max(sizes) for sizes in recipe.team_sizes)
+        tick_skip = tick_skip or recipe.tick_skip
+        players = first.build(team_size, tick_skip), second.build(team_size, tick_skip)
+        names = short_name(player), short_name(opponent)
+        return cls(names, players, team_size, tick_skip, recipe.action_delay_ticks, trained_in)
+
+    def bots(self, seed: int) -> TeamBots:
+        """Both, new, for another game: blue the player, orange its opponent."""
+        return TeamBots(self.players[0](seed), self.players[1](seed + 1))
+
+    def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
+        """A match between them, which writes its replay to `sink`."""
+        return RecordedMatch(
+            self.bots(seed),
+            sink,
+            self.names,
+            team_size=self.team_size,
+            seed=seed,
+            tick_skip=self.tick_skip,
+            action_delay_ticks=self.action_delay_ticks,
+            rewards=self._rewards(),
+            chunk_frames=chunk_frames,
+        )
+
+    def _rewards(self) -> list[Part]:
+        """What the first agent was paid for, in the last phase of its training; nothing for two bots."""
+        recipe = self.trained_in
+        if recipe is None:
+            return []
+        if recipe.phases:
+            recipe = PoolRecipe(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
+        return parts_of(recipe.reward())

@@ -1,0 +1,101 @@
+"""Feeds: where the bytes of a replay come from while somebody watches it."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+BLOCK_BYTES = 1 << 18
+_POLL_SECONDS = 0.5
+
+
+class Feed(Protocol):
+    """The bytes of a replay, for any number of watchers."""
+
+    live: bool
+    """Whether it is played right now."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """From the beginning on; nothing (`b""`) at times where there is nothing new. Ends where nothing can follow."""
+
+
+class FileFeed:
+    """A file, also one that is still written."""
+
+    live = False
+
+    def __init__(self, path: Path) -> None:
+        """Takes its path."""
+        self._path = path
+
+    def pieces(self) -> Iterator[bytes]:
+        """See `Feed.pieces`; ends when the file is gone."""
+        with self._path.open("rb") as file:
+            while self._path.exists():
+                piece = file.read(BLOCK_BYTES)
+                yield piece
+                if not piece:
+                    threading.Event().wait(_POLL_SECONDS)
+
+
+class Broadcast:
+    """What one thread writes, for all who watch: the beginning of the replay, and the present game."""
+
+    live = True
+
+    def __init__(self) -> None:
+        """Empty."""
+        self._changed = threading.Condition()
+        self._start = b""
+        self._pieces: list[bytes] = []
+        self._first = 0  # number of the first piece that is still there
+        self._watchers = 0
+
+    def write(self, data: bytes) -> None:
+        """Adds a piece; the first one is the beginning that all watchers get."""
+        with self._changed:
+            if self._start:
+                self._pieces.append(data)
+            else:
+                self._start = data
+            self._changed.notify_all()
+
+    def forget(self) -> None:
+        """Keeps only the beginning; called when a game is over and before the next one begins."""
+        with self._changed:
+            self._first += len(self._pieces)
+            self._pieces = []
+
+    def wait_for_watchers(self, seconds: float) -> bool:
+        """Whether anybody watches, at the latest after so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._watchers > 0, seconds)
+
+    def pieces(self) -> Iterator[bytes]:
+        """See `Feed.pieces`; never ends."""
+        with self._changed:
+            self._watchers += 1
+            self._changed.notify_all()
+        try:
+            number = -1
+            while True:
+                with self._changed:
+                    if not self._there(number):
+                        self._changed.wait(_POLL_SECONDS)
+                    number, piece = self._take(number)
+                yield piece
+        finally:
+            with self._changed:
+                self._watchers -= 1
+
+    def _there(self, number: int) -> bool:
+        return bool(self._start) if number < 0 else number < self._first + len(self._pieces)
+
+    def _take(self, number: int) -> tuple[int, bytes]:
+        """The number to ask for next, and all pieces from `number` on; -1 stands for the beginning of the replay."""
+        if not self._there(number):
+            return number, b""
+        if number < 0:
+            return self._first, self._start
+        at = max(0, number - self._first)
+        return self._first + len(self._pieces), b"".join(self._pieces[at:])

@@ -1,0 +1,25 @@
+"""The page of the viewer: its files, and the page that carries a replay with it."""
+
+import base64
+import gzip
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+PAGE, SCRIPT = "page.html", "viewer.js"
+_TAG = '<script src="viewer.js"></script>'
+_LOADER = (
+    "const packed=Uint8Array.from(atob(document.getElementById('viewer').textContent),c=>c.charCodeAt(0));"
+    "new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).text().then(text=>"
+    "document.body.append(Object.assign(document.createElement('script'),{textContent:text})))"
+)
+
+
+def page_with(replay: bytes) -> str:
+    """One page of HTML that shows a replay and needs no other file, no server and no internet."""
+    script = gzip.compress((FOLDER / SCRIPT).read_bytes(), 9, mtime=0)
+    inside = f"{_data('replay', replay)}\n{_data('viewer', script)}\n<script>{_LOADER}</script>"
+    return (FOLDER / PAGE).read_text(encoding="utf-8").replace(_TAG, inside)
+
+
+def _data(name: str, content: bytes) -> str:
+    return f'<script id="{name}" type="text/plain">{base64.b64encode(content).decode()}</script>'

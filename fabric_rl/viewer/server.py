@@ -1,0 +1,145 @@
+"""The viewer's server: a page, its script, and a WebSocket that sends the replay; nothing else can be asked for.
+
+A browser on this machine may open it, any page that the browser shows otherwise may not: the names in `Host` and
+`Origin` are checked. Whoever opens it to other machines gives it a token, without which it tells nothing.
+"""
+
+import errno
+import gzip
+import json
+import logging
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from importlib import import_module
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from fabric_rl.viewer.feeds import Feed
+from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MOST_WATCHERS = 32
+_TYPES = {"/": (PAGE, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
+_STREAM = "/stream"
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+class ViewerServer:
+    """Serves one feed.
+
+    Attributes:
+        url: What to open in the browser; with the token, if there is one.
+    """
+
+    def __init__(self, feed: Feed, host: str = LOOPBACK[0], port: int = 0) -> None:
+        """Takes the port, and answers from `running` on.
+
+        Args:
+            feed: What is watched.
+            host: Address to listen on; anything else than this machine's own gets a token.
+            port: 0 for any that is free.
+
+        Raises:
+            ImportError: The library websockets is not installed.
+            OSError: The port is in use, or the address is not this machine's; one line that names the flag.
+        """
+        try:
+            self._library = import_module("websockets.sync.server")
+            self._closed = import_module("websockets.exceptions").ConnectionClosed
+            self._http = import_module("websockets.http11")
+            self._headers = import_module("websockets.datastructures").Headers
+        except ImportError as error:
+            raise ImportError('watching needs the library websockets; pip install "fabric-rl[watch]"') from error
+        self._feed, self._watchers = feed, threading.Semaphore(MOST_WATCHERS)
+        self._token = "" if host in LOOPBACK else secrets.token_urlsafe(16)
+        quiet = logging.getLogger("fabric_rl.viewer.server")
+        quiet.setLevel(logging.CRITICAL)  # a request that is none is the client's matter
+        try:
+            self._server = self._library.serve(
+                self._watch, host, port, process_request=self._answer, max_size=1024, compression=None, logger=quiet
+            )
+        except (OSError, OverflowError) as error:
+            if getattr(error, "errno", None) == errno.EADDRINUSE:
+                raise OSError(f"--port {port}: is in use; choose another one, or 0 for any that is free") from error
+            raise OSError(f"--host {host} --port {port}: {error}") from error
+        port = self._server.socket.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        self._hosts = {f"{name}:{port}" for name in (*LOOPBACK[:2], "[::1]", shown)}
+        self.url = f"http://{shown}:{port}/" + (f"?token={self._token}" if self._token else "")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Answers in a thread while the block runs."""
+        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._server.shutdown()
+            thread.join(5)
+
+    def _watch(self, connection: Any) -> None:  # noqa: ANN401 - a ServerConnection
+        """Sends the feed to one watcher."""
+        if not self._watchers.acquire(blocking=False):
+            connection.close(1013, "Too many are watching.")
+            return
+        pieces = self._feed.pieces()
+        try:
+            connection.send(json.dumps({"live": self._feed.live}))
+            for piece in pieces:
+                if piece:
+                    connection.send(piece)
+                else:
+                    connection.ping()  # notices who has gone
+            connection.close(1000, "The replay has gone.")
+        except (self._closed, OSError):
+            pass
+        finally:
+            pieces.close()  # type: ignore[attr-defined]  # a generator
+            self._watchers.release()
+
+    def _answer(self, connection: Any, request: Any) -> Any:  # noqa: ANN401 - of websockets
+        """The answer to a request; None lets a WebSocket be opened."""
+        url = urlsplit(request.path)
+        hosts, origins = request.headers.get_all("Host"), request.headers.get_all("Origin")
+        if len(hosts) != 1 or not (self._token or hosts[0] in self._hosts):
+            return self._response(HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.")
+        if any(urlsplit(origin).netloc != hosts[0] for origin in origins):
+            return self._response(HTTPStatus.FORBIDDEN, "Other pages may not ask.")
+        given = parse_qs(url.query).get("token", [""])[0] if self._token else ""
+        if (
+            self._token
+            and url.path != f"/{SCRIPT}"
+            and not secrets.compare_digest(given.encode(), self._token.encode())
+        ):
+            return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl watch printed.")
+        if url.path == _STREAM:
+            wants = request.headers.get("Upgrade", "").lower() == "websocket"
+            return None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "This is for the page.")
+        if url.path not in _TYPES:
+            return self._response(HTTPStatus.NOT_FOUND, "There is nothing of that name.")
+        name, kind = _TYPES[url.path]
+        body = (FOLDER / name).read_bytes()
+        packs = "gzip" in request.headers.get("Accept-Encoding", "")
+        return self._response(HTTPStatus.OK, gzip.compress(body, 6) if packs else body, kind, packs)
+
+    def _response(
+        self, status: HTTPStatus, body: str | bytes, kind: str = "text/plain; charset=utf-8", packed: bool = False
+    ) -> Any:  # noqa: ANN401 - of websockets
+        data = body.encode() + b"\n" if isinstance(body, str) else body
+        headers = {
+            "Content-Type": kind,
+            "Content-Length": str(len(data)),
+            "Content-Security-Policy": _POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+            "Connection": "close",
+        } | ({"Content-Encoding": "gzip"} if packed else {})
+        return self._http.Response(status.value, status.phrase, self._headers(headers), data)

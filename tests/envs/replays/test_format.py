@@ -1,0 +1,182 @@
+"""The replay file: what comes back of what was written, and what of a damaged, cut-off or newer one."""
+
+import io
+import json
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from envs.replays.columns import DTYPES, Column, check_columns, column_of, pack_chunk, unpack_chunk
+from envs.replays.records import CHUNK, HEADER, START, pack, pack_json, unpack
+from envs.replays.replay import ReplayWriter, read_replay
+
+COLUMNS = [Column("place", "<i2", (2, 3), 0.2, 2), Column("flags", "|u1", (2,)), Column("pay", "<f2", (2,))]
+
+
+def frame(number):
+    place = np.arange(6, dtype=np.float32).reshape(2, 3) * 10 + number
+    return {"place": place, "flags": np.array([number % 7, 3]), "pay": np.array([number / 8, -1.5], np.float32)}
+
+
+def written(games=2, frames=25, chunk_frames=10):
+    sink = io.BytesIO()
+    writer = ReplayWriter(sink, COLUMNS, {"names": ["a", "b"]}, chunk_frames)
+    for game in range(games):
+        writer.begin({"number": game})
+        for number in range(frames):
+            writer.add(frame(number + game), [{"kind": "touch", "frame": number}] if number == 12 else [])
+        writer.end({"score": [game, 0]})
+    return sink.getvalue()
+
+
+def read(tmp_path, data):
+    path = tmp_path / "game.frl"
+    path.write_bytes(data)
+    return read_replay(path)
+
+
+def test_what_was_written_comes_back(tmp_path):
+    replay = read(tmp_path, written())
+    assert replay.about["names"] == ["a", "b"] and [game.about["number"] for game in replay.games] == [0, 1]
+    second = replay.games[1]
+    assert second.num_frames == 25 and second.result == {"score": [1, 0]}
+    assert second.events == [{"kind": "touch", "frame": 12}]
+    for name, values in second.columns.items():
+        expected = np.stack([frame(number + 1)[name] for number in range(25)])
+        assert np.abs(values - expected).max() <= 0.1 + 1e-5 if name == "place" else np.array_equal(values, expected)
+
+
+def test_a_game_that_is_played_can_be_read_up_to_its_last_chunk(tmp_path):
+    """25 frames in chunks of 10: whatever the writer was stopped at, what is whole is read."""
+    data, seen = written(games=1), set()
+    for end in range(len(START), len(data) + 1):
+        try:
+            replay = read(tmp_path, data[:end])
+        except ValueError as error:
+            assert "only just begun" in str(error) and not seen
+            continue
+        for game in replay.games:
+            seen.add(game.num_frames)
+            assert game.columns["place"].shape == (game.num_frames, 2, 3)
+    assert seen == {0, 10, 20, 25} and replay.games[0].result
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_every_damaged_byte_is_noticed(tmp_path_factory, data):
+    whole = written(games=1, frames=5)
+    at = data.draw(st.integers(0, len(whole) - 1))
+    changed = data.draw(st.integers(1, 255))
+    damaged = whole[:at] + bytes([whole[at] ^ changed]) + whole[at + 1 :]
+    path = tmp_path_factory.mktemp("damaged") / "game.frl"
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError) as error:
+        for game in read_replay(path).games:
+            assert game.columns
+    assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=200), st.booleans())
+def test_whatever_lies_in_a_file_is_read_or_refused_in_one_line(tmp_path_factory, junk, begins_well):
+    path = tmp_path_factory.mktemp("junk") / "game.frl"
+    path.write_bytes((START if begins_well else b"") + junk)
+    with pytest.raises(ValueError, match="replay"):
+        read_replay(path)
+
+
+def test_a_newer_version_is_named(tmp_path):
+    data = written()
+    with pytest.raises(ValueError, match=r"game.frl: a replay of format 2, this fabric-rl reads up to 1; install"):
+        read(tmp_path, data[:6] + struct.pack("<H", 2) + data[8:])
+
+
+HEAD = START + pack_json(HEADER, {"columns": [vars(COLUMNS[1]) | {"shape": [2]}]})
+BEGUN = HEAD + pack_json(b"B", {})
+BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences": 0}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (START + struct.pack("<cII", b"C", 2**31, 0), "only just begun"),  # no whole head
+        (START + pack(CHUNK, b""), "in another order"),
+        (HEAD + pack(CHUNK, b""), "in another order"),
+        (HEAD + HEAD[len(START) :], "in another order"),
+        (START + pack(HEADER, b"[1]"), "no object"),
+        (START + pack(HEADER, b'{"columns": NaN}'), "NaN is no number"),
+        (START + pack(HEADER, b"[" * 100_000), "damaged"),
+        (START + pack_json(HEADER, {}), "a column is described by"),
+        (START + pack_json(HEADER, {"columns": []}), "too many, too large"),
+        (START + pack_json(HEADER, {"columns": [BIG | {"name": 1}]}), "there is no column"),
+        (START + pack_json(HEADER, {"columns": [BIG | {"shape": [[2]]}]}), "there is no column"),
+        (START + pack_json(HEADER, {"columns": [BIG]}), "too many, too large"),
+        (START + pack_json(HEADER, {"columns": [BIG | {"shape": [2]}] * 2}), "the same name"),
+        (BEGUN + pack(CHUNK, struct.pack("<I", 2**31)), "2,147,483,648 frames in a chunk"),
+        (BEGUN + pack(CHUNK, b"\0\0"), "0 frames in a chunk"),
+        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + b"junk"), "damaged"),
+        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(2**20))), "more or less than it says"),
+        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(3))), "more or less than it says"),
+        (BEGUN + pack_json(b"V", {"events": [1]}), "events are no list"),
+    ],
+)
+def test_what_no_writer_writes_is_refused(tmp_path, data, message):
+    with pytest.raises(ValueError, match=message) as error:
+        for game in read(tmp_path, data).games:
+            assert game.columns
+    assert "\n" not in str(error.value)
+
+
+def test_no_memory_is_taken_for_what_a_file_only_promises():
+    head = struct.pack("<cII", CHUNK, 2**30, 0)
+    file = io.BytesIO(START + head + struct.pack("<I", zlib.crc32(head)))
+    with pytest.raises(ValueError, match="head does not fit"):
+        list(unpack(file))
+
+
+def test_a_game_too_large_to_be_read_at_once(tmp_path):
+    column = {"name": "x", "dtype": "|u1", "shape": [1 << 15], "scale": 1, "differences": 0}
+    chunk = pack(CHUNK, struct.pack("<I", 512) + zlib.compress(bytes(1 << 24)))
+    data = START + pack_json(HEADER, {"columns": [column]}) + pack_json(b"B", {}) + 33 * chunk
+    game = read(tmp_path, data).games[0]
+    with pytest.raises(ValueError, match="a game of 16,896 frames is more than is read at once"):
+        _ = game.columns
+
+
+@st.composite
+def columns(draw):
+    dtype = draw(st.sampled_from(DTYPES))
+    whole = dtype != "<f2"
+    shape = tuple(draw(st.lists(st.integers(1, 4), max_size=3)))
+    scale = draw(st.sampled_from([0.0005, 0.2, 1 / 127, 1.0, 40.0])) if whole else 1.0
+    return Column("x", dtype, shape, scale, draw(st.integers(0, 2)) if whole else 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), columns(), st.integers(1, 20))
+def test_numbers_come_back_within_half_a_unit(data, column, frames):
+    dtype = np.dtype(column.dtype)
+    if dtype.kind == "f":
+        low, high = -60_000.0, 60_000.0
+    else:
+        low, high = (float(end) * column.scale for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    ends = [float(np.float32(end if dtype.kind == "f" else 2 * end)) for end in (low, high)]
+    values = data.draw(arrays.arrays(np.float32, (frames, *column.shape), elements=st.floats(*ends, width=32)))
+    payload = pack_chunk([column], [{"x": row} for row in values])
+    back = unpack_chunk([column], payload)["x"]
+    assert back.dtype == np.float32 and back.shape == values.shape
+    expected = np.clip(values.astype(np.float64), low, high)
+    bound = np.abs(expected) * 2.0**-11 + 3e-8 if dtype.kind == "f" else column.scale / 2
+    assert (np.abs(back - expected) <= bound * (1 + 1e-6) + np.abs(expected) * 1e-6).all()
+
+
+def test_columns_survive_their_description():
+    for column in COLUMNS:
+        said = json.loads(json.dumps(vars(column) | {"shape": list(column.shape)}))
+        assert column_of(said) == column
+    check_columns(COLUMNS)

@@ -1,0 +1,154 @@
+"""Replays of real games: they say what the pool said, within the bounds that are promised."""
+
+import io
+
+import numpy as np
+import pytest
+
+from envs import GoalReward, RocketSimPool, SpeedTowardBallReward
+from envs.actions import LookupTable
+from envs.audit.parts import parts_of
+from envs.bots import BallChaser, IdleBot, KickoffThenShoot, TeamBots
+from envs.bots.policy import Mind, PolicyBot
+from envs.obs import DefaultObs
+from envs.replays.match import RecordedMatch
+from envs.replays.recorder import FLAGS, ReplayRecorder, columns
+from envs.replays.replay import read_replay
+from envs.rewards import CombinedReward
+
+REWARD = CombinedReward([SpeedTowardBallReward(), GoalReward()], [0.5, 10.0])
+
+
+def played(tmp_path, blue, orange, seconds, **settings):
+    """The replay of a match, and the states that its pool went through."""
+    states = []
+    path = tmp_path / "game.frl"
+    with path.open("wb") as file:
+        match = RecordedMatch(TeamBots(blue, orange), file, ("one", "two"), seed=3, **settings)
+        look = match.recorder.update
+        match.recorder.update = lambda state, done: (states.append(state.copy()), look(state, done))
+        match.begin()
+        while match.recorder.seconds < seconds:
+            match.step()
+        match.close()
+    return read_replay(path), states
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory):
+    """An open goal: the shooter scores, and a kickoff follows."""
+    folder = tmp_path_factory.mktemp("game")
+    return played(folder, KickoffThenShoot(), IdleBot(), 30, rewards=parts_of(REWARD))
+
+
+def test_frames_are_the_states_of_the_pool(game):
+    replay, states = game
+    found = replay.games[0].columns
+    steps = np.flatnonzero(found["begins"] == 0)
+    assert len(steps) == len(states) and found["begins"][0] == 1
+    bounds = {"ball_pos": 0.1, "ball_vel": 0.25, "ball_ang_vel": 0.001, "car_pos": 0.1, "car_vel": 0.25}
+    for name, bound in bounds.items():
+        real = np.stack([getattr(state.world, name)[0] for state in states])
+        assert np.abs(found[name][steps] - real).max() <= bound + 1e-3, name
+    real = np.stack([state.world.car_quaternion[0] for state in states])
+    assert np.abs(found["car_rotation"][steps] - real).max() <= 0.00025 + 1e-6
+    assert np.abs(found["car_boost"][steps] - np.stack([state.boost[0] for state in states])).max() <= 0.25
+    assert np.abs(found["car_controls"][steps] - np.stack([state.controls[0] for state in states])).max() <= 0.004
+    assert np.abs(found["pad_timers"][steps] - np.stack([state.pad_timers[0] for state in states])).max() <= 0.02 + 1e-6
+    for bit, name in enumerate(FLAGS):
+        real = np.stack([getattr(state, name)[0] for state in states])
+        assert np.array_equal(found["car_flags"][steps].astype(int) >> bit & 1, real), name
+    assert np.array_equal(found["ticks"], np.sort(found["ticks"])) and found["ticks"][-1] == len(states) * 8
+
+
+def test_goals_touches_and_score(game):
+    replay, states = game
+    one = replay.games[0]
+    goals = [event for event in one.events if event["kind"] == "goal"]
+    assert goals and one.result["score"] == [len(goals), 0] and goals[-1]["score"] == [len(goals), 0]
+    assert all(goal["team"] == 0 and goal["car"] == 0 for goal in goals)
+    first = goals[0]["frame"]
+    assert one.columns["ball_pos"][first, 1] > 5215 and one.columns["begins"][first + 1] == 1
+    assert goals[0]["seconds"] == pytest.approx(one.columns["ticks"][first] / 120, abs=1e-3)
+    touches = [event["frame"] for event in one.events if event["kind"] == "touch" and event["car"] == 0]
+    flags = one.columns["car_flags"][:, 0].astype(int) >> FLAGS.index("touched") & 1
+    assert touches == np.flatnonzero(np.diff(flags, prepend=0) == 1).tolist()
+    assert one.result["frames"] == one.num_frames == len(states) + int(one.columns["begins"].sum())
+
+
+def test_reward_by_part_is_what_the_pool_would_pay(game):
+    """The pool pays its own reward in the same game."""
+    replay, states = game
+    one = replay.games[0]
+    assert replay.about["rewards"] == ["SpeedTowardBall", "Goal"]
+    parts = one.columns["rewards"]
+    goal = next(event["frame"] for event in one.events if event["kind"] == "goal")
+    assert parts[goal, :, 1].tolist() == [10, -10] and not parts[one.columns["begins"] == 1].any()
+    reward = SpeedTowardBallReward()
+    step = np.flatnonzero(one.columns["begins"] == 0)[40]
+    expected = 0.5 * reward.compute(states[40])[0]
+    assert parts[step, :, 0] == pytest.approx(expected, rel=2**-11, abs=1e-6)
+
+
+def test_demolitions_are_events(tmp_path):
+    """Two cars that drive at each other at full speed; the recorder counts what the game counts."""
+    replay, states = played(tmp_path, BallChaser(), BallChaser(), 40)
+    demos = [event for event in replay.games[0].events if event["kind"] == "demo"]
+    per_car = np.stack([state.demos[0] for state in states])
+    assert len(demos) == np.clip(np.diff(per_car, axis=0, prepend=0), 0, None).sum()
+
+
+def test_thoughts_belong_to_the_frame_in_which_the_decision_was_made(tmp_path):
+    """A policy whose value is the height of the ball, and which drives straight on."""
+    mind, seen = Mind(), []
+
+    def choose(obs, begins, mask):
+        seen.append(obs.copy())
+        likely = np.tile(np.linspace(0, 1, 90, dtype=np.float32) ** 8, (len(obs), 1))
+        mind.tell(obs[:, 2] * 2044, likely / likely.sum(axis=1, keepdims=True))
+        return np.full(len(obs), 21)
+
+    bot = PolicyBot(choose, DefaultObs.rlgym_guide(), LookupTable(), mind=mind)
+    replay, _ = played(tmp_path, bot, IdleBot(), 2)
+    found = replay.games[0].columns
+    table, none = replay.about["actions"]
+    assert np.array_equal(table, LookupTable().table) and none is None
+    assert np.abs(found["value"][:-1, 0] - found["ball_pos"][:-1, 2]).max() < 1
+    assert np.isnan(found["value"][:, 1]).all() and np.isnan(found["value"][-1, 0])
+    assert found["actions"][0, 0].tolist() == list(range(89, 81, -1)) and not found["action_probabilities"][:, 1].any()
+    assert (np.diff(found["action_probabilities"][0, 0]) <= 0).all()
+    assert np.array_equal(found["car_controls"][5, 0] > 0.5, LookupTable().table[21] > 0.5)
+
+
+def test_one_arena_of_a_pool_of_many_and_several_games():
+    sink = io.BytesIO()
+    bots = TeamBots(BallChaser(), BallChaser())
+    recorder = ReplayRecorder(sink, bots, {"names": ["a", "b"]}, arena=1)
+    pool = RocketSimPool(num_arenas=3, team_size=[(1, 1), (2, 1)], num_threads=1, loggers=[recorder])
+    for _ in range(2):
+        recorder.end_game()
+        pool.reset()
+        for _ in range(20):
+            pool.step(bots.actions(pool.state, pool.action_parser))
+    last = pool.state.select(np.array([1]))
+    recorder.end_game()
+    pool.close()
+    games = read_bytes(sink).games
+    assert [game.num_frames for game in games] == [21, 21] and games[0].about["cars"] == [True, True, True]
+    assert games[1].columns["car_pos"][-1] == pytest.approx(last.world.car_pos[0], abs=0.11)
+
+
+def test_five_minutes_of_1v1_take_less_than_a_megabyte(game):
+    """With rewards, values and the likeliest actions, all of them as hard to pack as noise can be."""
+    made = columns(2, reward_parts=12, values=True, actions=True)
+    assert sum(column.num_bytes for column in made) * 4500 < 1_400_000  # before zlib, which halves even noisy play
+
+
+def read_bytes(sink):
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "game.frl"
+        path.write_bytes(sink.getvalue())
+        return read_replay(path)

@@ -1,0 +1,118 @@
+"""`fabric-rl record`, `export-replay` and `watch` as a user calls them."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from http.client import HTTPConnection
+
+import pytest
+
+from envs.replays.replay import read_replay
+from fabric_rl.commands.main import main
+
+ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def command(*argv):
+    """The exit status of `fabric-rl ...`."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in argv])
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory):
+    file = tmp_path_factory.mktemp("replay") / "game.frl"
+    assert command("record", "chaser", "shooter", "--minutes", "0.1", "--out", file, "--seed", "4") == 0
+    return file
+
+
+def test_a_recorded_game(replay, capsys):
+    found = read_replay(replay)
+    assert found.about["names"] == ["chaser", "shooter"] and found.about["seed"] == 4 and found.about["tick_skip"] == 8
+    assert found.games[0].result["seconds"] == 6 and found.games[0].columns["car_pos"].shape[1:] == (2, 3)
+
+
+def test_a_trained_agent_says_what_it_thinks(tmp_path, capsys):
+    file = tmp_path / "game.frl"
+    assert command("record", "school_1v1", "idle", "--minutes", "0.02", "--out", file) == 0
+    assert re.search(r"school_1v1 0 : 0 idle\nwritten: .*game.frl \(0.01 MB\)\nwatch it: ", capsys.readouterr().out)
+    found = read_replay(file)
+    game = found.games[0].columns
+    assert found.about["rewards"] and game["rewards"].shape[2] == len(found.about["rewards"])
+    assert (game["value"][:-1, 0] == game["value"][:-1, 0]).all() and game["action_probabilities"][0, 0].sum() > 0.2
+    assert len(found.about["actions"][0]) == 90 and found.about["actions"][1] is None
+
+
+def test_one_page(replay, tmp_path, capsys):
+    page = tmp_path / "game.html"
+    assert command("export-replay", replay, page) == 0
+    assert page.stat().st_size < 400_000 and "written: " in capsys.readouterr().out
+    assert [file.name for file in tmp_path.iterdir()] == ["game.html"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["record", "chaser", "--out", "game.mp4"], "--out game.mp4: must end in .frl"),
+        (["record", "chaser", "--out", "no/where/game.frl"], "there is no folder"),
+        (["record", "chaser", "--minutes", "0"], "--minutes must be above 0"),
+        (["record", "chaser", "--team_size", "0"], "--team_size must be positive"),
+        (["record", "nobody"], "nobody"),
+        (["export-replay", "absent.frl", "x.html"], "No such file or directory: 'absent.frl'"),
+        (["export-replay", "damaged.frl", "x.html"], "damaged.frl: a damaged replay"),
+        (["export-replay", "damaged.frl", "x.pdf"], "must end in .html"),
+        (["watch", "absent.frl"], "No such file or directory: 'absent.frl'"),
+        (["watch", "damaged.frl"], "damaged.frl: a damaged replay"),
+        (["watch", "chaser", "--port", "99999"], "--port must be 0 to 65535"),
+        (["watch", "chaser", "--minutes", "-1"], "--minutes must be positive"),
+    ],
+)
+def test_mistakes_are_one_line(words, message, replay, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = bytearray(replay.read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "damaged.frl").write_bytes(data)
+    assert command(*words) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and error.startswith(f"fabric-rl {words[0]}: error: ")
+    assert [file.name for file in tmp_path.iterdir()] == ["damaged.frl"]
+
+
+def test_a_port_in_use(replay, capsys):
+    pytest.importorskip("websockets")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert command("watch", replay, "--port", port) == 2
+        assert f"--port {port}: is in use; choose another one" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["replay", "chaser"])
+def test_watching_until_interrupted(what, replay):
+    pytest.importorskip("websockets")
+    words = [str(replay) if what == "replay" else what, "--port", "0", "--no-browser"]
+    script = "import sys; from fabric_rl.commands.main import main; main(sys.argv[1:])"
+    ran = subprocess.Popen(
+        [sys.executable, "-c", script, "watch", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENV,
+    )
+    line = ran.stdout.readline()
+    port = int(re.search(r"http://127.0.0.1:(\d+)/", line)[1])
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/")
+    assert connection.getresponse().status == 200
+    ran.send_signal(signal.SIGINT)
+    out, error = ran.communicate(timeout=60)
+    assert (ran.returncode, out, error) == (0, "\n", "")
+
+
+def test_a_replay_is_shown_without_waiting_for_torch():
+    script = "import fabric_rl.commands.watch, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], env=ENV, timeout=120).returncode == 0

@@ -1,0 +1,235 @@
+"""The viewer in a real browser: a replay in a page, a replay from the server, and players who play live."""
+
+import base64
+import contextlib
+import io
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from envs.replays.replay import read_replay
+from fabric_rl.commands.live import play_live
+from fabric_rl.commands.record import Duel
+from fabric_rl.viewer.feeds import Broadcast, FileFeed
+from fabric_rl.viewer.page import page_with
+from fabric_rl.viewer.server import ViewerServer
+
+REPLAY = Path(__file__).resolve().parents[2] / "fixtures/replays/one_goal.frl"
+PICTURES = REPLAY.parent / "pictures"
+GAME = read_replay(REPLAY).games[0]
+GOAL = next(event for event in GAME.events if event["kind"] == "goal")
+
+
+@pytest.fixture
+def page(opened, tmp_path):
+    """The page that carries the replay, opened as a file."""
+    file = tmp_path / "game.html"
+    file.write_text(page_with(REPLAY.read_bytes()), encoding="utf-8")
+    return ready(opened(file.as_uri()))
+
+
+def until(page, expression, seconds=60):
+    """Waits for something to be true in the page; its own policy forbids Playwright's way of doing so."""
+    for _ in range(seconds * 10):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise TimeoutError(expression)
+
+
+def ready(page):
+    until(page, "Boolean(window.viewer && viewer.frames > 0)")
+    return page
+
+
+def picture(page, seconds, camera="orbit"):
+    """`[height, width, 3]` of the canvas at a moment, as numbers."""
+    data = page.evaluate(f"viewer.still({seconds}, '{camera}')").partition(",")[2]
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"), np.float64)
+
+
+def test_the_canvas_shows_a_game_that_moves(page):
+    first, later = picture(page, 2), picture(page, 6)
+    assert first.std() > 15 and (np.abs(first - later).max(axis=-1) > 30).sum() > 50
+    assert np.array_equal(picture(page, 2), first)
+
+
+def test_what_the_page_says_of_the_game(page):
+    assert page.title() == "school_1v1 - idle · fabric-rl"
+    assert page.evaluate("[viewer.game.frames, viewer.game.length]") == [
+        GAME.num_frames,
+        pytest.approx(GAME.columns["ticks"][-1] / 120),
+    ]
+    picture(page, 12)
+    assert page.text_content("#score") == "0 : 0"
+    picture(page, GOAL["seconds"] + 0.5)
+    assert page.text_content("#score") == "1 : 0" and page.text_content("#banner") == "Goal! school_1v1"
+    marks = page.eval_on_selector_all("#timeline .marks i", "all => all.map(mark => mark.className)")
+    assert marks == [f"{event['kind']} team{event['team']}" for event in GAME.events]
+
+
+def test_the_browser_reads_the_numbers_that_python_reads(page):
+    for name, values in GAME.columns.items():
+        found = page.evaluate(
+            f"[...viewer.game.columns['{name}'].subarray(0, {values.size})].map(x => x === x ? x : null)"
+        )
+        found = np.array([np.nan if number is None else number for number in found])
+        assert found == pytest.approx(values.reshape(-1), rel=1e-6, nan_ok=True), name
+
+
+@pytest.mark.slow
+def test_between_two_frames_things_move_steadily(page):
+    """The ball between frames 60 and 61, a quarter of the way at a time."""
+    times = GAME.columns["ticks"][60:62] / 120
+    script = "s => { viewer.still(s); return viewer.sample.ball.position.toArray(); }"
+    places = np.array([page.evaluate(script, float(t)) for t in np.linspace(*times, 5)])
+    expected = GAME.columns["ball_pos"][[60, 61]][:, [0, 2, 1]] / 100
+    assert places[[0, -1]] == pytest.approx(expected, abs=1e-3)
+    along = (places - places[0]) @ (places[-1] - places[0])
+    assert (np.diff(along) > 0).all()
+
+
+def test_play_pause_seek_step_and_speed(page):
+    assert page.evaluate("viewer.playing")
+    until(page, "viewer.seconds > 0.1")
+    page.keyboard.press("Space")
+    stopped = page.evaluate("viewer.seconds")
+    page.wait_for_timeout(300)
+    assert page.evaluate("[viewer.playing, viewer.seconds]") == [False, stopped]
+    page.evaluate("viewer.seek(5)")
+    page.keyboard.press(".")
+    frame = page.evaluate("viewer.game.frameAt(5)")
+    assert page.evaluate("viewer.seconds") == pytest.approx(GAME.columns["ticks"][frame + 1] / 120, abs=1e-4)
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("viewer.seconds") > 9.9
+    box = page.locator("#timeline").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
+    assert page.evaluate("viewer.seconds / viewer.game.length") == pytest.approx(0.25, abs=0.01)
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("viewer.speed") == 2 and page.input_value("#speed") == "2"
+    page.keyboard.press("g")
+    assert page.evaluate("viewer.seconds") == pytest.approx(GOAL["seconds"] - 3)
+    page.keyboard.press("End")
+    page.click("#play")
+    assert page.evaluate("viewer.seconds") < 15  # from the beginning
+
+
+@pytest.mark.slow
+def test_five_cameras_show_five_pictures(page):
+    pictures = [picture(page, 6, camera) for camera in ("orbit", "chase", "ball", "top", "car")]
+    for number, one in enumerate(pictures):
+        assert one.std() > 10
+        assert all(np.abs(one - other).mean() > 2 for other in pictures[:number])
+    page.keyboard.press("4")
+    assert page.get_attribute("#cameras button[value=top]", "aria-pressed") == "true"
+
+
+def test_the_inspector_follows_time_and_car(page):
+    page.evaluate("viewer.inspect(true)")
+    picture(page, 6)
+    frame = page.evaluate("viewer.sample.frame")
+    speed = np.linalg.norm(GAME.columns["car_vel"][frame, 0])
+    assert int(page.text_content(".gauge.speed b")) == pytest.approx(speed, abs=1)
+    value = page.locator(".chart").first.locator("header b")
+    assert float(value.text_content()) == pytest.approx(GAME.columns["value"][frame, 0], abs=0.01)
+    assert page.locator(".actions li b").first.text_content().endswith("%")
+    ink = "() => { const c = document.querySelector('.chart canvas'); return c.toDataURL().length; }"
+    before = page.evaluate(ink)
+    picture(page, 12)
+    assert page.evaluate(ink) != before > 500
+    page.keyboard.press("c")
+    picture(page, 12)
+    assert page.get_attribute(".cars .team1", "aria-pressed") == "true"
+    assert value.text_content() == "-"  # idle expects nothing
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "dark"), [(375, True), (375, False)])
+def test_on_a_phone_everything_can_be_reached(opened, tmp_path, width, dark):
+    file = tmp_path / "game.html"
+    file.write_text(page_with(REPLAY.read_bytes()), encoding="utf-8")
+    page = ready(opened(file.as_uri(), width, 700, dark))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+    for button in page.locator("#bar button:visible").all():
+        box = button.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] >= 30
+    page.click("#inspect")
+    box = page.locator("#inspector").bounding_box()
+    assert box["y"] > 200 and box["x"] + box["width"] <= width
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("camera", "seconds"), [("orbit", 3.0), ("chase", 11.0), ("top", 13.6)])
+def test_pictures_are_those_of_the_reference(page, camera, seconds):
+    """Small pictures, compared with a tolerance: drivers smooth edges differently."""
+    page.evaluate("viewer.inspect(false)")
+    page.set_viewport_size({"width": 480, "height": 300})
+    page.wait_for_timeout(100)
+    page.evaluate("viewer.theme(true)")
+    found = picture(page, seconds, camera)
+    file = PICTURES / f"{camera}.png"
+    if not file.exists():  # delete one to take it anew, and look at it
+        Image.fromarray(found.astype(np.uint8)).save(file)
+    expected = np.asarray(Image.open(file).convert("RGB"), np.float64)
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).mean() < 4
+
+
+def test_a_replay_from_the_server(opened):
+    server = ViewerServer(FileFeed(REPLAY))
+    with server.running():
+        page = ready(opened(server.url))
+        until(page, f"viewer.game.frames === {GAME.num_frames}")
+        assert page.locator("#goLive").is_hidden()
+
+
+@pytest.mark.slow
+def test_a_damaged_replay_is_said_in_the_page(opened, tmp_path):
+    file = tmp_path / "game.html"
+    data = bytearray(REPLAY.read_bytes())
+    data[5000] ^= 1
+    file.write_text(page_with(bytes(data)), encoding="utf-8")
+    page = opened(file.as_uri())
+    page.wait_for_selector("#message:visible")
+    assert page.text_content("#message") == "This replay is damaged."
+
+
+class Over(Exception):
+    """Ends `play_live`."""
+
+
+def test_players_who_play_live(opened):
+    """The page follows; when one looks back it stays there, until one asks for what is played now."""
+    feed, over = Broadcast(), threading.Event()
+    duel = Duel.of("chaser", "shooter", 1, False, None, "runs")
+    server = ViewerServer(feed)
+
+    def play():
+        def again():
+            if over.is_set():
+                raise Over
+            return duel
+
+        with contextlib.suppress(Over):
+            play_live(feed, duel, again, minutes=0.1, seed=0)
+
+    player = threading.Thread(target=play, daemon=True)
+    with server.running():
+        player.start()
+        try:
+            page = ready(opened(server.url))
+            assert page.evaluate("document.body.classList.contains('live')")
+            start = page.evaluate("viewer.game.length")
+            until(page, f"viewer.game.length > {start} + 1 || viewer.number > 0")
+            page.keyboard.press("Home")
+            assert not page.evaluate("viewer.follow")
+            until(page, "viewer.replay.games.length > 1")
+            page.click("#goLive")
+            until(page, "viewer.follow && viewer.number === viewer.replay.games.length - 1")
+        finally:
+            over.set()
+            player.join(60)

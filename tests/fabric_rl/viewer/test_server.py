@@ -1,0 +1,164 @@
+"""The viewer's server: what it answers to whom, and what a WebSocket gets."""
+
+import json
+import socket
+import threading
+from http.client import HTTPConnection
+
+import pytest
+
+from fabric_rl.viewer.feeds import Broadcast, FileFeed
+from fabric_rl.viewer.server import MOST_WATCHERS, ViewerServer
+
+connect = pytest.importorskip("websockets.sync.client", reason='pip install "fabric-rl[watch]"').connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402
+
+
+@pytest.fixture
+def served(tmp_path):
+    path = tmp_path / "game.frl"
+    path.write_bytes(b"the beginning")
+    server = ViewerServer(FileFeed(path))
+    with server.running():
+        yield server, path
+
+
+def port_of(server):
+    return int(server.url.split("/")[2].rpartition(":")[2])
+
+
+def get(server, path="/", method="GET", **headers):
+    connection = HTTPConnection("127.0.0.1", port_of(server), timeout=20)
+    connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+    answer = connection.getresponse()
+    return answer.status, answer.read(), answer.headers
+
+
+def test_the_page_and_its_script(served):
+    server, _ = served
+    status, body, headers = get(server)
+    assert status == 200 and b"<canvas" in body and headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
+    status, script, _ = get(server, "/viewer.js")
+    packed = get(server, "/viewer.js", Accept_Encoding="gzip")
+    assert status == 200 and len(packed[1]) < len(script) / 2 and packed[2]["Content-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/bundle.json", 404),
+        ("/../../../../etc/passwd", 404),
+        ("/%2e%2e/page.py", 404),
+        ("//etc/passwd", 404),
+        ("/viewer.js/../server.py", 404),
+        ("/stream", 426),
+        ("/?token=wrong", 200),  # none is asked for on this machine
+        ("/" + "x" * 7000, 404),
+    ],
+)
+def test_nothing_else_is_there(served, path, status):
+    assert get(served[0], path)[0] == status
+
+
+def test_only_this_machine_s_names_are_answered(served):
+    """A page of another site whose name points to 127.0.0.1."""
+    server, _ = served
+    assert get(server, Host="evil.example")[0] == 421
+    assert get(server, Host=f"evil.example:{port_of(server)}")[0] == 421
+    assert get(server, Host=f"localhost:{port_of(server)}")[0] == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
+def test_other_pages_get_nothing(served, origin):
+    server, _ = served
+    assert get(server, Origin=origin)[0] == 403
+    with pytest.raises(InvalidStatus, match="403"), connect(stream(server), origin=origin):
+        pass
+
+
+def stream(server):
+    return server.url.replace("http", "ws").replace("/?", "/stream?") + ("" if "?" in server.url else "stream")
+
+
+def test_a_file_that_grows_is_followed(served):
+    server, path = served
+    with connect(stream(server)) as socket:
+        assert json.loads(socket.recv(10)) == {"live": False} and socket.recv(10) == b"the beginning"
+        with path.open("ab") as file:
+            file.write(b", and more")
+        assert socket.recv(10) == b", and more"
+        path.unlink()
+        with pytest.raises(ConnectionClosed, match="The replay has gone"):
+            socket.recv(10)
+
+
+def test_huge_frames_end_the_connection_and_nothing_else(served):
+    server, _ = served
+    with connect(stream(server)) as socket, pytest.raises(ConnectionClosed):
+        for _ in range(50):
+            socket.send(bytes(100_000))
+            socket.recv(1)
+    assert get(server)[0] == 200
+
+
+def test_a_token_for_other_machines(tmp_path):
+    path = tmp_path / "game.frl"
+    path.write_bytes(b"x")
+    server = ViewerServer(FileFeed(path), host="0.0.0.0")
+    token = server.url.partition("token=")[2]
+    with server.running():
+        assert len(token) > 20 and get(server)[0] == 403 and get(server, "/?token=")[0] == 403
+        assert get(server, "/?token=%C3%A9")[0] == 403
+        assert get(server, f"/?token={token}")[0] == 200
+        assert get(server, f"/?token={token}", Host="some.name")[0] == 200
+        address = stream(server).replace("0.0.0.0", "127.0.0.1")
+        with pytest.raises(InvalidStatus, match="403"), connect(address.partition("?")[0]):
+            pass
+        with connect(address) as socket:
+            assert json.loads(socket.recv(10)) == {"live": False}
+
+
+def test_a_port_in_use_and_an_address_of_another_machine(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"--port {port}: is in use; choose another one, or 0"):
+            ViewerServer(Broadcast(), port=port)
+    with pytest.raises(OSError, match=r"--host 192.0.2.1 --port 0: "):
+        ViewerServer(Broadcast(), host="192.0.2.1")
+
+
+def test_watchers_get_the_beginning_and_the_present_game():
+    feed = Broadcast()
+    server = ViewerServer(feed)
+    with server.running():
+        feed.write(b"head")
+        feed.write(b"first game")
+        with connect(stream(server)) as early:
+            assert [early.recv(10) for _ in range(2)][1] == b"head" and early.recv(10) == b"first game"
+            assert feed.wait_for_watchers(0)
+            feed.write(b", over")
+            assert early.recv(10) == b", over"
+            feed.forget()
+            feed.write(b"second game")
+            assert early.recv(10) == b"second game"
+            with connect(stream(server)) as late:
+                late.recv(10)
+                assert late.recv(10) == b"head" and late.recv(10) == b"second game"
+        for _ in range(100):
+            if not feed.wait_for_watchers(0):
+                break
+            threading.Event().wait(0.1)
+        assert not feed.wait_for_watchers(0)
+
+
+def test_too_many_watchers(served):
+    server, _ = served
+    sockets = [connect(stream(server)) for _ in range(MOST_WATCHERS)]
+    for one in sockets:
+        one.recv(10)
+    with connect(stream(server)) as late, pytest.raises(ConnectionClosed, match="Too many are watching"):
+        late.recv(10)
+    sockets[0].close()
+    for one in sockets:
+        one.close()

@@ -1,0 +1,95 @@
+// Five ways to look at a game.
+
+import { MathUtils, Vector3 } from "three";
+import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+
+export const CAMERAS = ["orbit", "chase", "ball", "top", "car"];
+
+const UP = new Vector3(0, 1, 0);
+
+export class Cameras {
+  constructor(camera, canvas) {
+    this.camera = camera;
+    this.orbit = new OrbitControls(camera, canvas);
+    Object.assign(this.orbit, { enableDamping: true, dampingFactor: 0.12, maxPolarAngle: 1.53, minDistance: 6, maxDistance: 170 });
+    this.target = new Vector3();
+    this.free = [1, 1]; // shares of width and height that no panel covers
+    this.wanted = { position: new Vector3(), target: new Vector3() };
+    this.choose("orbit");
+  }
+
+  choose(name) {
+    this.name = name;
+    this.orbit.enabled = name === "orbit";
+    if (name === "orbit") this.home();
+    this.snap = true;
+  }
+
+  // The whole field, as far away as what is free of the window asks for.
+  home() {
+    const wide = this.camera.aspect * this.free[0];
+    const factor = Math.max(1, 0.72 / this.free[1], (wide > this.free[1] ? 1.45 : 0.55) / wide);
+    if (wide > this.free[1]) this.camera.position.set(80, 56, 0);
+    else this.camera.position.set(0, 74, -88);
+    this.camera.position.multiplyScalar(factor);
+    this.orbit.target.set(0, 2, 0);
+    this.orbit.update();
+  }
+
+  // Follows what is shown; `seconds` have passed since the last picture. Returns whether the camera moved.
+  update(sample, selected, seconds) {
+    const { camera, wanted } = this;
+    if (this.name === "orbit") {
+      const fov = 50;
+      const moved = this.orbit.update() || camera.fov !== fov;
+      this.lens(fov);
+      return moved;
+    }
+    const before = camera.position.clone();
+    const ball = sample.ball.position;
+    const car = sample.cars[selected];
+    let pace = 6;
+    if (this.name === "top") {
+      const wide = camera.aspect * this.free[0] > this.free[1];
+      const [across, along] = wide ? [126, 90] : [90, 126];
+      this.lens(50);
+      const reach = 2 * Math.tan(MathUtils.degToRad(camera.fov) / 2);
+      wanted.target.set(0, 0, 0);
+      wanted.position.set(wide ? 0.01 : 0, Math.max(along / this.free[1], across / camera.aspect / this.free[0]) / reach, wide ? 0 : -0.01);
+    } else if (this.name === "ball") {
+      wanted.target.copy(ball);
+      const away = new Vector3(62, 0, ball.z * 0.75).sub(ball).setY(0).normalize();
+      wanted.position.copy(ball).addScaledVector(away, 24).add({ x: 0, y: 11, z: 0 });
+      pace = 3.5;
+    } else {
+      const nose = new Vector3(1, 0, 0).applyQuaternion(car.rotation);
+      const ahead = this.name === "chase" ? ball.clone().sub(car.position) : nose.clone();
+      ahead.y *= this.name === "chase" ? 0.25 : 0.5;
+      if (ahead.lengthSq() < 0.01) ahead.copy(nose).setY(0);
+      ahead.normalize();
+      const [back, above] = this.name === "chase" ? [5.6, 2.6] : [4, 1.55];
+      const away = 1 / Math.max(0.4, this.free[1]);
+      wanted.position.copy(car.position).addScaledVector(ahead, -back * away).addScaledVector(UP, above * away);
+      wanted.position.y = Math.max(wanted.position.y, 0.6);
+      const high = MathUtils.clamp(ball.y - car.position.y, 0, 9);
+      if (this.name === "chase") wanted.target.copy(car.position).addScaledVector(ahead, 7).add({ x: 0, y: 0.9 + high * 0.35, z: 0 });
+      else wanted.target.copy(car.position).addScaledVector(nose, 6).add({ x: 0, y: 0.6, z: 0 });
+      pace = this.name === "chase" ? 9 : 14;
+    }
+    this.lens(this.name === "car" || this.name === "chase" ? 70 : 50);
+    const far = camera.position.distanceTo(wanted.position) > 45;
+    const share = this.snap || far ? 1 : 1 - Math.exp(-pace * seconds);
+    camera.position.lerp(wanted.position, share);
+    this.target.lerp(wanted.target, share);
+    camera.lookAt(this.target);
+    this.snap = false;
+    return before.distanceToSquared(camera.position) > 1e-8;
+  }
+
+  lens(fov) {
+    const wider = this.camera.aspect < 1 ? MathUtils.clamp(fov / this.camera.aspect, fov, 80) : fov;
+    if (this.camera.fov === wider) return;
+    this.camera.fov = wider;
+    this.camera.updateProjectionMatrix();
+  }
+}

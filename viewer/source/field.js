@@ -1,0 +1,212 @@
+// The field: floor with its lines, walls, goals and boost pads.
+
+import {
+  BufferGeometry, CanvasTexture, Color, CylinderGeometry, DoubleSide, Float32BufferAttribute, Group, InstancedMesh,
+  LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial, PlaneGeometry, RingGeometry,
+  Shape, ShapeGeometry, SphereGeometry, SRGBColorSpace, Vector3,
+} from "three";
+import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
+import { BLUE, ORANGE, place, UNIT } from "./place.js";
+
+const SIDE = 4096;
+const BACK = 5120;
+const NET = 6000;
+const CEILING = 2044;
+const CORNER = 1152;
+const POST = 893;
+const BAR = 643;
+
+const OUTLINE = [
+  [SIDE, -BACK + CORNER], [SIDE, BACK - CORNER], [SIDE - CORNER, BACK], [POST, BACK], [-POST, BACK],
+  [-SIDE + CORNER, BACK], [-SIDE, BACK - CORNER], [-SIDE, -BACK + CORNER], [-SIDE + CORNER, -BACK], [-POST, -BACK],
+  [POST, -BACK], [SIDE - CORNER, -BACK],
+];
+
+// Grass with stripes and lines, painted once; blue's half is at the bottom.
+function floorTexture(dark) {
+  const canvas = document.createElement("canvas");
+  canvas.width = 1024;
+  canvas.height = 1500;
+  const g = canvas.getContext("2d");
+  const scale = canvas.height / (2 * NET);
+  g.setTransform(scale, 0, 0, -scale, canvas.width / 2, canvas.height / 2);
+  const stripes = dark ? ["#1c3a2d", "#204234"] : ["#4f9067", "#569a6f"];
+  const stripe = (2 * BACK) / 16;
+  for (let i = -10; i < 10; i++) {
+    g.fillStyle = stripes[(i + 20) % 2];
+    g.fillRect(-SIDE - 100, i * stripe, 2 * SIDE + 200, stripe + 4);
+  }
+  for (const [sign, colour] of [[-1, "47,123,255"], [1, "255,122,26"]]) {
+    const tint = g.createLinearGradient(0, 0, 0, sign * NET);
+    tint.addColorStop(0.15, `rgba(${colour},0)`);
+    tint.addColorStop(1, `rgba(${colour},${dark ? 0.42 : 0.38})`);
+    g.fillStyle = tint;
+    g.fillRect(-SIDE - 100, sign < 0 ? -NET : 0, 2 * SIDE + 200, NET);
+  }
+  g.strokeStyle = dark ? "rgba(220,240,255,.5)" : "rgba(255,255,255,.85)";
+  g.lineWidth = 26;
+  const path = (draw) => (g.beginPath(), draw(), g.stroke());
+  path(() => OUTLINE.forEach(([x, y], i) => (i ? g.lineTo(x * 0.985, y * 0.985) : g.moveTo(x * 0.985, y * 0.985))) || g.closePath());
+  path(() => (g.moveTo(-SIDE, 0), g.lineTo(SIDE, 0)));
+  path(() => g.arc(0, 0, 950, 0, 7));
+  g.fillStyle = g.strokeStyle;
+  g.beginPath(), g.arc(0, 0, 70, 0, 7), g.fill();
+  for (const sign of [-1, 1]) {
+    path(() => (g.moveTo(-1700, sign * BACK), g.lineTo(-1700, sign * 3700), g.lineTo(1700, sign * 3700), g.lineTo(1700, sign * BACK)));
+    path(() => (g.moveTo(-POST, sign * BACK), g.lineTo(POST, sign * BACK)));
+  }
+  const texture = new CanvasTexture(canvas);
+  texture.colorSpace = SRGBColorSpace;
+  texture.anisotropy = 4;
+  return texture;
+}
+
+// Lines from pairs of points (x, y, z in uu).
+function lines(points, colour, opacity) {
+  const geometry = new BufferGeometry().setFromPoints(points.map((p) => place(...p)));
+  return new LineSegments(geometry, new LineBasicMaterial({ color: colour, transparent: true, opacity }));
+}
+
+// A wall between two points of the floor, glass that fades upward; seen from inside only, so that no camera is blocked.
+function wallGeometry() {
+  const positions = [];
+  const colours = [];
+  const blue = new Color(BLUE);
+  const orange = new Color(ORANGE);
+  const grey = new Color(0x9fb4c8);
+  OUTLINE.forEach(([x, y], i) => {
+    const [u, v] = OUTLINE[(i + 1) % OUTLINE.length];
+    const goal = Math.abs(x) === POST && Math.abs(u) === POST;
+    const [low, high] = goal ? [BAR, CEILING] : [0, CEILING];
+    const corner = (px, py, pz) => {
+      positions.push(...place(px, py, pz).toArray());
+      const c = grey.clone().lerp(py < 0 ? blue : orange, Math.min(1, Math.abs(py) / BACK) ** 2);
+      colours.push(c.r, c.g, c.b, 0.2 * (1 - pz / CEILING) ** 1.5 + 0.03);
+    };
+    const steps = 4;
+    for (let s = 0; s < steps; s++) {
+      const a = low + ((high - low) * s) / steps;
+      const b = low + ((high - low) * (s + 1)) / steps;
+      corner(x, y, a), corner(u, v, a), corner(u, v, b);
+      corner(x, y, a), corner(u, v, b), corner(x, y, b);
+    }
+  });
+  const geometry = new BufferGeometry();
+  geometry.setAttribute("position", new Float32BufferAttribute(positions, 3));
+  geometry.setAttribute("color", new Float32BufferAttribute(colours, 4));
+  return geometry;
+}
+
+function goal(sign, colour) {
+  const group = new Group();
+  const y = sign * BACK;
+  const z = sign * NET;
+  const frame = [
+    [-POST, y, 0], [-POST, y, BAR], [-POST, y, BAR], [POST, y, BAR], [POST, y, BAR], [POST, y, 0],
+    [-POST, y, BAR], [-POST, z, BAR], [POST, y, BAR], [POST, z, BAR], [-POST, z, BAR], [POST, z, BAR],
+    [-POST, z, 0], [-POST, z, BAR], [POST, z, 0], [POST, z, BAR], [-POST, z, 0], [POST, z, 0],
+    [-POST, y, 0], [-POST, z, 0], [POST, y, 0], [POST, z, 0],
+  ];
+  group.add(lines(frame, colour, 0.9));
+  const net = [];
+  for (let i = 1; i < 12; i++) {
+    const x = -POST + (2 * POST * i) / 12;
+    net.push([x, z, 0], [x, z, BAR], [x, y, BAR], [x, z, BAR]);
+  }
+  for (let i = 1; i < 6; i++) {
+    const h = (BAR * i) / 6;
+    const d = y + ((z - y) * i) / 6;
+    net.push([-POST, z, h], [POST, z, h], [-POST, y, h], [-POST, z, h], [POST, y, h], [POST, z, h]);
+    net.push([-POST, d, 0], [-POST, d, BAR], [POST, d, 0], [POST, d, BAR], [-POST, d, BAR], [POST, d, BAR]);
+  }
+  group.add(lines(net, colour, 0.22));
+  const bars = [-POST, POST].map((x) => new CylinderGeometry(0.28, 0.28, BAR * UNIT, 8).translate(x * UNIT, (BAR / 2) * UNIT, y * UNIT));
+  bars.push(new CylinderGeometry(0.28, 0.28, 2 * POST * UNIT, 8).rotateZ(Math.PI / 2).translate(0, BAR * UNIT, y * UNIT));
+  group.add(new Mesh(mergeGeometries(bars), new MeshLambertMaterial({ color: colour, emissive: colour, emissiveIntensity: 0.6 })));
+  return group;
+}
+
+export class Field {
+  constructor(scene, pads) {
+    const shape = new Shape();
+    OUTLINE.forEach(([x, y], i) => {
+      if (i === 3) for (const px of [POST, -POST]) shape.lineTo(px * UNIT, (px > 0 ? BACK : NET) * UNIT), shape.lineTo(px * UNIT, (px > 0 ? NET : BACK) * UNIT);
+      else if (i === 9) for (const px of [-POST, POST]) shape.lineTo(px * UNIT, (px < 0 ? -BACK : -NET) * UNIT), shape.lineTo(px * UNIT, (px < 0 ? -NET : -BACK) * UNIT);
+      else if (i !== 4 && i !== 10) i ? shape.lineTo(x * UNIT, y * UNIT) : shape.moveTo(x * UNIT, y * UNIT);
+    });
+    const geometry = new ShapeGeometry(shape).rotateX(Math.PI / 2);
+    const at = geometry.attributes.position;
+    const uv = geometry.attributes.uv;
+    const wide = (NET * 2 * 1024) / 1500;
+    for (let i = 0; i < at.count; i++) uv.setXY(i, at.getX(i) / UNIT / wide + 0.5, at.getZ(i) / UNIT / (2 * NET) + 0.5);
+    this.floor = new Mesh(geometry, new MeshLambertMaterial({ side: DoubleSide }));
+    scene.add(this.floor);
+    this.ground = new Mesh(new PlaneGeometry(600, 600).rotateX(-Math.PI / 2), new MeshBasicMaterial());
+    this.ground.position.y = -0.3;
+    scene.add(this.ground);
+
+    const glass = new MeshBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false });
+    scene.add(new Mesh(wallGeometry(), glass));
+    const edges = [];
+    OUTLINE.forEach(([x, y], i) => {
+      const [u, v] = OUTLINE[(i + 1) % OUTLINE.length];
+      edges.push([x, y, CEILING], [u, v, CEILING]);
+      if (Math.abs(x) !== POST) edges.push([x, y, 0], [x, y, CEILING], [x, y, 10], [u, v, 10]);
+    });
+    scene.add(lines(edges, 0x9fc4ff, 0.25));
+    scene.add(goal(-1, BLUE), goal(1, ORANGE));
+    this.addPads(scene, pads);
+  }
+
+  addPads(scene, pads) {
+    const big = pads.map((pad, i) => [pad, i]).filter(([pad]) => pad[2] > 71);
+    const small = pads.map((pad, i) => [pad, i]).filter(([pad]) => pad[2] <= 71);
+    const flat = (geometry) => geometry.rotateX(-Math.PI / 2);
+    const glow = (transparent) => new MeshBasicMaterial({ transparent, opacity: transparent ? 0.9 : 1 });
+    const instanced = (geometry, list, height) => {
+      const mesh = new InstancedMesh(geometry, glow(false), list.length);
+      list.forEach(([pad], k) => mesh.setColorAt(k, new Color(0xffc43d)));
+      mesh.frustumCulled = false;
+      scene.add(mesh);
+      return { mesh, list, height, spin: 0 };
+    };
+    this.padMeshes = [
+      instanced(flat(new RingGeometry(1.5, 1.9, 32)), big, 5),
+      instanced(new SphereGeometry(0.95, 14, 10), big, 150),
+      instanced(flat(new RingGeometry(0.45, 0.75, 20)), small, 5),
+      instanced(new CylinderGeometry(0.32, 0.32, 0.14, 16), small, 14),
+    ];
+    this.padsShown = "";
+  }
+
+  // Pads that are there glow; those that were taken are dim and small, and grow while they come back.
+  showPads(timers, at) {
+    const states = [];
+    for (let i = 0; i < 34; i++) states.push(timers[at * 34 + i] > 0 ? Math.round(timers[at * 34 + i] * 4) : 0);
+    const key = states.join();
+    if (key === this.padsShown) return;
+    this.padsShown = key;
+    const matrix = new Matrix4();
+    const there = new Color(0xffc43d);
+    const taken = new Color(0x55503f);
+    this.padMeshes.forEach(({ mesh, list, height }, kind) => {
+      list.forEach(([pad, index], k) => {
+        const wait = states[index] / 4;
+        const ring = kind % 2 === 0;
+        const size = ring || !wait ? 1 : 0.12;
+        matrix.makeScale(size, size, size).setPosition(place(pad[0], pad[1], height, new Vector3()));
+        mesh.setMatrixAt(k, matrix);
+        mesh.setColorAt(k, wait ? taken : there);
+      });
+      mesh.instanceMatrix.needsUpdate = true;
+      mesh.instanceColor.needsUpdate = true;
+    });
+  }
+
+  setTheme(dark) {
+    this.floor.material.map?.dispose();
+    this.floor.material.map = floorTexture(dark);
+    this.floor.material.needsUpdate = true;
+    this.ground.material.color.set(dark ? 0x0b1119 : 0xcfd9e4);
+  }
+}
