@@ -12,12 +12,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from lightning import Fabric
+from lightning.fabric.loggers import CSVLogger
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
+from fabric_rl.callbacks.video import VideoLogger
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.runs.checkpoint_names import checkpoints
@@ -586,6 +589,41 @@ def test_a_run_that_is_stopped_or_fails(fabric, webhook):
         ("stopped", "run was stopped, after 64 steps"),
         ("failed", "run has failed with ValueError: iteration_end fails, after 64 steps"),
     ]
+
+
+def test_a_limit_is_reached_by_what_equals_it_and_told_once(fabric, webhook):
+    address, got, _ = webhook
+    notify = Notify(url=address, at_least={"a": 0.5}, at_most={"b": -0.5})
+    for a, b in ((0.4, -0.4), (0.5, -0.4), (0.4, -0.5), (0.6, -0.6)):
+        notify.on_iteration_end(state_of(fabric, metrics={"a": a, "b": b}))
+    said = [json.loads(body)["text"] for _, _, body in got]
+    assert said == [
+        "run bots reached a 0.5 (at least 0.5), after 1,000 steps",
+        "run bots reached b -0.5 (at most -0.5), after 1,000 steps",
+    ]
+
+
+def test_a_run_that_was_to_stop_when_all_was_done_has_ended(fabric, webhook):
+    address, got, _ = webhook
+    for steps in (999, 1000):
+        Notify(url=address).on_train_end(state_of(fabric, steps=steps, stop=True))
+    assert [json.loads(body)["event"] for _, _, body in got] == ["stopped", "ended"]
+
+
+def test_only_the_newest_of_several_new_videos_is_shown_and_none_twice(fabric, tmp_path):
+    class Shown(VideoLogger):
+        def _log(self, state, path):
+            shown.append(path.name)
+
+    shown, videos = [], Shown(tmp_path)
+    state = state_of(Fabric(accelerator="cpu", devices=1, loggers=[CSVLogger(tmp_path)]))
+    for names in (["a", "c", "b"], [], ["d"]):
+        for name in names:
+            path = tmp_path / f"{name}.mp4"
+            path.touch()
+            os.utime(path, (len(list(tmp_path.iterdir())),) * 2)
+        videos.on_iteration_end(state)
+    assert shown == ["b.mp4", "d.mp4"]
 
 
 def test_what_is_filled_in_is_not_filled_in_again(fabric, tmp_path):

@@ -95,6 +95,14 @@ def test_a_metric_that_nobody_measures_is_a_warning():
     assert len(warned) == 1 and misspelt.number == 1
 
 
+def test_each_phase_has_its_own_patience():
+    """The second one is waited for anew: 20 iterations more, not 20 in all."""
+    waiting = Phase("b", promotions=[Promotion("game/touch", 0.5)])
+    walk(Phases([Phase("a", after_steps=1500), waiting, Phase("c")]), [{}] * 34, first_rank=True)
+    with pytest.warns(RuntimeWarning, match="phase b waits for game/touch"):
+        walk(Phases([Phase("a", after_steps=1500), waiting, Phase("c")]), [{}] * 35, first_rank=True)
+
+
 def test_steps_count_from_the_beginning_of_their_phase():
     numbers, _ = walk(three(), [{"touch": 1.0, "goal": 0.0}] * 7)
     assert numbers == [1, 2, 2, 2, 2, 3, 3]  # 400 steps in phase 2

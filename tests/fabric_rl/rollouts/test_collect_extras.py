@@ -11,6 +11,9 @@ from gymnasium.vector.utils import batch_space
 from agents import RecurrentPPOAgent
 from envs import GymnasiumEnvs
 from fabric_rl import ActOutput, Callback, EpisodeStats, Rollout, TrainArgs, collect, train
+from fabric_rl.learning.normalize import ReturnScaler
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.types import NonFiniteError
 
 
@@ -201,6 +204,21 @@ def test_an_environment_that_forgets_what_it_promised(key):
     env.forget = (key,)
     with pytest.raises(ValueError, match=rf"ManySided.step\(\): .*'{key}'"):
         collect(env, agent, rollout)
+
+
+def test_each_reward_signal_is_reported_as_the_environment_pays_it(fabric):
+    """At steps 1, 2, 3 `win` pays 1 and -1 times the step, `style` 0.5 and 0.25 times; what is scaled comes after."""
+    env, agent = ManySided(), TwoHeads()
+    rollout, scaler = Rollout(3, env, agent=agent), ReturnScaler(2)
+    agent.modules = lambda: ()
+    collector = Collector(fabric, fabric, env, agent, rollout, scaler, torch.tensor(0.9), Timers())
+    collector.begin(0)
+    found = collector.next_rollout()
+    assert collector.metrics["reward/win"] == (0, 6)
+    assert collector.metrics["reward/style"] == (4.5, 6)
+    assert collector.metrics["reward/step"] == (4.5, 6)
+    torch.testing.assert_close(found.reward[2, 1] * scaler.sigma.float(), torch.tensor([-3.0, 0.75]))
+    assert scaler.sigma[0] > 2 * scaler.sigma[1]
 
 
 @torch.no_grad()
