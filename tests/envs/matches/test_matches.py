@@ -6,7 +6,8 @@ import pytest
 from envs import AdvancedObs, ContinuousAction, Kickoff, LookupTable, RepeatAction, RocketSimPool, StackedObs
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot
 from envs.bots.policy import PolicyBot
-from envs.matches.matches import Matches, play_matches
+from envs.matches.matches import Matches, _Score, play_matches
+from tests.envs.rewards.reward_play import Scene
 
 
 def results(*goals):
@@ -68,6 +69,30 @@ def test_every_match_has_its_own_kickoff_however_many_are_played_at_once(monkeyp
     expected = kickoffs()
     monkeypatch.setattr("envs.matches.matches.ARENAS_AT_ONCE", 3)
     np.testing.assert_array_equal(kickoffs(), expected)
+
+
+def test_of_an_odd_number_of_matches_one_more_is_played_as_blue():
+    bot = Watching()
+    matches = play_matches(bot, IdleBot(), num_matches=3, minutes=1 / 900)
+    assert [len(seen) for seen in bot.seen] == [2, 1] and len(matches.goals) == 3
+
+
+def test_the_score_counts_contacts_by_team_and_goals_of_all_episodes():
+    scene, score = Scene(2, 1, arenas=2), _Score()
+    every = np.array([True, True])
+    score.reset(every, scene.state)
+
+    def step(**changes):
+        score.update(scene.put(8, **changes).state, np.zeros(2, bool))
+
+    step(touched=[1, 0, 1])
+    step(touched=[1, 1, 0])  # the second blue car's contact is new, the first one's is not
+    step(ball=(0, 5300, 300), touched=[0, 0, 1])
+    score.reset(np.array([True, False]), scene.state)
+    step(ball=(0, -5300, 300), touched=[0, 0, 1])  # a new contact where a new episode has begun
+    assert score.counts[0].tolist() == [[1, 1], [1, 1]]
+    assert score.counts[1].tolist() == [[2, 3], [2, 2]]
+    assert score.begun.all()
 
 
 @pytest.mark.parametrize("name", ["num_matches", "minutes", "team_size"])

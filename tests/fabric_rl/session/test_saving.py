@@ -142,9 +142,9 @@ def test_the_first_and_last_figures_of_a_resumed_run_are_those_of_all_its_parts(
             return {"game/touches_per_minute": (10.0, 1.0)}
 
     known("a", 30, env=Touching)
-    (tmp_path / "a/metrics.csv").write_text("step,game/touches_per_minute\n15,1\n30,7\n45,999\n")
+    (tmp_path / "a/metrics.csv").write_text("step,game/touches_per_minute\n15,1\n30,8\n45,999\n")
     summary = known(Run(tmp_path / "a"), 60, env=Touching, resume=load_checkpoint(tmp_path / "a")[1])
-    assert summary["touches_per_minute"] == {"start": (1 + 7 + 10 + 10) / 4, "end": (1 + 7 + 10 + 10) / 4}
+    assert summary["touches_per_minute"] == {"start": (1 + 8 + 10 + 10) / 4, "end": (1 + 8 + 10 + 10) / 4}
 
 
 def test_without_an_episode_there_is_no_mean_return(known, counter_env, tmp_path):
