@@ -703,3 +703,20 @@ def test_callbacks_of_the_command_line(forks, flags, tmp_path):
     assert (statuses, err) == ([0], "")
     if len(flags) > 2:
         assert lines(tmp_path / "told") == [["run cli has ended, after 64 steps"]]
+
+
+def test_callbacks_of_one_name_get_back_what_was_their_own(fabric):
+    class Remembers(Callback):
+        def __init__(self, number):
+            self.number = number
+
+        def state_dict(self):
+            return {"number": self.number}
+
+        def load_state_dict(self, state):
+            self.number = state["number"]
+
+    saved = Hooks(state_of(fabric), [Remembers(1), History(), Remembers(2)]).state_dict()
+    again = [Remembers(number) for number in (7, 8, 9)]
+    Hooks(state_of(fabric), again).load_state_dict(saved)
+    assert [callback.number for callback in again] == [1, 2, 9]  # nothing was saved of a third one

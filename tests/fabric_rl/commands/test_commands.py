@@ -13,8 +13,10 @@ from envs.audit.audit import audit_rewards
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import Matches
+from fabric_rl import Run
+from fabric_rl.cli.report import report
 from fabric_rl.commands.audit_rewards import draw_audit
-from fabric_rl.commands.evaluate import goal_difference, summary
+from fabric_rl.commands.evaluate import goal_difference, summary, table
 from fabric_rl.commands.main import main
 from fabric_rl.commands.show_resets import draw_resets
 from fabric_rl.commands.trace_rewards import draw_trace
@@ -166,3 +168,27 @@ def test_mistakes_are_one_line(command, args, said):
     status, output, errors = command(*args)
     assert (status, output) == (2, "")
     assert errors.count("\n") == 1 and errors.startswith("fabric-rl") and said in errors
+
+
+def test_figures_of_matches_by_hand():
+    """Two matches of 2 minutes, three cars in a team: 12 touches are one for each car and minute."""
+    matches = Matches(np.array([[3, 1], [0, 2]]), np.array([[10, 6], [2, 0]]), minutes=2.0, cars=3)
+    found = summary(matches)
+    assert (found["wins"], found["draws"], found["losses"]) == (1, 0, 1)
+    assert found["goals"] == [1.5, 1.5] and found["touches_per_minute"] == [1.0, 0.5]
+    assert found["difference"] == 0
+    won = Matches(np.array([[3, 1], [3, 2]]), matches.touches, minutes=2.0, cars=3)
+    columns = [list(column.cells) for column in table(["us", "them"], won).columns]
+    assert columns == [["us", "them"], ["2", "0"], ["0", "0"], ["3.00", "1.50"], ["1.00", "0.50"]]
+
+
+def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
+    figures = {"total_steps": 60, "wall_seconds": 3.0, "mean_return": 4.5, "touches_per_minute": {"start": 1, "end": 7}}
+    speeds = {"collected_steps_per_second": 100.0, "consumed_steps_per_second": 200.0, "overall_steps_per_second": 20.0}
+    said = report(Run(tmp_path), figures | speeds).splitlines()
+    assert said[1:] == [
+        f"Run {tmp_path.name}: 60 steps in 3 s",
+        "  touches per minute: 1.00 at the start, 7.00 at the end",
+        "  mean return of the last episodes: 4.50",
+        "  steps per second: collected 100, consumed 200, overall 20",
+    ]
