@@ -71,12 +71,14 @@ def positive(owner: str, argument: str, value: Any) -> float:  # noqa: ANN401 - 
     return float(value)
 
 
-def whole_number(owner: str, argument: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - checked here
-    """`value` as an int; a ValueError unless it is a whole number of at least `least`."""
+def whole_number(owner: str, argument: str, value: Any, least: int = 1, most: int | None = None) -> int:  # noqa: ANN401
+    """`value` as an int; a ValueError unless it is a whole number of at least `least`, and at most `most`."""
     if not is_whole(value):
         raise ValueError(f"{owner}: {argument} must be a whole number, got {value!r}")
     if value < least:
         raise ValueError(f"{owner}: {argument} must be at least {least}, got {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{owner}: {argument} must be at most {most:,}, got {value}")
     return int(value)
 
 

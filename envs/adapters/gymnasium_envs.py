@@ -15,6 +15,9 @@ from envs.adapters.videos import RecordVideos
 from envs.checks import check_part, check_seed, finite_numbers, is_number, is_whole, whole_number
 from envs.parameters import ParameterRandomizer
 
+_MOST_ENVS = 65_536
+"""In one process; each is a Python object of its own."""
+
 
 class GymnasiumEnvs(VectorWrapper):
     """`num_envs` copies of a Gymnasium environment, stepped one after another in this process.
@@ -51,7 +54,7 @@ class GymnasiumEnvs(VectorWrapper):
                 there is not.
             TypeError: `parameters` is something else.
         """
-        whole_number("GymnasiumEnvs", "num_envs", num_envs)
+        whole_number("GymnasiumEnvs", "num_envs", num_envs, most=_MOST_ENVS)
         seed = check_seed("GymnasiumEnvs", seed)
         if parameters is not None:
             check_part("GymnasiumEnvs", "parameters (--env.parameters)", parameters, ParameterRandomizer)

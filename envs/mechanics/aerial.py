@@ -23,7 +23,7 @@ class WallToAerialLane(Lane):
     """
 
     name = "wall_to_aerial"
-    num_notes = 2  # has had its wheels on the wall, has left it and has not landed since
+    num_notes = 2  # the last surface under its wheels was the wall, and it has left that
 
     def __init__(self, min_height: float = 500.0, time_limit_seconds: float = 4.0) -> None:
         """Sets the lane.
@@ -61,7 +61,7 @@ class WallToAerialLane(Lane):
         landed = on_ground & ~seen.touched  # wheels on the ball are not a landing
         in_flight = notes[:, 1] > 0
         high: Bool = seen.touched & in_flight & (seen.ball_pos[:, 2] > self.min_height)
-        notes[:, 0] = np.maximum(notes[:, 0], on_wall)
+        notes[:, 0] = np.where(landed, on_wall, notes[:, 0])
         notes[:, 1] = (notes[:, 0] > 0) & ~landed
         return high
 

@@ -260,6 +260,16 @@ def test_mean_return_is_none_before_any_episode_ended(train_known, counter_env):
     assert train_known(env=env, total_timesteps=15)[0]["mean_return"] is None
 
 
+def test_the_rollouts_that_are_kept_stay_as_they_were(train_known):
+    """The buffers are filled again in the second iteration, which learns from both rollouts; see test_collect."""
+    _, recorder = train_known(total_timesteps=30, exp_buffer_size=30)
+    seen = [minibatch.obs[:, 0].sort().values.tolist() for minibatch in recorder.state.agent.seen[-3:]]
+    first = [0, 1, 2, 100, 101, 1000, 1001, 1100, 1101, 1200, 2000, 2001, 2002, 2003, 2100]
+    second = [102, 200, 201, 202, 300, 1201, 1300, 1301, 1400, 1401, 2101, 2102, 2103, 2200, 2201]
+    assert seen[0] == first
+    assert sorted(seen[1] + seen[2]) == sorted(first + second)
+
+
 def test_checkpoint_holds_the_weights_and_the_counters(train_known, tmp_path):
     _, recorder = train_known(total_timesteps=30)
     path, checkpoint = load_checkpoint(tmp_path / "known")

@@ -61,6 +61,32 @@ def test_every_rank_explores_with_noise_of_its_own(ranks):
     assert (actions[0] == actions[1]).float().mean() < 0.3
 
 
+def test_every_rank_shuffles_in_an_order_of_its_own(ranks, folder):
+    """Both have drawn as many permutations of the same length."""
+    one, other = (rank["shuffle"] for rank in load_checkpoint(folder)[1]["ranks"])
+    assert not torch.equal(one, other)
+
+
+def test_the_explained_variance_is_that_of_the_steps_of_both(ranks):
+    returns, value = (torch.cat([rank["cartpole"][name] for rank in ranks]).double() for name in ("returns", "value"))
+    expected = 1 - (returns - value).var() / returns.var()
+    each = [
+        1 - (rank["cartpole"]["returns"] - rank["cartpole"]["value"]).var() / rank["cartpole"]["returns"].var()
+        for rank in ranks
+    ]
+    assert abs(sum(each) / 2 - expected) > 1e-3  # it is not the mean of the two
+    for rank in ranks:
+        assert rank["cartpole"]["metrics"]["ppo/explained_variance"] == pytest.approx(float(expected), rel=1e-4)
+
+
+def test_metrics_are_sums_over_both_by_counts_of_both(ranks):
+    """A step pays 1 in CartPole; an iteration has 32 steps of each rank."""
+    metrics = [rank["cartpole"]["metrics"] for rank in ranks]
+    assert [each["reward/step"] for each in metrics] == [1, 1]
+    assert metrics[0]["reward/episode_return"] == metrics[1]["reward/episode_return"]
+    assert metrics[0]["game/episode_length"] == metrics[0]["reward/episode_return"]
+
+
 def test_two_ranks_with_half_the_minibatch_are_one_rank_with_all_of_it(ranks):
     """Gradients, their clipping and the normalisation of advantages are over all ranks."""
     alone = gradient_steps(Fabric(accelerator="cpu", devices=1))

@@ -43,7 +43,11 @@ class Seen(Callback):
 
         return build
 
+    def on_learn_start(self, state):
+        self.returns, self.value = state.batch.returns.clone(), state.batch.value.clone()
+
     def on_train_end(self, state):
+        self.learned = {"returns": self.returns, "value": self.value, "metrics": dict(state.metrics)}  # of the last one
         self.weights = {k: v.detach().clone() for k, v in state.agent.state_dict().items()}
 
 
@@ -60,7 +64,8 @@ def train_once(fabric, env, run=None, callbacks=()):
     args = TrainArgs(total_timesteps=512, num_steps=16, update_epochs=2, minibatch_size=16, seed=10)
     agent = partial(PPOLightningAgent, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,))
     summary = train(fabric, seen.watching(env), agent, args, run, [seen, *callbacks], plain=True)
-    return {"obs": seen.obs[0], "actions": torch.stack(seen.actions), "weights": seen.weights, "summary": summary}
+    found = {"obs": seen.obs[0], "actions": torch.stack(seen.actions), "weights": seen.weights, "summary": summary}
+    return found | seen.learned
 
 
 def gradient_steps(fabric):

@@ -69,6 +69,7 @@ def test_contract():
     [
         (lambda: GymnasiumEnvs("NoSuchGame-v1", 1), "--env_id NoSuchGame-v1"),
         (lambda: GymnasiumEnvs("CartPole-v1", 0), "num_envs must be at least 1, got 0"),
+        (lambda: GymnasiumEnvs("CartPole-v1", 10**30), "num_envs must be at most 65,536, got 1000"),
     ],
 )
 def test_bad_input_is_one_clear_line(build, message):

@@ -45,6 +45,7 @@ from envs.matches.tape import Tape, record
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
 from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
+from tests.envs.rewards.reward_play import Scene
 
 POOL = partial(RocketSimPool, num_threads=1)
 QUICK = {"seconds": 10.0, "num_arenas": 4}
@@ -343,3 +344,21 @@ def test_first_states_are_those_of_the_setter():
     assert ("ball", "boost") not in ranges
     again = reset_rows(partial(POOL, team_size=2), episodes=40, seed=1)
     assert rows == again != reset_rows(partial(POOL, team_size=2), episodes=40, seed=2)
+
+
+def test_coarser_steps_keep_the_touches_in_between():
+    scene = Scene()
+    frames = [(np.array([True]), scene.state.copy())]
+    for touched in ([1, 0], [0, 0], [0, 0], [0, 1]):
+        frames.append((None, scene.put(4, touched=touched).state.copy()))
+    tape = coarser(Tape(frames, 4), 2)
+    assert tape.tick_skip == 8
+    assert [state.touched[0].tolist() for state in tape.steps] == [[True, False], [False, True]]
+    assert [int(state.episode_ticks[0]) for state in tape.steps] == [8, 16]
+
+
+def test_a_goal_is_paid_once_in_each_episode():
+    scene, begins = Scene(), np.array([True])
+    start, goal = scene.state.copy(), scene.put(8, ball=(0, 5300, 300)).state.copy()
+    tape = Tape([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
+    assert replay(GoalReward(), tape)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]

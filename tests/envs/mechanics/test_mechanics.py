@@ -171,6 +171,7 @@ def test_every_start_is_possible_and_the_others_keep_away(name, teams):
         for centre in (state.world.ball_pos[arena], state.world.car_pos[arena, arena % sum(teams)]):
             assert (np.linalg.norm((places - centre)[:, :2], axis=-1) > 1200).all()
         assert (places[:, 1] * np.where(state.team[others] == 0, -1, 1) > 0).all()  # in their own halves
+        assert state.on_ground[arena, others].all() and (state.world.car_pos[arena, others, 2] == 17).all()
 
 
 @pytest.mark.parametrize("name", LANES)

@@ -64,6 +64,32 @@ class Trouble(VectorEnv):
         return obs, np.ones(self.num_envs, np.float32), none, none, {"steps": np.full(self.num_envs, self.steps)}
 
 
+class Told(Trouble):
+    """Shows what it was told last: its parameter in the first column, the number of its phase in the second."""
+
+    value, phase = 0.0, 0
+
+    @property
+    def parameters(self):
+        return {"value": np.full(1, self.value)}
+
+    def check_parameters(self, values):
+        pass
+
+    def set_parameters(self, values):
+        self.value = values["value"]
+
+    def check_phases(self, names):
+        pass
+
+    def set_phase(self, name, number):
+        self.phase = number
+
+    def step(self, actions):
+        _, *rest = super().step(actions)
+        return np.full((self.num_envs, 2), (self.value, self.phase), np.float32), *rest
+
+
 class Spends(Reward):
     """Pays NaN, nothing at all, or a number that the second worker's arenas do not get."""
 

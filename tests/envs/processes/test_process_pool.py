@@ -12,7 +12,7 @@ import pytest
 
 from envs import GymnasiumEnvs, HybridTable, ProcessPool, RocketSimPool
 from tests.envs.comparing import assert_same
-from tests.envs.processes.process_pool_parts import Trouble, actions_with, short_games
+from tests.envs.processes.process_pool_parts import Told, Trouble, actions_with, short_games
 
 ROOT = Path(__file__).parents[3]
 
@@ -127,6 +127,18 @@ def test_a_lost_worker_is_reported_or_started_again(action, message):
     assert infos["steps"].tolist() == [0, 0, 2, 2]
     assert (pool.step(actions_with(0, 0))[0][:2] == 1).all()
     assert pool.drain_metrics()["game/worker_restarts"] == (1, 1)
+    pool.close()
+
+
+def test_a_worker_that_is_started_again_is_told_what_the_others_were():
+    pool = ProcessPool(partial(Told, 4), 2, restart=True)
+    pool.set_parameters({"value": 3.0})
+    pool.set_parameters({"value": 5.0})
+    pool.set_phase("late", 2)
+    pool.reset(seed=0)
+    with pytest.warns(RuntimeWarning, match="started worker 0 again"):
+        pool.step(actions_with(2, 1))
+    assert pool.step(actions_with(0, 0))[0].tolist() == [[5, 2]] * 4
     pool.close()
 
 

@@ -445,3 +445,26 @@ def test_every_place_of_a_real_game_is_inside():
 def test_done_conditions_are_no_setters():
     with pytest.raises(TypeError, match="ShuffledCars: inner"):
         ShuffledCars(DoneCondition)
+
+
+def test_what_stands_on_the_ground_neither_rises_nor_tumbles():
+    state = GameState(20, 1, 1)
+    state.clear(np.arange(20))
+    RandomState(grounded_share=1, ball_on_ground_share=1).apply(state, np.ones(20, bool), np.random.default_rng(0))
+    world = state.world
+    assert not world.ball_vel[..., 2].any() and not world.car_ang_vel.any()
+    assert (np.linalg.norm(world.ball_vel, axis=-1) > 100).any()
+    speed = np.einsum("aci,aci->ac", world.car_vel, world.car_forward)
+    np.testing.assert_allclose(world.car_vel, speed[..., None] * world.car_forward, atol=1e-3)
+    assert (speed >= 0).all() and speed.max() > 1500
+
+
+def test_less_than_nothing_is_refused_at_the_start():
+    for name in ("boost", "demo_respawn_timer"):
+        state = GameState(1, 1, 0)
+        state.clear(np.array([0]))
+        Kickoff().apply(state, np.array([True]), np.random.default_rng(0))
+        check_start(state, 0, "mine")
+        getattr(state, name)[0, 0] = -1
+        with pytest.raises(ValueError, match=f"mine: in arena 0 car 0 would start with {name} -1"):
+            check_start(state, 0, "mine")

@@ -91,6 +91,8 @@ def test_left_right_by_hand():
     )
     setter.apply(state, np.array([True]), np.random.default_rng(0))
     state.details["wheels"][0, 0] = (True, False, True, False)  # the left ones
+    state.details["flip_torque"][0, 0] = (0.5, 0.25, 0)
+    state.details["auto_flip_direction"][0, 0] = 1
     mirror_left_right(state, 0)
     world, half = state.world, np.sqrt(0.5)
     np.testing.assert_array_equal(world.ball_pos[0], [-10, 20, 130])
@@ -107,6 +109,8 @@ def test_left_right_by_hand():
     for name in BASIS:
         np.testing.assert_allclose(getattr(world, name), getattr(other.world, name), atol=1e-6, err_msg=name)
     assert state.wheels_with_contact[0, 0].tolist() == [False, True, False, True]
+    assert state.details["flip_torque"][0, 0].tolist() == [-0.5, 0.25, 0]  # it rolls the other way, not pitches
+    assert state.details["auto_flip_direction"][0, 0] == -1
     assert np.flatnonzero(state.pad_timers[0]).tolist() == [2]  # (-1792, -4184) -> (1792, -4184)
 
 

@@ -35,6 +35,7 @@ from envs import (
     PossessionReward,
     PotentialReward,
     RecoveryAndLandingReward,
+    Reward,
     RocketSimPool,
     SaveBoostReward,
     SaveReward,
@@ -256,6 +257,8 @@ def test_save():
     assert scene.step(reward, ball_vel=(0, 500, 0), touched=[1, 0]) == [0, 0]  # would have missed
     scene.step(reward, ball=(0, 3000, 300), ball_vel=(0, 2000, 0))
     assert scene.step(reward, ball_vel=(2000, 0, 0), touched=[0, 1]) == [0, 1]
+    scene.step(reward, **threat)
+    assert scene.step(reward, ball=(0, -5300, 300), ball_vel=(0, 500, 0), touched=[1, 0]) == [0, 0]  # behind the line
 
 
 def test_where_a_free_ball_goes_agrees_with_rocketsim():
@@ -355,6 +358,7 @@ def test_flip_reset_lasts_over_a_long_contact():
     close(scene.step(reward, on_ground=[0, 1]), [0, 0])
     close(scene.step(reward, has_flipped=[1, 0], flip_time=[0.1, 0]), [0, 0])
     close(scene.step(reward, touched=[1, 0], flip_time=[0.2, 0]), [0.5, 0])
+    close(scene.step(reward, touched=[1, 0], flip_time=[0.3, 0]), [0, 0])  # once, however long the flip
     close(scene.step(reward, flip_time=[0.9, 0]), [0, 0])
     close(scene.step(reward, touched=[1, 0]), [0, 0])
     paid = scene.step(reward, touched=[1, 0], has_flipped=[0, 0], up=[SIDE, UP])
@@ -380,6 +384,8 @@ def test_wavedash():
     scene.step(reward, on_ground=[0, 0], has_flipped=[1, 1], flip_time=[0.1, 0.1])
     scene.step(reward, flip_time=[0.9, 0.9])  # the flip is over before it lands
     close(scene.step(reward, on_ground=[1, 1]), [0, 0])
+    scene.step(reward, on_ground=[0, 0], has_flipped=[1, 1], flip_time=[0.1, 0.1], vel=[(0, 0, 0)] * 2, demoed=[1, 0])
+    close(scene.step(reward, on_ground=[1, 1], demoed=[0, 0]), [0, 2000 / 2300])  # the first one respawns
 
 
 def test_aerial_distance():
@@ -390,6 +396,8 @@ def test_aerial_distance():
     close(scene.step(reward, pos=[(300, 400, 556), (0, 0, 17)], ball=(300, 400, 706)), [0, 0])
     flown = scene.step(reward, touched=[1, 0], pos=[(300, 500, 556), (0, 0, 17)])
     close(flown, [(600 + 0.5 * 500) / 5120, 0])
+    further = scene.step(reward, touched=[1, 0], pos=[(300, 530, 556), (0, 0, 17)], ball=(300, 440, 706))
+    close(further, [(30 + 0.5 * 40) / 5120, 0])  # from the last touch
     wall = {"on_ground": [1, 1], "pos": [(4000, 0, 900), (0, 0, 17)], "ball": (3900, 0, 900)}
     scene.step(reward, **wall)
     close(scene.step(reward, touched=[1, 0]), [0, 0])  # drives on a wall
@@ -431,7 +439,41 @@ def test_potential():
     close(scene.step(reward, ball=(0, 5300, 300)), [-0.8, -0.5])  # nothing is left of it after a goal
 
 
+def test_a_potential_begins_anew_where_an_episode_does():
+    scene, reward = Scene(arenas=2), PotentialReward(SaveBoostReward())
+    scene.put(boost=[100, 25]).first(reward)
+    scene.put(boost=[64, 25])
+    reward.reset(np.array([True, False]), scene.state)
+    close(reward.compute(scene.state), [[0, 0], [-0.2, 0]])
+
+
 # ---------------------------------------------------------------- combinators
+
+
+class Ones(Reward):
+    """Pays every slot, also those without a car."""
+
+    def compute(self, state):
+        return np.ones(state.present.shape, np.float32)
+
+
+def test_the_terms_of_a_sum_are_means_over_the_cars_that_are_there_since_the_last_look():
+    scene = Scene(2, 1, present=np.array([[True, False, True]]))
+    reward = CombinedReward([TouchReward(), Ones()], [2, 0.5])
+    scene.first(reward)
+    for touched in ([1, 0, 0], [1, 0, 1]):
+        scene.step(reward, touched=touched)
+    assert reward.drain_metrics() == {"reward/TouchReward": (2 * 3, 4), "reward/Ones": (0.5 * 4, 4)}
+    assert reward.drain_metrics() == {"reward/TouchReward": (0, 0), "reward/Ones": (0, 0)}
+
+
+def test_seconds_count_from_where_each_episode_began():
+    scene, reward = Scene(arenas=2), PerSecondReward(Ones())
+    scene.first(reward)
+    scene.put(60)
+    reward.reset(np.array([True, False]), scene.state)
+    scene.put(12)
+    close(reward.compute(scene.state), [[0.1, 0.1], [0.6, 0.6]])
 
 
 def test_per_second():
@@ -468,6 +510,7 @@ def test_annealed():
     close(scene.step(resumed, touched=[1, 0]), [0.6, 0])
     total, count = reward.drain_metrics()["reward_weight/TouchReward"]
     assert (total, count) == (pytest.approx(4.0), 6.0)
+    assert reward.drain_metrics()["reward_weight/TouchReward"] == (0, 0)
     combined = CombinedReward([AnnealedReward(TouchReward()), TouchReward()], [1, 1])
     scene.step(combined)
     names = set(combined.drain_metrics())
@@ -479,6 +522,9 @@ def test_clipped():
     scene, reward = Scene(), ClippedReward(AdvancedTouchReward(3, 0), low=-0.5, high=2)
     scene.first(reward)
     assert scene.step(reward, touched=[1, 0]) == [2, 0]
+    spent = ClippedReward(BoostChangeReward(), low=-0.5, high=2)
+    scene.put(boost=[100, 64]).first(spent)
+    assert scene.step(spent, boost=[0, 49]) == [-0.5, pytest.approx(-0.1)]
 
 
 def test_normalised():

@@ -624,6 +624,25 @@ def test_a_run_that_is_stopped_or_fails(fabric, webhook):
     ]
 
 
+def test_a_limit_is_reached_by_what_equals_it_and_told_once(fabric, webhook):
+    address, got, _ = webhook
+    notify = Notify(url=address, at_least={"a": 0.5}, at_most={"b": -0.5})
+    for a, b in ((0.4, -0.4), (0.5, -0.4), (0.4, -0.5), (0.6, -0.6)):
+        notify.on_iteration_end(state_of(fabric, metrics={"a": a, "b": b}))
+    said = [json.loads(body)["text"] for _, _, body in got]
+    assert said == [
+        "run bots reached a 0.5 (at least 0.5), after 1,000 steps",
+        "run bots reached b -0.5 (at most -0.5), after 1,000 steps",
+    ]
+
+
+def test_a_run_that_was_to_stop_when_all_was_done_has_ended(fabric, webhook):
+    address, got, _ = webhook
+    for steps in (999, 1000):
+        Notify(url=address).on_train_end(state_of(fabric, steps=steps, stop=True))
+    assert [json.loads(body)["event"] for _, _, body in got] == ["stopped", "ended"]
+
+
 def test_what_is_filled_in_is_not_filled_in_again(fabric, tmp_path):
     notify = Notify([*writes(str(tmp_path / "told")), "{message} {steps}"])
     notify.on_exception(state_of(fabric), RuntimeError("{run_id} {steps}"))
@@ -744,3 +763,20 @@ def test_a_video_that_cannot_be_shown_is_one_warning(tmp_path):
     with pytest.warns(RuntimeWarning, match="videos cannot be shown in TensorBoard") as warned:
         watched(tmp_path, b"no video", b"no video", b"no video")
     assert len(warned) == 1
+
+
+def test_callbacks_of_one_name_get_back_what_was_their_own(fabric):
+    class Remembers(Callback):
+        def __init__(self, number):
+            self.number = number
+
+        def state_dict(self):
+            return {"number": self.number}
+
+        def load_state_dict(self, state):
+            self.number = state["number"]
+
+    saved = Hooks(state_of(fabric), [Remembers(1), History(), Remembers(2)]).state_dict()
+    again = [Remembers(number) for number in (7, 8, 9)]
+    Hooks(state_of(fabric), again).load_state_dict(saved)
+    assert [callback.number for callback in again] == [1, 2, 9]  # nothing was saved of a third one

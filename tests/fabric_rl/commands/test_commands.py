@@ -13,6 +13,8 @@ from envs.audit.audit import audit_rewards
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import Matches
+from fabric_rl import Run
+from fabric_rl.cli.report import report
 from fabric_rl.commands.audit_rewards import draw_audit
 from fabric_rl.commands.evaluate import difference_interval, difference_line, summary, table
 from fabric_rl.commands.evaluate_episodes import play_episodes
@@ -225,3 +227,24 @@ def test_those_that_share_a_seed_are_one(counter_env):
 
     pairs = Pairs(terminate_after=(3, 3, 4, 4), truncate_after=(9, 9, 9, 9))
     assert play_episodes(pairs, idle, episodes=4, seed=0).returns.tolist() == [3, 3, 4, 4]
+
+
+def test_figures_of_matches_by_hand():
+    """Two matches of 2 minutes, three cars in a team: 12 touches are one for each car and minute."""
+    matches = Matches(np.array([[[3, 1], [0, 2]]]), np.array([[[10, 6], [2, 0]]]), minutes=2.0, cars=3)
+    found = summary(matches)
+    assert (found["wins"], found["draws"], found["losses"]) == (1, 0, 1)
+    assert found["goals"] == [1.5, 1.5] and found["touches_per_minute"] == [1.0, 0.5]
+    assert found["difference"] == 0
+
+
+def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
+    figures = {"total_steps": 60, "wall_seconds": 3.0, "mean_return": 4.5, "touches_per_minute": {"start": 1, "end": 7}}
+    speeds = {"collected_steps_per_second": 100.0, "consumed_steps_per_second": 200.0, "overall_steps_per_second": 20.0}
+    said = report(Run(tmp_path), figures | speeds).splitlines()
+    assert said[1:] == [
+        f"Run {tmp_path.name}: 60 steps in 3 s",
+        "  touches per minute: 1.00 at the start, 7.00 at the end",
+        "  mean return of the last episodes: 4.50",
+        "  steps per second: collected 100, consumed 200, overall 20",
+    ]

@@ -1,5 +1,6 @@
 """Phases: the rule with numbers by hand, and runs that are promoted, resumed and begun later."""
 
+import warnings
 from functools import partial
 from types import SimpleNamespace
 
@@ -93,6 +94,16 @@ def test_a_metric_that_nobody_measures_is_a_warning():
     with pytest.warns(RuntimeWarning, match=r"phase a waits for game/touch, .*did you mean game/touches") as warned:
         walk(misspelt, [{"game/touches": 1.0}] * 60, first_rank=True)
     assert len(warned) == 1 and misspelt.number == 1
+
+
+def test_each_phase_has_its_own_patience():
+    """The second one is waited for anew: 20 iterations more, not 20 in all."""
+    waiting = Phase("b", promotions=[Promotion("game/touch", 0.5)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        walk(Phases([Phase("a", after_steps=1500), waiting, Phase("c")]), [{}] * 34, first_rank=True)
+    with pytest.warns(RuntimeWarning, match="phase b waits for game/touch"):
+        walk(Phases([Phase("a", after_steps=1500), waiting, Phase("c")]), [{}] * 35, first_rank=True)
 
 
 def test_steps_count_from_the_beginning_of_their_phase():

@@ -111,12 +111,13 @@ def test_time_measured_elsewhere_goes_below_the_open_timer(timers, clock):
         clock.now += 4
         timers.add("gather", 0.5)
         timers.add("gather", 0.25)
-        timers.add("physics", 6.0, count=16, parallel=True)
+        timers.add("physics", 5.0, count=15, parallel=True)
+        timers.add("physics", 1.0, count=1)
     collect = timers.to_dict()["children"]["collect"]
     assert collect["self"] == 0  # never negative: the threads' sum exceeds the wall time
     assert collect["children"] == {
         "gather": {"total": 0.75, "count": 2, "self": 0.75, "max": 0.5},
-        "physics": {"total": 6.0, "count": 16, "self": 6.0, "is_parallel": True},
+        "physics": {"total": 6.0, "count": 16, "self": 6.0, "max": 1.0, "is_parallel": True},
     }
 
 

@@ -127,6 +127,26 @@ def test_recent_keeps_a_window():
     assert list(episodes.recent) == [2, 3]
 
 
+def test_what_was_saved_of_episodes_takes_the_place_of_what_there_is():
+    stats, both = EpisodeStats(2), np.array([True, True])
+    stats.update(np.array([3.0, 5.0]), np.array([True, False]))
+    saved = stats.state_dict()
+    stats.update(np.ones(2), both)
+    assert list(stats.recent) == [3, 1, 6]
+    stats.load_state_dict(saved)
+    assert list(stats.recent) == [3]
+    stats.update(np.ones(2), both)
+    assert stats.drain_metrics() == {"reward/episode_return": (3 + 1 + 6, 3), "game/episode_length": (1 + 1 + 2, 3)}
+
+
+def test_episodes_that_are_cut_off_by_new_ones_leave_nothing_behind():
+    stats = EpisodeStats(2)
+    stats.update(np.array([3.0, 5.0]), np.array([False, False]))
+    stats.begin()
+    stats.update(np.array([1.0, 2.0]), np.array([True, True]))
+    assert stats.drain_metrics() == {"reward/episode_return": (3, 2), "game/episode_length": (2, 2)}
+
+
 @torch.no_grad()
 @pytest.mark.parametrize(
     ("broken", "message"),

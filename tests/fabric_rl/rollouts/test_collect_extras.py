@@ -11,6 +11,10 @@ from gymnasium.vector.utils import batch_space
 from agents import RecurrentPPOAgent
 from envs import GymnasiumEnvs
 from fabric_rl import ActOutput, Callback, EpisodeStats, Rollout, TrainArgs, collect, train
+from fabric_rl.learning.normalize import ReturnScaler
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.rollouts.collectors import Collector
+from fabric_rl.session.build import _discounts
 from fabric_rl.types import NonFiniteError
 
 
@@ -203,6 +207,21 @@ def test_an_environment_that_forgets_what_it_promised(key):
         collect(env, agent, rollout)
 
 
+def test_each_reward_signal_is_reported_as_the_environment_pays_it(fabric):
+    """At steps 1, 2, 3 `win` pays 1 and -1 times the step, `style` 0.5 and 0.25 times; what is scaled comes after."""
+    env, agent = ManySided(), TwoHeads()
+    rollout, scaler = Rollout(3, env, agent=agent), ReturnScaler(2)
+    agent.modules = lambda: ()
+    collector = Collector(fabric, fabric, env, agent, rollout, scaler, torch.tensor(0.9), Timers())
+    collector.begin(0)
+    found = collector.next_rollout()
+    assert collector.metrics["reward/win"] == (0, 6)
+    assert collector.metrics["reward/style"] == (4.5, 6)
+    assert collector.metrics["reward/step"] == (4.5, 6)
+    torch.testing.assert_close(found.reward[2, 1] * scaler.sigma.float(), torch.tensor([-3.0, 0.75]))
+    assert scaler.sigma[0] > 2 * scaler.sigma[1]
+
+
 @torch.no_grad()
 def test_values_of_the_whole_rollout_at_once(setup_counter, monkeypatch):
     """An agent that gives no values step by step gets the same rollout, in pieces of any size."""
@@ -327,3 +346,23 @@ def test_the_first_ratios_are_one_in_every_iteration_of_an_agent_with_burn_in(fa
     args = TrainArgs(total_timesteps=4 * 32 * 4, num_steps=32, minibatch_size=64, update_epochs=2)
     train(fabric, partial(GymnasiumEnvs, "CartPole-v1", 4), agent, args, callbacks=[ratios], plain=True)
     assert len(ratios.largest) == 4 and max(ratios.largest) < 2e-6
+
+
+def test_where_episodes_begin_anew_nothing_is_left_of_the_ones_before(counter_env):
+    env = counter_env()
+    rollout = Rollout(4, env, agent=MemoryAgent(2, burn_in=2))
+    for keep in (True, False):
+        rollout._episode_start[:], rollout.state[:], rollout._states[:] = False, 7, 7
+        rollout.begin(*env.reset(), keep=keep)
+        assert rollout._episode_start[-1].all() and not rollout.state.any()
+        assert rollout._episode_start[:-1].all() == (not keep)
+        assert rollout._states.any() == keep
+
+
+def test_a_discount_for_each_signal_or_one_for_all():
+    rollout = Rollout(3, ManySided(), agent=TwoHeads())
+    for gamma, expected in (((0.9, 0.5), [0.9, 0.5]), (0.9, [0.9, 0.9])):
+        torch.testing.assert_close(_discounts(TrainArgs(gamma=gamma), rollout), torch.tensor(expected))
+    assert _discounts(TrainArgs(gamma=0.9), Rollout(3, ManySided(signals=False))).dim() == 0
+    with pytest.raises(ValueError, match=r"--gamma has 3 discounts, the environment 2 reward signals \(win, style\)"):
+        _discounts(TrainArgs(gamma=(0.9, 0.5, 0.1)), rollout)

@@ -53,6 +53,16 @@ def test_the_policy_that_plays_is_one_update_behind(fabric, known_agent, counter
             assert ours.get(name) == theirs.get(name), name
 
 
+@pytest.mark.parametrize(("overlap", "progress"), [(False, [0, 0.25, 0.5, 0.75]), (True, [0, 0, 0.25, 0.5])])
+def test_the_policy_that_plays_knows_how_far_training_is(fabric, known_agent, counter_env, overlap, progress):
+    class Telling(known_agent):
+        def act(self, obs, state=None, deterministic=False):
+            return ActOutput(obs[:, 0].long() % 5, self.progress.expand(len(obs)), self.value(obs))
+
+    recorder = run(fabric, counter_env, Telling, overlap, total_timesteps=48)
+    assert [float(minibatch.log_prob[0]) for minibatch in recorder.agent.seen[-4:]] == progress
+
+
 @pytest.mark.parametrize("agent", [PPOLightningAgent, partial(RecurrentPPOAgent, sequence_length=8, memory_size=8)])
 def test_the_seed_decides_everything(fabric, agent):
     env = partial(GymnasiumEnvs, "CartPole-v1", 4)

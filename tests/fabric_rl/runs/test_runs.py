@@ -342,3 +342,9 @@ def test_nobody_reads_on(forks, runs, argv, shown):
     folder = ["--runs_dir", runs] if argv[0] == "runs" else []
     statuses, _, err = forks.wait([forks.start(*argv, *folder, program="fabric-rl", BROKEN_PIPE=shown)])
     assert (statuses, err) == ([1], "")
+
+
+def test_milestones_are_in_the_order_of_their_phases_then_of_their_steps(tmp_path):
+    for phase, steps in (("b", 5), ("a", 30), ("b", 40), ("a", 9)):
+        (tmp_path / f"milestones/{phase}/{steps:012d}").mkdir(parents=True)
+    assert [(m.phase, m.steps) for m in load_run(tmp_path).milestones] == [("a", 9), ("a", 30), ("b", 5), ("b", 40)]

@@ -6,6 +6,7 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,9 +23,9 @@ BOTH = Saving(30, milestone_interval=15, keep_checkpoints=100, exact_resume=True
 def known(fabric, counter_env, known_agent, tmp_path):
     """Trains for 15 agent-steps per iteration: episodes of sub-environment 0, 1, 2 return 6, 3, 10."""
 
-    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, overlap=False, **more):
+    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, overlap=False, kept=None, **more):
         run = run if isinstance(run, Run) else Run.create(tmp_path, run)
-        sizes = {"num_steps": 5, "minibatch_size": minibatch_size, "total_timesteps": total}
+        sizes = {"num_steps": 5, "minibatch_size": minibatch_size, "total_timesteps": total, "exp_buffer_size": kept}
         args = TrainArgs(**sizes, update_epochs=1, overlap=overlap)
         return train(fabric, env, known_agent, args, run, callbacks, **({"saving": BOTH, "plain": True} | more))
 
@@ -53,6 +54,39 @@ def test_the_end_of_a_run_that_collects_ahead_is_not_the_middle_of_a_longer_one(
     known("a", 60, overlap=overlap)
     exact = [load_checkpoint(path)[1]["exact"] for path in checkpoints(tmp_path / "a/checkpoints")]
     assert exact == [True, not overlap]
+
+
+def test_the_minutes_begin_anew_with_every_checkpoint(known, monkeypatch, tmp_path):
+    """30 s an iteration: a minute has passed after the second, and after the fourth."""
+    seconds = [1000.0]
+    monkeypatch.setattr("fabric_rl.session.saving.time", SimpleNamespace(monotonic=lambda: seconds[0]))
+
+    class HalfAMinute(Callback):
+        def on_iteration_end(self, state):
+            seconds[0] += 30
+
+    known("a", 75, callbacks=[HalfAMinute()], saving=Saving(checkpoint_every_minutes=1, keep_checkpoints=100))
+    saved = checkpoints(tmp_path / "a/checkpoints")
+    assert [path.name for path in saved] == [file_name(steps) for steps in (30, 60, 75)]
+    assert [load_checkpoint(path)[1]["exact"] for path in saved] == [False] * 3  # the clock never says it twice
+
+
+def test_where_the_time_went_is_written_with_every_checkpoint(known, tmp_path):
+    there = []
+
+    class Look(Callback):
+        def on_iteration_end(self, state):
+            there.append((tmp_path / "a/timers.json").exists())
+
+    known("a", 45, callbacks=[Look()], saving=Saving(checkpoint_every_timesteps=30))
+    assert there == [False, False, True]
+
+
+def test_a_short_run_has_all_of_the_older_rollouts_that_there_are(known, tmp_path):
+    """Three are kept; after one iteration there is one, so nothing is missing."""
+    known("a", 15, kept=45)
+    known(Run(tmp_path / "a"), 60, kept=45, resume=load_checkpoint(tmp_path / "a")[1])
+    assert load_checkpoint(tmp_path / "a")[1]["exact"]
 
 
 # ---------------------------------------------------------------- milestones
@@ -86,6 +120,35 @@ def test_the_seconds_of_a_resumed_run_are_those_of_all_its_parts(known, tmp_path
     assert 5000 < summary["wall_seconds"] < 5500
     for name, before in (("overall", 5000), ("collected", 1000), ("consumed", 2000)):
         assert 60 / (before + 500) < summary[f"{name}_steps_per_second"] < 60 / before
+
+
+def test_a_rollout_that_lay_ready_took_what_one_takes_on_average(known, tmp_path):
+    speeds = []
+
+    class Look(Callback):
+        def on_iteration_end(self, state):
+            speeds.append(state.metrics["speed/collected_steps_per_second"])
+
+    known("a", 60, overlap=True)
+    state = load_checkpoint(tmp_path / "a/checkpoints" / file_name(30))[1]
+    state["seconds"] = {"wall": 5000.0, "collect": 1000.0, "learn": 2000.0}
+    known(Run(tmp_path / "a"), 60, overlap=True, resume=state, callbacks=[Look()])
+    assert speeds[0] == pytest.approx(15 / 500) and speeds[1] > 1  # 1,000 s in 2 iterations
+
+
+def test_the_first_and_last_figures_of_a_resumed_run_are_those_of_all_its_parts(known, counter_env, tmp_path):
+    """The row of a later time, which the run has gone back from, does not count."""
+
+    class Touching(counter_env):
+        headlines = {"game/touches_per_minute": "touches/min"}  # noqa: RUF012
+
+        def drain_metrics(self):
+            return {"game/touches_per_minute": (10.0, 1.0)}
+
+    known("a", 30, env=Touching)
+    (tmp_path / "a/metrics.csv").write_text("step,game/touches_per_minute\n15,1\n30,8\n45,999\n")
+    summary = known(Run(tmp_path / "a"), 60, env=Touching, resume=load_checkpoint(tmp_path / "a")[1])
+    assert summary["touches_per_minute"] == {"start": (1 + 8 + 10 + 10) / 4, "end": (1 + 8 + 10 + 10) / 4}
 
 
 def test_without_an_episode_there_is_no_mean_return(known, counter_env, tmp_path):
@@ -242,11 +305,13 @@ def test_a_run_whose_output_was_closed_before_it_began_goes_on(known, monkeypatc
 # ---------------------------------------------------------------- another number of sub-environments
 
 
-def test_a_run_that_goes_on_with_larger_rollouts_does_all_its_steps(known, counter_env, tmp_path):
+def test_a_run_that_goes_on_with_larger_rollouts_does_all_its_steps(known, counter_env, capsys, tmp_path):
     """15 steps are done of 60, in iterations of 10 from now on; then 55 are done, in iterations of 15."""
     known("a", 15)
     two = partial(counter_env, terminate_after=(3, 4), truncate_after=(99, 99))
     summary = known(Run(tmp_path / "a"), 60, env=two, resume=load_checkpoint(tmp_path / "a")[1], minibatch_size=10)
-    assert 60 <= summary["total_steps"] < 70 and not summary["stopped_early"]
+    assert (summary["total_steps"], summary["iterations"]) == (65, 1 + 5) and not summary["stopped_early"]
+    assert "65/65 " in capsys.readouterr().out
     summary = known(Run(tmp_path / "a"), 75, resume=load_checkpoint(tmp_path / "a")[1])
-    assert 75 <= summary["total_steps"] < 90
+    assert (summary["total_steps"], summary["iterations"]) == (80, 1 + 5 + 1)
+    assert "80/80 " in capsys.readouterr().out
