@@ -42,7 +42,8 @@ class GameMetrics(StateLogger):
         sums["speed"] += _dot(alive, np.sqrt(np.einsum("aci,aci->ac", velocity, velocity)))
         sums["boost"] += _dot(alive, boost)
         sums["ground"] += _dot(alive, now[..., ON_GROUND - SAVES])
-        sums["boost_used"] += _dot(alive, np.maximum(before[..., BOOST - SAVES] - boost, 0))
+        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # one that returns has another amount
+        sums["boost_used"] += _dot(drove, np.maximum(before[..., BOOST - SAVES] - boost, 0))
         if touched.any():
             begun = touched > before[..., TOUCHED - SAVES]
             sums["touches"] += int(np.count_nonzero(begun))

@@ -147,6 +147,7 @@ def summary(matches: Matches) -> dict[str, Any]:
         "losses": matches.losses,
         "goals": matches.goals.mean(axis=(0, 1)).tolist(),
         "touches_per_minute": (matches.touches.sum(axis=(0, 1)) / (count * matches.minutes * matches.cars)).tolist(),
+        "differences": matches.differences.tolist(),
         "difference": float(matches.differences.mean()),
         "difference_interval_95": None if interval is None else list(interval),
     }

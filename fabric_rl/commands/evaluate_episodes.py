@@ -37,12 +37,13 @@ def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool, 
         raise ValueError(f"--episodes must be positive, got {episodes}")
     envs = trained.env(seed=seed)
     try:
-        choose = trained.choose(envs.single_observation_space, envs.single_action_space, not sample)
+        choose = trained.choose(envs.single_observation_space, envs.single_action_space, not sample, seed)
         played = play_episodes(envs, choose, episodes, seed)
     finally:
         envs.close()
-    results: dict[str, Any] = {"player": trained.name, "seed": seed, "episodes": len(played.returns)}
-    print(f"{results['episodes']} episodes of {trained.name}")
+    results: dict[str, Any] = {"player": trained.name, "seed": seed, "sample": sample, "episodes": len(played.returns)}
+    how = "draws its actions" if sample else "takes its likeliest actions"
+    print(f"{results['episodes']} episodes of {trained.name}, which {how}")
     for name, values in (("return", played.returns), ("length", played.lengths)):
         interval = mean_interval(values) if values.std() > 0 else None
         results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval and list(interval)}
@@ -57,29 +58,38 @@ def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool, 
 
 
 def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes: int, seed: int) -> Episodes:
-    """Plays until every sub-environment has finished the same number of episodes, so that short ones count no more.
+    """Plays in rounds, each from a seed of its own: of every sub-environment the first episode counts.
 
-    Sub-environments that share a seed (the cars of one game) are one: their mean counts.
+    So short episodes count no more than long ones, and what an environment keeps for several episodes, as drawn
+    parameters, is drawn anew. Sub-environments that share a seed (the cars of one game) are one: their mean counts.
 
     Args:
         envs: With SAME_STEP autoreset.
         choose: The agent, see `fabric_rl.runs.trained.policy`.
         episodes: How many at least, over all sub-environments.
-        seed: Of the first reset.
+        seed: Neighbours have no episodes in common, nor has a training with that seed.
     """
     n = envs.num_envs
     worlds = envs.num_seeds if isinstance(envs, HasSeeds) and n % envs.num_seeds == 0 else n
-    each = -(-episodes // worlds)
-    played: list[list[tuple[float, int]]] = [[] for _ in range(n)]
-    total, length, begins = np.zeros(n), np.zeros(n, np.int64), np.ones(n, np.bool_)
+    rounds = [_one_episode_each(envs, choose, seed) for seed in _seeds(seed, -(-episodes // worlds))]
+    table = np.stack(rounds, axis=1)  # [n, rounds, 2]
+    table = table.reshape(worlds, n // worlds, -1, 2).mean(axis=1).reshape(-1, 2)
+    return Episodes(table[:, 0], table[:, 1])
+
+
+def _one_episode_each(envs: VectorEnv, choose: Callable[..., NDArray[Any]], seed: int) -> NDArray[np.float64]:
+    """`[N, 2]` return and length of the first episode of every sub-environment."""
+    n = envs.num_envs
+    played, over, begins = np.zeros((n, 2)), np.zeros(n, np.bool_), np.ones(n, np.bool_)
     obs, infos = envs.reset(seed=seed)
-    while min(map(len, played)) < each:
+    while not over.all():
         obs = obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)
         obs, rewards, terminated, truncated, infos = envs.step(choose(obs, begins, infos.get("action_mask")))
-        total, length, begins = total + rewards, length + 1, terminated | truncated
-        for i in np.flatnonzero(begins):
-            played[i].append((float(total[i]), int(length[i])))
-        total[begins], length[begins] = 0, 0
-    table = np.array([episodes[:each] for episodes in played])  # [n, each, 2]
-    table = table.reshape(worlds, n // worlds, each, 2).mean(axis=1).reshape(-1, 2)
-    return Episodes(table[:, 0], table[:, 1])
+        played[~over] += np.stack((rewards, np.ones(n)), axis=1)[~over]
+        begins = terminated | truncated
+        over |= begins
+    return played
+
+
+def _seeds(seed: int, rounds: int) -> list[int]:
+    return [int(number) for number in np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(rounds)]

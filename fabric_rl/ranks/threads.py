@@ -7,7 +7,7 @@ import torch
 
 
 @contextmanager
-def one_thread(if_small: bool) -> Iterator[None]:
+def one_thread(if_small: bool = True) -> Iterator[None]:
     """Lets torch use one thread where dividing the work costs more than it brings, above all on a busy machine."""
     before = torch.get_num_threads()
     if if_small:

@@ -65,10 +65,14 @@ class Trained:
         return module.eval()
 
     def choose(
-        self, observation_space: Space[Any], action_space: Space[Any], deterministic: bool = True
+        self,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        deterministic: bool = True,
+        seed: int | None = None,
     ) -> Callable[..., NDArray[Any]]:
         """The same as a function of arrays, see `policy`."""
-        return policy(self.agent(observation_space, action_space), deterministic)
+        return policy(self.agent(observation_space, action_space), deterministic, seed)
 
 
 def load_trained(

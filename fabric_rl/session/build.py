@@ -24,6 +24,7 @@ from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
 from fabric_rl.ranks.sharding import explaining, is_sharded
+from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.collectors import Collector, CollectorAhead
 from fabric_rl.rollouts.players import Exchange, Player, Trainer
 from fabric_rl.rollouts.rollout import Rollout
@@ -54,7 +55,8 @@ def build(
 
     make_env = partial(_built, env, args.seed)
     envs = make_env() if exchange is None else exchange.environment(make_env, args.seed)
-    module: Any = agent(envs.single_observation_space, envs.single_action_space)
+    with one_thread():  # whose number would decide how the first weights are rounded
+        module: Any = agent(envs.single_observation_space, envs.single_action_space)
     check_agent(module)
     rollout = Rollout(args.num_steps, envs, fabric.device, module)
     rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.share)

@@ -501,3 +501,13 @@ def test_the_trial_before_training_leaves_no_trace(fabric, monkeypatch):
 def test_the_number_of_threads_does_not_matter(fabric):
     one, two = (weights_after(fabric, partial(RocketSimPool, 8, num_threads=threads), 5, 512) for threads in (1, 2))
     assert torch.equal(one, two)
+
+
+def test_first_weights_do_not_depend_on_torchs_threads(fabric):
+    """Orthogonal ones are the result of a decomposition, which rounds by the number of threads."""
+    env, found = partial(RocketSimPool, 2, num_threads=1), []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(weights_after(fabric, env, 3, 64))
+    torch.set_num_threads(1)
+    assert torch.equal(*found)

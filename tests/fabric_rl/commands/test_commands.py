@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from envs import IdleBot, RocketSimPool
+from envs import GymnasiumEnvs, IdleBot, ParameterRandomizer, RocketSimPool, Uniform
 from envs.audit.audit import audit_rewards
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
@@ -227,6 +227,23 @@ def test_those_that_share_a_seed_are_one(counter_env):
 
     pairs = Pairs(terminate_after=(3, 3, 4, 4), truncate_after=(9, 9, 9, 9))
     assert play_episodes(pairs, idle, episodes=4, seed=0).returns.tolist() == [3, 3, 4, 4]
+
+
+def test_episodes_know_nothing_of_one_another():
+    """What is kept for many episodes is drawn anew for each; neighbouring seeds share none."""
+    numbers = ParameterRandomizer({"force_mag": Uniform(3, 30)}, resampling_interval=2000)
+    forces = []
+
+    def watching(obs, begins, action_mask):
+        if begins.all():
+            forces.append(envs.parameters["force_mag"].tolist())
+        return np.zeros(len(obs), np.int64)
+
+    for seed in (0, 1):
+        envs = GymnasiumEnvs("CartPole-v1", 4, parameters=numbers)
+        play_episodes(envs, watching, episodes=12, seed=seed)
+        envs.close()
+    assert len(forces) == 6 and len({force for row in forces for force in row}) == 24
 
 
 def test_figures_of_matches_by_hand():
