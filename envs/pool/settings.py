@@ -14,6 +14,8 @@ from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 
 MAX_CARS_PER_TEAM = 4
+_MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
+"""More have no room in a machine; ten seconds between two decisions are no game."""
 ONLY_IN_TRAINING = ("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes")
 """Settings of a pool that an agent can play without: an exported one leaves them out."""
 
@@ -67,8 +69,8 @@ def check_sizes(
 ) -> None:
     """Raises a ValueError if one of the other sizes is no whole number, or cannot work."""
     owner = "RocketSimPool"
-    whole_number(owner, "num_arenas (--env.num_arenas)", num_arenas)
-    whole_number(owner, "tick_skip (--env.tick_skip)", tick_skip)
+    whole_number(owner, "num_arenas (--env.num_arenas)", num_arenas, most=_MOST_ARENAS)
+    whole_number(owner, "tick_skip (--env.tick_skip)", tick_skip, most=_LONGEST_SKIP)
     if not is_whole(action_delay_ticks) or not 0 <= action_delay_ticks <= tick_skip:
         raise ValueError(
             "RocketSimPool: action_delay_ticks (--env.action_delay_ticks) must be a whole number between 0 and "

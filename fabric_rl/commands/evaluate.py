@@ -32,17 +32,17 @@ class Entrant(NamedTuple):
 
 def evaluate(
     player: str,
-    opponent: str = "chaser",
+    opponent: str | None = None,
     /,
-    matches: int = 200,
-    minutes: float = 5.0,
+    matches: int | None = None,
+    minutes: float | None = None,
     team_size: int | None = None,
     seed: int = 0,
     sample: bool = False,
     tick_skip: int | None = None,
     runs_dir: str = "runs",
     out: Path | None = None,
-    episodes: int = 100,
+    episodes: int | None = None,
 ) -> int:
     """Plays pairs of matches on real physics: the same kickoffs twice, the second time with sides changed.
 
@@ -56,16 +56,16 @@ def evaluate(
     Args:
         player: A run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), a bot
             (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
-        opponent: One of the same.
-        matches: How many are played, in pairs; an odd number is one more.
-        minutes: Game time of each match.
+        opponent: One of the same; default: chaser.
+        matches: How many are played, in pairs; an odd number is one more; default: 200.
+        minutes: Game time of each match; default: 5.
         team_size: Cars in a team; default: as the player was trained.
         seed: Of all that is drawn; the same one gives the same results.
         sample: Agents draw actions instead of taking the likeliest.
         tick_skip: Ticks per decision; default: as the player was trained.
         runs_dir: Folder of the run ids.
         out: .json file for the results.
-        episodes: How many an agent of another environment plays.
+        episodes: How many an agent of another environment plays, as many in every sub-environment; default: 100.
     """
     if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
         raise ValueError(f"--out {out}: must be a .json file in a folder that exists")
@@ -75,7 +75,13 @@ def evaluate(
             raise ValueError(f"--{flag} must be positive, got {number}")
     alone = _trained_elsewhere(player, runs_dir)
     if alone is not None:
-        return evaluate_episodes(alone, episodes, seed, sample, out)
+        unfit = ["an opponent"] if opponent is not None else [f"--{flag}" for flag in given if given[flag] is not None]
+        if unfit:
+            raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
+        return evaluate_episodes(alone, 100 if episodes is None else episodes, seed, sample, out)
+    if episodes is not None:
+        raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
+    opponent, matches, minutes = opponent or "chaser", matches or 200, minutes or 5.0
     entrants = [entrant(name, sample, runs_dir) for name in (player, opponent)]
     trained_in = [each.recipe for each in entrants if each.recipe is not None]
     first = trained_in[0] if trained_in else PoolRecipe(RocketSimPool)

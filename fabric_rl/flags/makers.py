@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any, get_args, get_origin, get_type_hints
 
+_ANYTHING = ("builtins", "collections.abc", "typing")
+"""Where the types are from that say too little of a function: one that opens a program returns a number, too."""
+
 
 def check_makers(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a type, and what was given for it
     """Checks what was given for a setting that takes makers: callables, or protocols of them, or several.
@@ -33,7 +36,7 @@ def check_makers(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a 
     if inspect.isclass(maker):
         fits = issubclass(maker, made) or _returns(getattr(maker, "__call__", None), made)  # noqa: B004
     else:
-        fits = not callable(maker) or (path is None and _returns(maker, made))
+        fits = not callable(maker) or (path is None and made.__module__ not in _ANYTHING and _returns(maker, made))
     if not fits:
         more = "" if path or inspect.isclass(maker) else f"; end its first line with -> {made.__name__}:"
         raise ValueError(f"{flag}: {name} does not say that it makes a {made.__name__}{more}")

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 _NO_SETTING = re.compile(
     r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>.*?)\)(?=$|\. Got value|\n)", re.MULTILINE
 )
+_LONGEST = 20_000
+"""Letters of a message; the rest is somebody's joke."""
 _UNION = "Does not validate against any of the Union subtypes"
 _WEAK = re.compile(r"Expected an? (?!instantiatable)|Not a valid subclass of|Does not implement protocol")
 _NO_SUBCLASS = re.compile(r"Not a valid subclass of (\w+)")
@@ -34,7 +36,7 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 def one_line(message: str) -> str:
     """Joins a message to one line that begins with the flag, and says what jsonargparse says in plain words."""
-    message = _without_unions(message)
+    message = _without_unions(message if len(message) < _LONGEST else f"{message[:_LONGEST]}...")
     if unknown := _NO_SETTING.search(message):
         path = "".join(f"{key}." for key in re.findall(r'Parser key "([^"]*)"', message[: unknown.start()]))
         if not path:

@@ -64,6 +64,12 @@ OLD_NAMES = {
     "vf_coef": "--agent.value_coef",
     "cuda": _HARDWARE,
     "track": _WANDB,
+    # CleanRL's without its nesting
+    "clip_coef": _CLIPS,
+    "gym_id": "--env_id",
+    "wandb_project_name": _WANDB,
+    "wandb_entity": _WANDB,
+    "load_wandb": _WANDB,
     # Stable-Baselines3
     "n_timesteps": _TOTAL,
     "n_steps": _ROLLOUT,

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-_MOST, _DEEPEST = 100_000, 100
-"""Settings of a file, and levels in it, that nobody has."""
+_MOST, _DEEPEST, _LONGEST, _LARGEST = 100_000, 100, 10_000, 2**20
+"""Settings of a file, levels in it, letters of a setting and bytes of a file that nobody has."""
 _OF_A_CLASS = ("class_path", "init_args", "dict_kwargs")
 
 
@@ -20,19 +20,28 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - whatever the file hold
             hold themselves or one another many times.
     """
     refused = ValueError(f"--config {path}: the settings are nested too deeply, hold themselves, or are too many")
+    if not Path(path).is_file() and Path(path).exists():
+        raise ValueError(f"--config {path}: this is no file")
+    if Path(path).stat().st_size > _LARGEST:
+        raise refused
     try:
-        settings = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        if not _ends(yaml.compose(text, yaml.SafeLoader)):
+            raise refused
+        settings = yaml.safe_load(text)
     except RecursionError as error:
         raise refused from error
     except yaml.MarkedYAMLError as error:
         line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
         raise ValueError(f"--config {path}{line}: this is no YAML file of settings: {error.problem}") from error
-    waiting, seen = [("", settings, 0)], 0
+    except (yaml.YAMLError, ValueError) as error:  # a control character; a day that there is not
+        if error is refused or isinstance(error, UnicodeDecodeError):
+            raise
+        reason = " ".join(str(error).split())
+        raise ValueError(f"--config {path}: this is no YAML file of settings: {reason}") from error
+    waiting = [("", settings)]
     while waiting:
-        name, value, depth = waiting.pop()
-        seen += 1
-        if seen > _MOST or depth > _DEEPEST:
-            raise refused
+        name, value = waiting.pop()
         if isinstance(value, dict) and "class_path" in value:
             for other in (other for other in value if other not in _OF_A_CLASS):
                 flag = f"--{name}.{other}".replace("--.", "--")
@@ -40,8 +49,25 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - whatever the file hold
                 raise ValueError(f"{flag}: belongs under init_args, not beside class_path ({place})")
         if isinstance(value, dict | list):
             inner = value.items() if isinstance(value, dict) else (("", item) for item in value)
-            waiting += [(_joined(name, key), item, depth + 1) for key, item in inner]
+            waiting += [(_joined(name, key), item) for key, item in inner]
     return settings
+
+
+def _ends(node: Any) -> bool:  # noqa: ANN401 - YAML's nodes
+    """Whether it is of a size that can be meant, each part counted as often as it stands there by its alias."""
+    waiting, seen = [(node, 0)], 0
+    while waiting:
+        node, depth = waiting.pop()
+        seen += 1
+        if seen > _MOST or depth > _DEEPEST:
+            return False
+        if isinstance(node, yaml.ScalarNode) and len(node.value) > _LONGEST:
+            return False
+        if isinstance(node, yaml.CollectionNode):
+            waiting += [
+                (part, depth + 1) for each in node.value for part in (each if isinstance(each, tuple) else [each])
+            ]
+    return True
 
 
 def place_of(flag: str, path: str | Path) -> str | None:

@@ -47,7 +47,7 @@ def check_contents(state: Mapping[str, Any]) -> None:
         raise ValueError(f"it lacks {', '.join(missing[:3])}")
     for name, form in _RUN.items():
         check(state[name], form, name)
-    if not all(isinstance(tensor, Tensor) for tensor in state["agent"].values()):
+    if not all(isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in state["agent"].items()):
         raise ValueError("its weights are no tensors")
     players = state.get("num_players", 0)  # older ones have none
     unpublished = state.get("unpublished", {})  # likewise

@@ -10,8 +10,8 @@ from typing import Any
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a file; an empty one where it is missing, damaged or something else."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (OSError, RecursionError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -12,6 +12,7 @@ import yaml
 from torch import Tensor
 
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
+from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.json_files import json_text, read_json, write_json, write_text
@@ -98,9 +99,8 @@ class Provenance:
         if not self.config.exists():
             return []
         try:
-            texts = (self.config.read_text(encoding="utf-8"), config)
-            old, new = (flat_settings(yaml.safe_load(text) or {}) for text in texts)
-        except (ValueError, yaml.YAMLError):
+            old, new = (flat_settings(settings or {}) for settings in (read_yaml(self.config), yaml.safe_load(config)))
+        except (OSError, ValueError):
             return [f"all settings: {self.config} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
         came = {name for name in _DEFAULTS if name not in old and new.get(name) == _DEFAULTS[name]}
@@ -173,7 +173,9 @@ class Provenance:
 def read_initial(path: Path) -> dict[str, Tensor]:
     """The agent's state in an `initial.ckpt`; a CheckpointError if it is missing, damaged or something else."""
     agent = checkpoint.read(path).get("agent")
-    if not isinstance(agent, dict) or not all(isinstance(tensor, Tensor) for tensor in agent.values()):
+    if not isinstance(agent, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in agent.items()
+    ):
         raise CheckpointError(f"checkpoint {path} is refused: it holds no weights")
     return agent
 

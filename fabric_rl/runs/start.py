@@ -155,6 +155,8 @@ class StartedRun(Callback):
             elif self.training and run is not None:
                 what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"
             return LostRankError(f"{lost}; {what_next}")
+        if self.training and isinstance(error, SystemExit) and not error.code:  # of a part, as if all were well
+            return RuntimeError("training stopped: something in it has called sys.exit()")
         if self.training and isinstance(error, (*MISTAKES, gymnasium.error.Error)):
             return RuntimeError(f"training stopped: {error}")  # no flag's fault: the traceback matters
         return error

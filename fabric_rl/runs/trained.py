@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -21,6 +21,7 @@ from fabric_rl.flags.parser import FlagParser
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import load_weights, locate
@@ -43,8 +44,8 @@ class Trained:
     name: str
     path: Path
     env: EnvFactory
-    _agent: AgentFactory
-    _weights: dict[str, Any]
+    _agent: AgentFactory = field(repr=False)
+    _weights: dict[str, Any] = field(repr=False)
 
     def agent(self, observation_space: Space[Any], action_space: Space[Any]) -> ActorCritic:
         """The agent with its weights, for the spaces of one sub-environment.
@@ -56,8 +57,9 @@ class Trained:
         if not isinstance(module, ActorCritic):
             raise TypeError(f"{self.name}: {type(module).__name__} is not a fabric_rl.ActorCritic")
         try:
+            check_weights(self._weights, module)
             module.load_state_dict(self._weights)
-        except RuntimeError as error:
+        except (CheckpointError, RuntimeError) as error:
             raise CheckpointError(
                 f"{self.path} does not fit {type(module).__name__} with the settings of its config.yaml and "
                 f"observations {observation_space}: {' '.join(str(error).split())}"
@@ -148,13 +150,18 @@ def _to_play(section: Any) -> Any:  # noqa: ANN401
         unneeded = getattr(resolve_name(section["class_path"]), "only_in_training", ())
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"{section['class_path']} cannot be imported: {error}") from error
-    settings = {name: _to_play(value) for name, value in section.get("init_args", {}).items() if name not in unneeded}
+    given = section.get("init_args") or {}
+    if not isinstance(given, dict):
+        raise ValueError(f"init_args of {section['class_path']} must be settings by their names, got {given!r:.100}")
+    settings = {name: _to_play(value) for name, value in given.items() if name not in unneeded}
     return section | {"init_args": settings}
 
 
 def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
     """What jsonargparse makes of a section of a configuration; a ValueError of one line if it cannot."""
     section = _section(weights, name)
+    if isinstance(section, dict) and isinstance(section.get("init_args"), dict):
+        section["init_args"].pop("video_folder", None)  # only a training writes, where its own settings say
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # as `python train_fabric.py` in this folder: classes of the user's own

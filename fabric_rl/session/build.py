@@ -112,7 +112,15 @@ def build(
 
 
 def _built(env: EnvFactory, seed: int) -> VectorEnv:
-    envs = env(seed=seed)
+    try:
+        envs = env(seed=seed)
+    except TypeError as error:
+        if "'seed'" not in str(error):
+            raise
+        raise TypeError(
+            f"--env is called with seed=... and must take it ({error}); a Gymnasium id goes with --env_id, a function "
+            "of your own begins with: def make(seed):"
+        ) from error
     if not isinstance(envs, VectorEnv):
         raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
     return envs

@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+import gymnasium
 import pytest
 import torch
 import yaml
@@ -125,3 +126,9 @@ def test_mistakes_are_exceptions_of_one_line(tmp_path: Path, monkeypatch, argume
         main(**({"env": partial(GymnasiumEnvs, "CartPole-v1", 2), "args": ARGS, "hardware": CPU} | arguments))
     assert message in str(raised.value) and "\n" not in str(raised.value)
     assert list(tmp_path.rglob("*.ckpt")) == []
+
+
+def test_an_environment_without_a_seed_is_told_so(tmp_path):
+    start = StartArgs(runs_dir=str(tmp_path))
+    with pytest.raises(TypeError, match=r"^env is called with seed=\.\.\. and must take it .*env_id"):
+        main(env=partial(gymnasium.make_vec, "CartPole-v1", num_envs=2), start=start)

@@ -2,13 +2,18 @@
 
 import sys
 
+import gymnasium
 import pytest
+import torch
 import yaml
 from rlgym.api import RLGym
 
+from agents import PPOLightningAgent
 from fabric_rl import load_trained
 from fabric_rl.cli.command_line import read_settings
+from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.runs import checkpoint
+from fabric_rl.runs.checkpoint import CheckpointError
 from train_fabric import DEFAULT_CONFIG, cli, main
 
 KINDS = (
@@ -100,3 +105,51 @@ def test_a_function_that_makes_an_environment_says_so(name, refused, capfd):
     else:
         settings = read_settings(main, words, "", DEFAULT_CONFIG)
         assert settings.arguments["env"].keywords["build_env"] is typed
+
+
+BOMBS = {
+    "merges": "a0: &a0 {k: v}\n"
+    + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 10)),
+    "one long number": "seed: 1" + ":1" * 20_000 + "\n",
+    "a long list": "callbacks: [" + "1, " * 400_000 + "1]\n",
+    "a control character": "seed: \x07\n",
+    "no day": "seed: 2001-13-45\n",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_file_that_would_not_end_or_is_no_yaml_is_one_line(name, tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(BOMBS[name])
+    with pytest.raises(ValueError, match=r"^--config [^\n]*config\.yaml: (the settings are|this is no YAML)[^\n]*$"):
+        read_yaml(file)
+
+
+def test_a_function_that_says_only_that_it_returns_a_number_is_not_called(tmp_path):
+    """So do many that open programs."""
+    wrapper = {"class_path": "gymnasium.wrappers.TransformReward", "init_args": {"func": "click.launch"}}
+    settings = {"env_id": "CartPole-v1", "num_envs": 1, "wrappers": [wrapper]}
+    env = {"class_path": "envs.GymnasiumEnvs", "init_args": settings}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"env": env, "agent": "agents.PPOLightningAgent"}))
+    checkpoint.write(tmp_path / "weights.ckpt", {"agent": {}})
+    with pytest.raises(ValueError, match="does not say that it makes"):
+        load_trained(tmp_path).env(seed=0)
+
+
+@pytest.mark.parametrize("change", [lambda x: x * float("nan"), lambda x: x.to(torch.complex64), lambda x: x.long()])
+def test_weights_that_are_none_are_refused_by_those_who_play(change, tmp_path):
+    space, actions = gymnasium.spaces.Box(-1, 1, (4,)), gymnasium.spaces.Discrete(2)
+    agent = PPOLightningAgent(space, actions)
+    checkpoint.write(tmp_path / "weights.ckpt", {"agent": {k: change(v) for k, v in agent.state_dict().items()}})
+    (tmp_path / "config.yaml").write_text("env_id: CartPole-v1\nnum_envs: 1\nagent: agents.PPOLightningAgent\n")
+    with pytest.raises(CheckpointError, match=r"^[^\n]+$"):
+        load_trained(tmp_path).agent(space, actions)
+
+
+def test_an_agent_that_is_only_played_writes_no_videos(tmp_path):
+    settings = {"env_id": "CartPole-v1", "num_envs": 1, "video_folder": str(tmp_path / "videos")}
+    env = {"class_path": "envs.GymnasiumEnvs", "init_args": settings}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"env": env, "agent": "agents.PPOLightningAgent"}))
+    checkpoint.write(tmp_path / "weights.ckpt", {"agent": {}})
+    load_trained(tmp_path).env(seed=0).close()
+    assert not (tmp_path / "videos").exists()
