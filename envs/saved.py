@@ -91,7 +91,8 @@ def generator_of(saved: Any) -> np.random.Generator:  # noqa: ANN401
     rng = np.random.default_rng(0)
     try:
         rng.bit_generator.state = saved
-        if rng.bit_generator.state != saved or not saved["state"]["inc"] % 2:
+        halves = saved["has_uint32"] in (0, 1) and 0 <= saved["uinteger"] < 2**32
+        if rng.bit_generator.state != saved or not (saved["state"]["inc"] % 2 and halves):
             raise ValueError("other numbers than it can have")
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"what was saved is no state of a {type(rng.bit_generator).__name__} ({error})") from error

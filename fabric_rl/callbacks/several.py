@@ -1,5 +1,6 @@
 """Callbacks: several callbacks as one."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -62,3 +63,5 @@ class Callbacks(Callback):
         for name, part in self.parts.items():
             if name in state:
                 part.load_state_dict(state[name])
+            elif part.state_dict():
+                warnings.warn(f"nothing was saved of {name}, which begins anew", RuntimeWarning, stacklevel=2)

@@ -106,11 +106,15 @@ class Onlooker:
         Returns:
             What makes the run another one than without a break.
         """
-        precise = all(state["agent"][name].dtype == tensor.dtype for name, tensor in self.agent.state_dict().items())
+        saved, own = state["optimizer"]["state"], self.optimizer.optimizer.state_dict()["state"]
+        pairs = [
+            (self.agent.state_dict(), state["agent"]),
+            *((own[number], saved[number]) for number in own.keys() & saved),
+        ]
+        kinds = ((mine[name], theirs[name]) for mine, theirs in pairs for name in mine)
+        precise = all(theirs.dtype == mine.dtype for mine, theirs in kinds if isinstance(mine, Tensor))
         load_weights(self.agent, state["agent"])
         differs = [] if precise else ["weights of another --precision"]
-        saved = state["optimizer"]["state"]
-        own = self.optimizer.optimizer.state_dict()["state"]
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         for number, entry in own.items():
             if number in saved:

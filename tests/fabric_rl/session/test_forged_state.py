@@ -59,6 +59,7 @@ FORGED = {
     "an arena too few": ((*ENV, "arenas"), lambda x: x[:-1], "arenas"),
     "a ball at infinity": ((*ENV, "arenas", 0), lambda x: np.where(np.arange(len(x)) == 0, np.inf, x), "number 0"),
     "a generator that is none": ((*ENV, "rngs", 0), lambda x: {"state": 3}, "PCG64"),
+    "half a number that is none": ((*ENV, "rngs", 0, "has_uint32"), lambda x: -2, "PCG64"),
     "other metrics": (("metrics",), lambda x: {"loss": [1, 2]}, "metrics"),
 }
 
@@ -76,3 +77,10 @@ def test_it_is_refused_in_one_line_that_names_it(fabric, saved, name):
 def test_as_it_was_it_goes_on(fabric, saved):
     args = TrainArgs(total_timesteps=128, standardize_returns=True, **SIZES)
     assert train(fabric, POOL, AGENT, args, resume=saved, plain=True)["total_steps"] == 128
+
+
+def test_an_optimizer_of_another_precision_is_told(fabric, saved):
+    path = ("optimizer", "state", 0, "exp_avg_sq")
+    args = TrainArgs(total_timesteps=128, standardize_returns=True, **SIZES)
+    with pytest.warns(UserWarning, match="weights of another --precision"):
+        train(fabric, POOL, AGENT, args, resume=replaced(saved, path, value_at(saved, path).half()), plain=True)
