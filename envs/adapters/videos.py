@@ -11,7 +11,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.utils.save_video import capped_cubic_video_schedule
 from numpy.typing import NDArray
 
 MOST_SECONDS, MOST_FRAMES_PER_SECOND, MOST_WIDTH = 20, 25, 320
@@ -52,7 +51,7 @@ class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._end_video()
         self._look_at_written()
         self._episode, self._step = self._episode + 1, 0
-        if capped_cubic_video_schedule(self._episode) and len(self._written) < _AT_ONCE and not self._failed:
+        if _is_shown(self._episode) and len(self._written) < _AT_ONCE and not self._failed:
             path = self.folder / f"rl-video-episode-{self._episode}.mp4"
             self._video = _Video(path, self._rate)
             self._draw()
@@ -149,3 +148,8 @@ class _Video:
             self.problem = f"could not be written ({error})"
             with suppress(OSError):
                 part.unlink()
+
+
+def _is_shown(episode: int) -> bool:
+    """As in Gymnasium, whose own function needs moviepy: cubes, then every thousandth."""
+    return episode % 1000 == 0 if episode >= 1000 else round(episode ** (1 / 3)) ** 3 == episode

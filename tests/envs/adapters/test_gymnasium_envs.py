@@ -12,6 +12,11 @@ from envs.adapters import videos
 from envs.adapters.videos import RecordVideos
 
 
+def test_which_episodes_are_shown():
+    shown = [episode for episode in range(3001) if videos._is_shown(episode)]
+    assert shown == [0, 1, 8, 27, 64, 125, 216, 343, 512, 729, 1000, 2000, 3000]
+
+
 def test_every_environment_matches_a_plain_one_with_its_seed():
     """Sub-environment i is seeded seed + i, resets in the same step, and its final observation is the real one."""
     envs = GymnasiumEnvs("CartPole-v1", num_envs=3, seed=11)
