@@ -96,7 +96,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
 @pytest.mark.slow
 def test_the_agent_that_comes_with_it_touches_and_scores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert evaluate("school_1v1", "idle", "--matches", 8, "--minutes", 1, "--out", "a.json") == 0
+    assert evaluate("school_1v1", "idle", "--matches", 20, "--minutes", 2, "--out", "a.json") == 0
     found = json.loads((tmp_path / "a.json").read_text())
     assert found["difference_interval_95"][0] > 0
     assert found["touches_per_minute"][0] > 4

@@ -35,7 +35,7 @@ def test_how_long_a_straight_way_takes():
 def test_where_a_place_lies_of_a_car():
     scene = Scene().put(pos=[(0, 0, 17), (0, 0, 17)], forward=[(0, 1, 0), (0, -1, 0)])
     scene.state.world.car_right[0] = [(1, 0, 0), (-1, 0, 0)]
-    scene.mirror()
+    scene.state.complete()
     angle, distance = bearing(scene.state, np.array([[(300, 300, 17), (300, 0, 17)]], np.float32))
     close(angle, [np.pi / 4, np.pi / 2])  # to the right, from each car's own side
     close(distance, [300 * 2**0.5, 300])

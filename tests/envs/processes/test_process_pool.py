@@ -195,7 +195,8 @@ def test_bad_actions_are_refused():
 )
 def test_no_process_outlives_the_pool(end):
     code = f"""
-        import os
+        import os, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
         from contextlib import suppress
         from functools import partial
         from threading import Timer

@@ -463,8 +463,9 @@ def test_the_terms_of_a_sum_are_means_over_the_cars_that_are_there_since_the_las
     scene.first(reward)
     for touched in ([1, 0, 0], [1, 0, 1]):
         scene.step(reward, touched=touched)
-    assert reward.drain_metrics() == {"reward/TouchReward": (2 * 3, 4), "reward/Ones": (0.5 * 4, 4)}
-    assert reward.drain_metrics() == {"reward/TouchReward": (0, 0), "reward/Ones": (0, 0)}
+    shares = {"reward_percent/TouchReward": (100 * 6, 8), "reward_percent/Ones": (100 * 2, 8)}
+    assert reward.drain_metrics() == {"reward/TouchReward": (2 * 3, 4), "reward/Ones": (0.5 * 4, 4)} | shares
+    assert set(reward.drain_metrics().values()) == {(0, 0)}
 
 
 def test_seconds_count_from_where_each_episode_began():

@@ -1,5 +1,6 @@
 """Callbacks: when hooks are called, checkpoints on demand, keys on a real terminal, memory, notifications, videos."""
 
+import ctypes
 import json
 import os
 import re
@@ -413,7 +414,7 @@ def test_minibatches_double_and_the_weights_stay_those_of_whole_batches(fabric):
     assert (weights(minibatch_size=64, seed=1)[0] - whole).abs().max() > 1e-2
 
 
-def test_minibatches_shrink_where_memory_is_short_and_stay_small(fabric):
+def test_minibatches_shrink_where_memory_is_short_and_stay_small(fabric, trimmed):
     history, adaptive = History(), AdaptiveBatchSize(smallest=8)
     adaptive.share = 24 * 2**20 / RAM().free()  # about 24 MiB: room for 16 steps of 1 MiB, not for 32
     trained(fabric, [adaptive, history], agent=Hungry, iterations=4)
@@ -430,7 +431,7 @@ def said(caplog):
     return [record.getMessage() for record in caplog.records if "AdaptiveBatchSize" in record.getMessage()]
 
 
-def test_minibatches_that_do_not_grow_say_why_once(fabric, caplog):
+def test_minibatches_that_do_not_grow_say_why_once(fabric, caplog, trimmed):
     caplog.set_level("INFO", logger="fabric_rl")
     trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=3, minibatch_size=16)
     (line,) = said(caplog)
@@ -482,7 +483,14 @@ def test_without_psutil_nothing_changes(fabric, monkeypatch):
     assert {row["ppo/minibatch_size"] for row in history.rows} == {16}
 
 
-def test_how_much_ram_a_step_takes():
+@pytest.fixture
+def trimmed():
+    """What malloc has kept of other tests is given back; a step would take its memory from there."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def test_how_much_ram_a_step_takes(trimmed):
     memory = RAM()
     memory.begin()
     block = torch.ones(50 * 2**18)  # 50 MiB

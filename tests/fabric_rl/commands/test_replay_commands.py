@@ -95,7 +95,8 @@ def test_a_port_in_use(replay, capsys):
 def test_watching_until_interrupted(what, replay):
     pytest.importorskip("websockets")
     words = [str(replay) if what == "replay" else what, "--port", "0", "--no-browser"]
-    script = "import sys; from fabric_rl.commands.main import main; main(sys.argv[1:])"
+    script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"  # ignored in the background
+    script += "; from fabric_rl.commands.main import main; main(sys.argv[1:])"
     ran = subprocess.Popen(
         [sys.executable, "-c", script, "watch", *words],
         stdout=subprocess.PIPE,
