@@ -197,3 +197,19 @@ def test_a_snapshot_goes_on_with_the_watch():
     other.load_state_dict(pool.state_dict())
     assert play(pool, 30) == (metrics := play(other, 30))
     assert metrics[STARTED] == (16, 16) and metrics[RATE] == (16, 16)
+
+
+def test_an_episode_that_ends_leaves_the_cars_of_other_arenas_watched():
+    logger, state, every = TurtleRecoveryLogger(window_ticks=400), GameState(2, 1, 0), np.array([True, True])
+    state.clear(np.arange(2))
+    state.world.car_pos[:, 0] = (100, 200, 39.65)
+    for arena in range(2):
+        state.set_car_rotation(arena, *(np.array([angle], np.float32) for angle in (0.0, 0.5, np.pi)))
+        state.set_on_ground(arena, np.array([False]))
+    logger.reset(every, state)
+    for begun, reset in ((2, True), (1, False)):
+        state.episode_ticks += 8
+        logger.update(state, np.array([reset, False]))
+        assert logger.drain_metrics()[STARTED][0] == begun
+        if reset:
+            logger.reset(np.array([True, False]), state)

@@ -15,7 +15,7 @@ from fabric_rl.commands import main as commands
 from fabric_rl.flags.arguments import speaking_of_arguments, speaking_of_flags
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.old_names import OLD_NAMES
-from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help
+from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help, without
 
 
 @pytest.fixture
@@ -288,3 +288,8 @@ def test_messages_from_python_speak_of_arguments(flags, arguments):
     with pytest.raises(ValueError) as raised, speaking_of_flags(), speaking_of_arguments():
         raise ValueError(flags)
     assert str(raised.value) == flags
+
+
+def test_a_plain_word_behind_a_flag_with_its_value_stays():
+    assert without(["--config=a.yaml", "runs/x", "--seed", "1"], ["--config"]) == ["runs/x", "--seed", "1"]
+    assert without(["--config", "a.yaml", "runs/x"], ["--config"]) == ["runs/x"]
