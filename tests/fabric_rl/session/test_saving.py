@@ -279,15 +279,19 @@ def test_a_disk_that_has_room_again_at_the_end(known, file_limit, tmp_path):
     assert summary["checkpoint"] == str(tmp_path / "a/checkpoints" / file_name(60))
 
 
-def test_a_damaged_newest_checkpoint_is_not_the_newest_good_one(known, file_limit, tmp_path):
+@pytest.mark.parametrize(("damaged", "unsaved", "newest"), [(True, 45, 30), (False, 15, 60)])
+def test_the_newest_good_checkpoint_is_none_that_is_damaged(known, file_limit, tmp_path, damaged, unsaved, newest):
     class Damage(Callback):
         def on_iteration_end(self, state):
-            if state.iteration == 5:
+            if damaged and state.iteration == 5:
                 os.truncate(tmp_path / "a/checkpoints" / file_name(60), 100)
 
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         summary = known("a", 75, callbacks=[Damage(), FullDisk(begins=5)])
-    assert (summary["unsaved_steps"], summary["checkpoint"]) == (45, str(tmp_path / "a/checkpoints" / file_name(30)))
+    assert (summary["unsaved_steps"], summary["checkpoint"]) == (
+        unsaved,
+        str(tmp_path / "a/checkpoints" / file_name(newest)),
+    )
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
