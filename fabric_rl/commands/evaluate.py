@@ -89,7 +89,7 @@ def evaluate(
     tick_skip = tick_skip or first.tick_skip
     players = [each.build(team_size, tick_skip) for each in entrants]
     num_pairs = -(-matches // SIDES)
-    with one_thread(if_small=True), progress(f"{SIDES * num_pairs} matches") as tell:
+    with one_thread(), progress(f"{SIDES * num_pairs} matches") as tell:
         played = play_matches(
             players[0],
             players[1],

@@ -23,7 +23,7 @@ def player_of(
         return Duel.of(player, opponent, duel.team_size, sample, duel.tick_skip, runs_dir)
 
     def play(feed: Broadcast, minutes: float, seed: int) -> NoReturn:
-        with one_thread(if_small=True):
+        with one_thread():
             play_live(feed, duel, again, minutes, seed)
 
     return play

@@ -52,7 +52,7 @@ def record(
     if not 0 < minutes <= 600:
         raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
     duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    with out.open("wb") as file, one_thread(if_small=True):
+    with out.open("wb") as file, one_thread():
         match = duel.match(file, seed)
         try:
             match.begin()

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -160,12 +160,9 @@ def configurations(flags: Sequence[str]) -> list[dict[str, Any]]:
         ValueError: One would never end.
     """
     found = []
-    for word, following in zip(flags, [*flags[1:], ""], strict=False):
-        name, equals, own = word.partition("=")
-        if name == "--config":
-            value = own if equals else following
-            with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-                found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
+    for value in _values_of_config(flags):
+        with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+            found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
     return [settings for settings in found if isinstance(settings, dict)]
 
 
@@ -186,8 +183,14 @@ def value_of(flags: Sequence[str], name: str) -> str | None:
 
 def config_files(flags: Sequence[str]) -> list[str]:
     """The files that are given with `--config`, in order."""
-    values = (value_of(flags[: i + 2], "--config") for i, word in enumerate(flags) if word.startswith("--config"))
-    return [value for value in values if value is not None and os.path.isfile(value)]
+    return [value for value in _values_of_config(flags) if os.path.isfile(value)]
+
+
+def _values_of_config(flags: Sequence[str]) -> Iterator[str]:
+    for word, following in zip(flags, [*flags[1:], ""], strict=False):
+        name, equals, own = word.partition("=")
+        if name == "--config":
+            yield own if equals else following
 
 
 def without(flags: Sequence[str], names: Collection[str]) -> list[str]:

@@ -25,20 +25,22 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - whatever the file hold
     if Path(path).stat().st_size > _LARGEST:
         raise refused
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        if not _ends(yaml.compose(text, yaml.SafeLoader)):
-            raise refused
-        settings = yaml.safe_load(text)
+        loader = yaml.SafeLoader(Path(path).read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        ends = node is None or _ends(node)
+        settings = loader.construct_document(node) if node is not None and ends else None
+    except UnicodeDecodeError:
+        raise
     except RecursionError as error:
         raise refused from error
     except yaml.MarkedYAMLError as error:
         line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
         raise ValueError(f"--config {path}{line}: this is no YAML file of settings: {error.problem}") from error
     except (yaml.YAMLError, ValueError) as error:  # a control character; a day that there is not
-        if error is refused or isinstance(error, UnicodeDecodeError):
-            raise
         reason = " ".join(str(error).split())
         raise ValueError(f"--config {path}: this is no YAML file of settings: {reason}") from error
+    if not ends:
+        raise refused
     waiting = [("", settings)]
     while waiting:
         name, value = waiting.pop()
