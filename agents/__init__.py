@@ -7,5 +7,6 @@ from agents.attention import AttentionPPOAgent
 from agents.conv import ConvPPOAgent
 from agents.ppo import PPOLightningAgent
 from agents.recurrent import RecurrentPPOAgent
+from agents.roles import RolesAgent
 
-__all__ = ["AttentionPPOAgent", "ConvPPOAgent", "PPOLightningAgent", "RecurrentPPOAgent"]
+__all__ = ["AttentionPPOAgent", "ConvPPOAgent", "PPOLightningAgent", "RecurrentPPOAgent", "RolesAgent"]

@@ -52,7 +52,9 @@ from envs.obs import EntityObs as EntityObs
 from envs.obs import ObsBuilder as ObsBuilder
 from envs.obs import PrivilegedObs as PrivilegedObs
 from envs.obs import RelativeObs as RelativeObs
+from envs.obs import SlotRoleObs as SlotRoleObs
 from envs.obs import StackedObs as StackedObs
+from envs.obs import TeamRoleObs as TeamRoleObs
 from envs.parameters import Constant as Constant
 from envs.parameters import Gaussian as Gaussian
 from envs.parameters import MultirangeUniform as MultirangeUniform

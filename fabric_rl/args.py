@@ -52,6 +52,9 @@ class TrainArgs:
     """Divide rewards by the running deviation of the discounted returns over all ranks, and clip them to +-10."""
     max_grad_norm: float = 0.5
     """Clip the norm of the gradient to this; 0 does not clip."""
+    clip_groups: bool = False
+    """Clip the gradient of each of the optimizer's groups (actor, critic) by its own norm, so that large gradients of
+    the critic do not shrink the actor's steps. Default: by the norm of all."""
     lr_schedule: LRSchedule = "linear"
     """How the learning rates go on from the optimizer's: to zero over the run (linear, cosine), or up and down by 1.5
     so that the policy's change in an epoch stays around `desired_kl` (kl_adaptive)."""

@@ -9,3 +9,5 @@ from envs.obs.default import DefaultObs as DefaultObs
 from envs.obs.entity import EntityObs as EntityObs
 from envs.obs.meanings import Meaning as Meaning
 from envs.obs.relative import RelativeObs as RelativeObs
+from envs.obs.roles import SlotRoleObs as SlotRoleObs
+from envs.obs.roles import TeamRoleObs as TeamRoleObs

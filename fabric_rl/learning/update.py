@@ -7,9 +7,11 @@ from typing import Any, cast
 import torch
 from lightning import Fabric
 from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.sharding import whole
 from fabric_rl.rollouts.gpu_copies import to_device
 from fabric_rl.schedules import KLAdaptive
 from fabric_rl.types import Minibatch, NonFiniteError
@@ -80,10 +82,7 @@ def learn(
             stats = {"loss": loss.detach(), **stats}
             if last:
                 if args.max_grad_norm:
-                    norm = fabric.clip_gradients(
-                        model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False
-                    )
-                    stats["grad_norm"] = torch.as_tensor(norm)
+                    stats["grad_norm"] = clip_gradients(fabric, model, optimizer, args)
                 with timers("optimizer"):
                     optimizer.step()
                     optimizer.zero_grad()
@@ -116,6 +115,22 @@ def learn(
         )
     means = {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
     return means | {"ppo/epochs": float(epochs)}
+
+
+def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) -> Tensor:  # noqa: ANN401 - as `learn`
+    """Clips the gradient, of all parameters together or of each group of the optimizer, to `max_grad_norm`.
+
+    Returns:
+        0-dim, the norm of all of it before.
+    """
+    if not args.clip_groups:
+        return torch.as_tensor(
+            fabric.clip_gradients(model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False)
+        )
+    fabric.strategy.precision.unscale_gradients(getattr(optimizer, "optimizer", optimizer))  # Fabric's wrapper, or bare
+    norms = [whole(clip_grad_norm_(group["params"], args.max_grad_norm)) for group in optimizer.param_groups]
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(norms))
+    return norm
 
 
 class TooLittleMemoryError(RuntimeError):

@@ -182,3 +182,31 @@ def test_sizes_that_fit():
 def test_settings_that_cannot_work_name_their_flag(settings, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         TrainArgs(**settings)
+
+
+def test_groups_are_clipped_by_their_own_norms(fabric):
+    """A critic with huge gradients takes nothing from the actor's step."""
+    start, large = torch.zeros(2, 3), torch.tensor([[0.3, 0.0, 0.4], [300.0, 0.0, 400.0]])
+
+    class TwoParts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = torch.nn.ParameterList(list(start.clone()))
+
+        def training_step(self, minibatch):
+            loss = sum((part * slope).sum() for part, slope in zip(self.parts, large, strict=True))
+            return loss + 0 * minibatch.advantage.sum(), {}
+
+    def steps(**settings):
+        bare = TwoParts()
+        groups = [{"params": [part]} for part in bare.parts]
+        model, optimizer = fabric.setup(bare, torch.optim.SGD(groups, lr=1.0))
+        args = TrainArgs(update_epochs=1, **settings)
+        stats = learn(fabric, model, optimizer, random_batch(8), args, 8, torch.Generator())
+        return [part.detach().norm().item() for part in bare.parts], stats["ppo/grad_norm"]
+
+    together, norm = steps(max_grad_norm=1.0)
+    apart, norm_apart = steps(max_grad_norm=1.0, clip_groups=True)
+    assert together == pytest.approx([1e-3, 1.0], rel=1e-3)
+    assert apart == pytest.approx([0.5, 1.0], rel=1e-3)
+    assert norm == pytest.approx(norm_apart, rel=1e-6) and norm == pytest.approx(500, rel=1e-3)

@@ -1,0 +1,182 @@
+"""RolesAgent: several agents in one, each plays and learns the rows of its own role."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+import torch
+from torch import Tensor, nn
+
+from fabric_rl.learning.update import take
+from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, HasProbabilities, Minibatch, Stats, reads_masks
+
+
+class RolesAgent(ActorCritic):
+    """One agent for each role, with networks and settings of its own; they learn in one run from the same games.
+
+    The last column of the observations is the role's number, 0, 1, ...: `envs.TeamRoleObs` (blue and orange) and
+    `envs.SlotRoleObs` (first and second car of a team) write it. Agents do not see that column. Each learns what it
+    would learn alone from its own rows of every minibatch: the losses are added up, and no parameter is in two of them.
+    Set `--clip_groups` so that the gradient of one does not shrink the step of another. A rollout's discount, epochs
+    and minibatches are the same for all.
+
+    Statistics are those of each role as `<role>/<name>`, and their mean under the bare name.
+
+    Attributes:
+        roles: Role -> agent.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        roles: Mapping[str, AgentFactory],
+        normalize_advantages: bool = True,
+    ) -> None:
+        """Builds the agents.
+
+        Args:
+            observation_space: Of one sub-environment, a Box with one axis that ends with the role's number.
+            action_space: Of one sub-environment.
+            roles: Role -> agent class with its settings, in the order of the numbers.
+            normalize_advantages: Of each role on its own (and on each rank): mean 0, deviation 1 in every minibatch.
+
+        Raises:
+            ValueError: Spaces or agents that do not go together.
+        """
+        super().__init__(observation_space, action_space)
+        space = observation_space
+        if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1 or space.low[-1] != 0:
+            raise ValueError(
+                "RolesAgent: the observations must be vectors that end with the role's number, as those of "
+                f"envs.TeamRoleObs do, got {space}"
+            )
+        if not roles or len(roles) != space.high[-1] + 1:
+            raise ValueError(
+                f"RolesAgent: --agent.roles has {len(roles)} roles ({', '.join(roles)}), the observations have "
+                f"{int(space.high[-1]) + 1}"
+            )
+        inner = gymnasium.spaces.Box(space.low[:-1], space.high[:-1], dtype=space.dtype.type)
+        self.roles = nn.ModuleDict({name: build(inner, action_space) for name, build in roles.items()})
+        self.normalize_advantages = normalize_advantages
+        agents = self.agents
+        for name, setting in (
+            ("value_heads", lambda agent: agent.value_heads),
+            ("sequence_length", lambda agent: agent.sequence_length),
+            ("burn_in", lambda agent: agent.burn_in),
+            ("memory", lambda agent: agent.memory_size > 0),
+            ("minibatch_fields", lambda agent: tuple(agent.minibatch_fields)),
+        ):
+            if len(values := {setting(agent) for agent in agents}) > 1:
+                raise ValueError(f"RolesAgent: all roles need the same {name}, got {sorted(values)}")
+        self.value_heads, self.sequence_length = agents[0].value_heads, agents[0].sequence_length
+        self.burn_in, self.minibatch_fields = agents[0].burn_in, agents[0].minibatch_fields
+        self.memory_size = max(agent.memory_size for agent in agents)
+
+    @property
+    def agents(self) -> list[ActorCritic]:
+        """Those of the roles, in the order of their numbers."""
+        return list(self.roles.values())  # type: ignore[arg-type]
+
+    def act(
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
+    ) -> ActOutput:
+        """See `ActorCritic.act`; each role's rows by its agent."""
+
+        def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> ActOutput:
+            given = {"action_mask": action_mask[rows]} if action_mask is not None and reads_masks(agent) else {}
+            return agent.act(seen, deterministic=deterministic, **memory, **given)
+
+        every = self._by_role(obs, state, of_role)
+        valued = any(out.value is not None for _, out in every)
+        if valued and any(out.value is None for _, out in every):
+            values: Tensor | None = self.value(obs, state)
+        else:
+            values = self._joined(obs, [(rows, out.value) for rows, out in every]) if valued else None
+        memories = None
+        if self.memory_size:
+            memories = obs.new_zeros((len(obs), self.memory_size), dtype=torch.float32)
+            for rows, out in every:
+                if out.state is not None:
+                    memories[rows, : out.state.shape[1]] = out.state
+        actions = self._joined(obs, [(rows, out.action) for rows, out in every])
+        return ActOutput(actions, self._joined(obs, [(rows, out.log_prob) for rows, out in every]), values, memories)
+
+    def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """See `ActorCritic.value`."""
+        return self._joined(obs, self._by_role(obs, state, lambda agent, _, seen, memory: agent.value(seen, **memory)))
+
+    def probabilities(
+        self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
+    ) -> Tensor | None:
+        """See `fabric_rl.types.HasProbabilities`; None unless all roles have them."""
+
+        def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> Tensor | None:
+            masks = {} if action_mask is None else {"action_mask": action_mask[rows]}
+            return agent.probabilities(seen, **memory, **masks) if isinstance(agent, HasProbabilities) else None
+
+        found = [(rows, each) for rows, each in self._by_role(obs, state, of_role) if each is not None]
+        return self._joined(obs, found) if sum(len(rows) for rows, _ in found) == len(obs) else None
+
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
+        """The sum of the roles' losses, each over its own rows (or sequences)."""
+        sequences = minibatch.episode_start is not None
+        role = minibatch.obs[0, :, -1] if sequences else minibatch.obs[:, -1]
+        total = minibatch.obs.new_zeros((), dtype=torch.float32)
+        stats: Stats = {}
+        found: dict[str, list[Tensor]] = {}
+        for number, (name, agent) in enumerate(zip(self.roles, self.agents, strict=True)):
+            rows = (role == number).nonzero().squeeze(1)
+            if not len(rows):  # a tiny minibatch: nothing to learn, but other ranks expect a gradient
+                total = total + sum((p.sum() * 0 for p in agent.parameters()), start=total)
+                continue
+            part = take(minibatch, rows)
+            part = part._replace(
+                obs=part.obs[..., :-1],
+                burn_in_obs=None if part.burn_in_obs is None else part.burn_in_obs[..., :-1],
+                state=None if part.state is None else part.state[:, : agent.memory_size],
+            )
+            if self.normalize_advantages and part.advantage.numel() > 1:
+                deviation, mean = torch.std_mean(part.advantage)
+                part = part._replace(advantage=(part.advantage - mean) / (deviation + 1e-8))
+            agent.progress = self.progress
+            loss, of_role = agent.training_step(part)
+            total = total + loss
+            for key, value in of_role.items():
+                stats[f"{name}/{key}"] = value
+                found.setdefault(key, []).append(value.float())
+        return total, {key: torch.stack(values).mean() for key, values in found.items()} | stats
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """One optimizer with the groups of all: learning rates and what else a group has are each role's own.
+
+        Raises:
+            ValueError: They are of different classes.
+        """
+        every = [agent.configure_optimizers() for agent in self.agents]
+        kinds = {type(optimizer) for optimizer in every}
+        if len(kinds) > 1:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise ValueError(f"RolesAgent: all roles need the same class of optimizer, got {names}")
+        kind: Any = kinds.pop()
+        optimizer: torch.optim.Optimizer = kind([group for each in every for group in each.param_groups])
+        return optimizer
+
+    def _by_role(self, obs: Tensor, state: Tensor | None, of_role: Callable[..., Any]) -> list[tuple[Tensor, Any]]:
+        """`(rows, of_role(agent, rows, their observations, their memory))` of each role that has rows."""
+        found = []
+        for number, agent in enumerate(self.agents):
+            rows = (obs[:, -1] == number).nonzero().squeeze(1)
+            if len(rows):
+                memory = {} if state is None else {"state": state[rows, : agent.memory_size]}
+                found.append((rows, of_role(agent, rows, obs[rows, :-1], memory)))
+        return found
+
+    @staticmethod
+    def _joined(obs: Tensor, parts: list[tuple[Tensor, Any]]) -> Tensor:
+        """`[N, ...]` of the parts' rows."""
+        first = parts[0][1]
+        joined: Tensor = first.new_empty((len(obs), *first.shape[1:]))
+        for rows, part in parts:
+            joined[rows] = part
+        return joined
