@@ -59,7 +59,7 @@ def train(
         TypeError: The environment is no VectorEnv, the agent no ActorCritic, or its optimizer is none.
         CheckpointError: `resume` or `weights` is of another architecture.
         NonFiniteError: NaN or infinity in observations, rewards or the loss.
-        TooLittleMemoryError: A training step needs more memory than there is.
+        TooLittleMemoryError: A rollout or a training step needs more memory than there is.
     """
     session = build(fabric, env, agent, args, callbacks, estimator, inference)  # every part tried once, on all ranks
     session.try_estimator()

@@ -214,7 +214,11 @@ class Learner(Onlooker):
         self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
         self._experience.append(batch if self._experience.maxlen == 1 else batch.map(torch.clone))
         small = sum(p.numel() for p in self.agent.parameters()) * minibatch_size < MULTIPLICATIONS_FOR_THREADS
-        named = memory_named(self.fabric.device, minibatch_size, self.args.batch_size or minibatch_size)
+        advice = (
+            f"take a smaller one (with --batch_size {self.args.batch_size or minibatch_size} optimizer steps stay as "
+            "they are), or --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits"
+        )
+        named = memory_named(self.fabric.device, f"--minibatch_size {minibatch_size}", advice)
         with named, one_thread(if_small=small):
             losses = learn(
                 self._peers,

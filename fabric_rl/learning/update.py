@@ -134,23 +134,19 @@ def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) 
 
 
 class TooLittleMemoryError(RuntimeError):
-    """A training step needs more memory than there is; the message names the flag that helps."""
+    """Training needs more memory than there is; the message names the flag that helps."""
 
 
 @contextmanager
-def memory_named(device: torch.device, minibatch_size: int, batch_size: int) -> Iterator[None]:
-    """Raises TooLittleMemoryError, with what can be done, where the block runs out of memory."""
+def memory_named(device: torch.device, what: str, advice: str) -> Iterator[None]:
+    """Raises TooLittleMemoryError, which names the flag and says what can be done, where the block lacks memory."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:  # torch's OutOfMemoryError is one; a processor has none of its own
         if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and "DefaultCPUAllocator" not in str(error):
             raise
         cause = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise TooLittleMemoryError(
-            f"--minibatch_size {minibatch_size} needs more memory than {device} has left; take a smaller one "
-            f"(with --batch_size {batch_size} optimizer steps stay as they are), or "
-            f"--callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits ({cause})"
-        ) from error
+        raise TooLittleMemoryError(f"{what} needs more memory than {device} has left; {advice} ({cause})") from error
 
 
 def take(batch: Minibatch, indices: Tensor) -> Minibatch:

@@ -20,6 +20,7 @@ from fabric_rl.hooks import Hooks, HooksOfInference
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.learner import Learner, Onlooker
 from fabric_rl.learning.normalize import ReturnScaler
+from fabric_rl.learning.update import memory_named
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
@@ -58,7 +59,9 @@ def build(
     with one_thread():  # whose number would decide how the first weights are rounded
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
     check_agent(module)
-    rollout = Rollout(args.num_steps, envs, fabric.device, module)
+    what = f"a rollout of --num_steps {args.num_steps} in {envs.num_envs} sub-environments"
+    with memory_named(fabric.device, what, "take fewer of either"):
+        rollout = Rollout(args.num_steps, envs, fabric.device, module)
     rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.share)
     minibatch_size = args.minibatch_for(rollout_steps, module.sequence_length)
     gamma = _discounts(args, rollout).to(fabric.device)

@@ -534,6 +534,13 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
     assert calls.seen[-1][0].startswith("exception --minibatch_size 16")
 
 
+def test_a_rollout_beyond_memory_is_one_line_that_names_the_flag(fabric):
+    with pytest.raises(
+        TooLittleMemoryError, match=r"^a rollout of num_steps \d+ in \d+ sub-environments needs more
+    ):
+        trained(fabric, [], num_steps=2**50)
+
+
 def test_other_errors_of_a_training_step_stay_what_they_are(fabric):
     class Failing(PPOLightningAgent):
         steps = 0
