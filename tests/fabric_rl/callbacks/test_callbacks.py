@@ -535,9 +535,7 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
 
 
 def test_a_rollout_beyond_memory_is_one_line_that_names_the_flag(fabric):
-    with pytest.raises(
-        TooLittleMemoryError, match=r"^a rollout of num_steps \d+ in \d+ sub-environments needs more
-    ):
+    with pytest.raises(TooLittleMemoryError, match=r"^a rollout of num_steps \d+ in \d+ sub-environments needs more"):
         trained(fabric, [], num_steps=2**50)
 
 
