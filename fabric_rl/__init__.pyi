@@ -22,6 +22,7 @@ from .rollouts.collect import collect as collect
 from .rollouts.episodes import EpisodeStats as EpisodeStats
 from .rollouts.rollout import Rollout as Rollout
 from .runs.folder import Run as Run
+from .runs.plots import learning_curves as learning_curves
 from .runs.resume import load_checkpoint as load_checkpoint
 from .runs.trained import Trained as Trained
 from .runs.trained import load_trained as load_trained

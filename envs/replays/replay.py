@@ -6,8 +6,9 @@ game.columns["ball_pos"]     # [frames, 3] float32, uu
 game.events[0]               # {"kind": "goal", "frame": 412, "seconds": 27.4, "team": 0, "car": 0}
 """
 
+import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -170,3 +171,36 @@ def _read(path: Path) -> Replay:
     if about is None:
         raise ValueError("a replay that has only just begun; try again in a moment")
     return Replay(about, games)
+
+
+def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
+    """A replay of parts of another one, each a game of its own whose time begins at 0; no number in it changes.
+
+    Args:
+        replay: The other one.
+        pieces: Game, first frame and the one behind the last; default: all that there is.
+
+    Returns:
+        The content of a file.
+
+    Raises:
+        ValueError: Damaged chunks.
+    """
+    sink = io.BytesIO()
+    writer = ReplayWriter(sink, [column_of(said) for said in replay.about["columns"]], replay.about)
+    whole = [(game, 0, game.num_frames) for game in replay.games]
+    for game, first, last in whole if pieces is None else pieces:
+        columns = {name: values[first:last] for name, values in game.columns.items()}
+        begin = columns["ticks"][:1].copy()
+        start = float(begin.sum()) / float(replay.about["ticks_per_second"])
+        writer.begin(game.about)
+        columns["ticks"] = columns["ticks"] - begin
+        events: dict[int, list[Event]] = {}
+        for event in game.events:
+            moved = {"frame": event["frame"] - first, "seconds": round(event["seconds"] - start, 3)}
+            events.setdefault(event["frame"] - first, []).append(event | moved)
+        for frame in range(len(columns["ticks"])):
+            now = {name: values[frame] for name, values in columns.items()}
+            writer.add(now, events.get(frame, ()))
+        writer.end(game.result or {})
+    return sink.getvalue()

@@ -7,17 +7,11 @@ from pathlib import Path
 import numpy as np
 from rich import box
 from rich.table import Table
-from rlgym.rocket_league.common_values import (
-    BACK_NET_Y,
-    BACK_WALL_Y,
-    CEILING_Z,
-    CORNER_CATHETUS_LENGTH,
-    GOAL_CENTER_TO_POST,
-    SIDE_WALL_X,
-)
+from rlgym.rocket_league.common_values import CEILING_Z
 
 from envs import RocketSimPool
 from envs.audit.resets import reset_rows
+from envs.replays.plots import draw_field
 from envs.resets.first_states import ResetRow, ranges_of
 from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
 from fabric_rl.types import EnvFactory
@@ -71,13 +65,7 @@ def draw_resets(rows: Sequence[ResetRow], path: Path) -> None:
     """
     figure = new_figure(12, 9)
     top, side = figure.subplots(1, 2, width_ratios=[3, 2], sharey=True)
-    for sign in (1, -1):
-        corner = SIDE_WALL_X - CORNER_CATHETUS_LENGTH
-        post, wall, edge = GOAL_CENTER_TO_POST, sign * BACK_WALL_Y, sign * (BACK_WALL_Y - CORNER_CATHETUS_LENGTH)
-        net = sign * BACK_NET_Y
-        outline = [SIDE_WALL_X, SIDE_WALL_X, corner, post, post, -post, -post, -corner, -SIDE_WALL_X, -SIDE_WALL_X]
-        top.plot(outline, [0, edge, wall, wall, net, net, wall, wall, edge, 0], color="black", linewidth=1)
-    top.axhline(0, color="black", linewidth=0.5)
+    draw_field(top)
     for what, colour in COLOURS.items():
         own = [row for row in rows if row["what"] == what]
         if not own:
@@ -90,7 +78,7 @@ def draw_resets(rows: Sequence[ResetRow], path: Path) -> None:
             arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.003}
             top.quiver(x, y, 300 * np.cos(turn), 300 * np.sin(turn), color=colour, alpha=0.7, label=what, **arrows)
         side.scatter(z, y, s=12, color=colour, alpha=0.5)
-    top.set(xlabel="x (uu)", ylabel="y (uu)", aspect="equal", title="from above")
+    top.set_title("from above")
     top.legend()
     side.set(xlabel="z (uu)", xlim=(0, CEILING_Z), title="from the side")
     figure.savefig(path)
