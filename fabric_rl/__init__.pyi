@@ -7,6 +7,7 @@ from .args import TrainArgs as TrainArgs
 from .callback import Callback as Callback
 from .callback import TrainState as TrainState
 from .callbacks.history import History as History
+from .commands.show import show as show
 from .curricula.lessons import Curriculum as Curriculum
 from .curricula.lessons import Lessons as Lessons
 from .curricula.phases import Phase as Phase

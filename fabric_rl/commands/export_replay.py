@@ -18,9 +18,14 @@ def export_replay(file: Path, out: Path) -> int:
         out: The page, .html.
     """
     check_out([out], [".html"])
-    if (size := file.stat().st_size) > _MOST_BYTES:
-        raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: fabric-rl watch {file}")
+    check_size(file)
     read_replay(file)
     write_text(out, page_with(file.read_bytes()))
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     return 0
+
+
+def check_size(file: Path) -> None:
+    """Raises ValueError for a replay that is too large for a page."""
+    if (size := file.stat().st_size) > _MOST_BYTES:
+        raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: fabric-rl watch {file}")

@@ -52,15 +52,8 @@ def record(
     if not 0 < minutes <= 600:
         raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
     duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    with out.open("wb") as file, one_thread():
-        match = duel.match(file, seed)
-        try:
-            match.begin()
-            for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / duel.tick_skip))):
-                match.step()
-        finally:
-            blue, orange = match.recorder.score
-            match.close()
+    with out.open("wb") as file:
+        blue, orange = duel.play(file, minutes, seed)
     print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {out}")
     return 0
@@ -110,6 +103,19 @@ class Duel(NamedTuple):
             rewards=self._rewards(),
             chunk_frames=chunk_frames,
         )
+
+    def play(self, sink: Sink, minutes: float, seed: int) -> list[int]:
+        """Plays a match, which writes its replay to `sink`; returns the goals of both."""
+        match = self.match(sink, seed)
+        try:
+            with one_thread():
+                match.begin()
+                for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / self.tick_skip))):
+                    match.step()
+        finally:
+            score = match.recorder.score
+            match.close()
+        return score
 
     def _rewards(self) -> list[Part]:
         """What the first agent was paid for, in the last phase of its training; nothing for two bots."""
