@@ -49,6 +49,7 @@ COMMANDS = {
             "compare": Command("fabric_rl.commands.runs:compare", "curves of several runs, as a picture and as text"),
         },
     ),
+    "report": Command("fabric_rl.commands.report:report", "a run as one page of HTML: curves, milestones, goals"),
     "evaluate": Command(
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
     ),

@@ -1,6 +1,7 @@
 """CSV tables: writing them whole, reading the rows that are whole however the run that writes them has ended."""
 
 import csv
+import errno
 import io
 import math
 import os
@@ -19,7 +20,7 @@ def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
         last_bytes: Read only so much of its end, where the newest rows of a long file are asked for.
 
     Raises:
-        OSError: The file cannot be read.
+        OSError: The file cannot be read, or is no table.
     """
     with open(path, "rb") as file:
         header = file.readline()
@@ -31,7 +32,10 @@ def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
         text = (header + file.read()).decode("utf-8", "replace")
     whole = text[: text.rfind("\n") + 1]
     table = csv.DictReader(io.StringIO(whole, newline=""))
-    return [row for row in table if None not in row and None not in row.values()]
+    try:
+        return [row for row in table if None not in row and None not in row.values()]
+    except csv.Error as error:
+        raise OSError(errno.EILSEQ, str(error), str(path)) from error
 
 
 def write_rows(path: str | Path, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:

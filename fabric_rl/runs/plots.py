@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LEAST_RUNS = 3
 """Fewer have no band."""
-_SPEED = "speed/overall_steps_per_second"
+SPEED = "speed/overall_steps_per_second"
 
 
 def learning_curves(
@@ -93,11 +93,11 @@ def band_of(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 def _curve(runs_dir: str | Path, run: str, metric: str, minutes: bool) -> Curve:
     curves = read_metrics(find_run(runs_dir, run).folder / "metrics.csv")
-    for name in (metric, _SPEED) if minutes else (metric,):
+    for name in (metric, SPEED) if minutes else (metric,):
         if name not in curves:
             raise ValueError(f"run {run} has no metric {name}; it has {', '.join(curves) or 'none yet'}")
     steps, values = curves[metric]
-    return (minutes_at(steps, curves[_SPEED]) if minutes else steps), values
+    return (minutes_at(steps, curves[SPEED]) if minutes else steps), values
 
 
 def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:

@@ -18,10 +18,14 @@ def runs_table(runs: Sequence[RunRecord]) -> Table:
     """Runs with their latest milestones below them; fits 80 columns."""
     table = _table("Run", "State", ">Steps", ">Return", ">Rating", "Changed")
     for run in runs:
-        row = (run.status, f"{run.steps:,}", _figure(run.summary.get("mean_return")), "", _when(run.changed))
+        row = (run.status, f"{run.steps:,}", figure_text(run.summary.get("mean_return")), "", when_text(run.changed))
         table.add_row(Text(run.name, "bold"), *row)
         for milestone in sorted(run.milestones, key=lambda m: m.steps)[-_LATEST:]:
-            figures = (_figure(milestone.mean_reward), _figure(milestone.rating), _when(milestone.timestamp))
+            figures = (
+                figure_text(milestone.mean_reward),
+                figure_text(milestone.rating),
+                when_text(milestone.timestamp),
+            )
             table.add_row(Text(f"  {milestone.phase}"), "milestone", f"{milestone.steps:,}", *figures)
         if len(run.milestones) > _LATEST:
             table.add_row("", Text(f"{len(run.milestones) - _LATEST} more", "dim"))
@@ -35,16 +39,16 @@ def run_table(run: RunRecord) -> Table:
     table.add_row("folder", Text(str(run.folder)))
     table.add_row("state", run.status)
     table.add_row("steps", f"{run.steps:,}")
-    table.add_row("changed", _when(run.changed))
+    table.add_row("changed", when_text(run.changed))
     saved = checkpoints(run.folder / "checkpoints")
     table.add_row("checkpoints", ", ".join(f"{steps_of(path):,}" for path in saved) or "-")
     if run.abandoned:
         table.add_row("abandoned", f"{run.abandoned} milestones, in milestones/{SET_ASIDE}")
     for key, value in run.summary.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{_figure(part)} at the {name}" for name, part in value.items())
+            value = ", ".join(f"{figure_text(part)} at the {name}" for name, part in value.items())
         if key not in ("run_id", "total_steps", "stopped_early", "inference", "checkpoint"):
-            table.add_row(Text(key.replace("_", " ")), Text(value if isinstance(value, str) else _figure(value)))
+            table.add_row(Text(key.replace("_", " ")), Text(value if isinstance(value, str) else figure_text(value)))
     return table
 
 
@@ -52,8 +56,8 @@ def milestones_table(milestones: Sequence[Milestone]) -> Table:
     """All milestones of a run; fits 80 columns."""
     table = _table("Phase", ">Steps", ">Return", ">Entropy", ">KL", ">Rating", "When")
     for m in milestones:
-        figures = map(_figure, (m.mean_reward, m.entropy, m.kl, m.rating))
-        table.add_row(Text(m.phase), f"{m.steps:,}", *figures, _when(m.timestamp))
+        figures = map(figure_text, (m.mean_reward, m.entropy, m.kl, m.rating))
+        table.add_row(Text(m.phase), f"{m.steps:,}", *figures, when_text(m.timestamp))
     return table
 
 
@@ -64,7 +68,7 @@ def comparison_table(curves: dict[str, dict[str, Curve]], metrics: Sequence[str]
         last = [
             run[metric][1][-max(1, len(run[metric][1]) // 10) :] if metric in run else None for run in curves.values()
         ]
-        table.add_row(Text(metric), *(_figure(None if part is None else part.mean()) for part in last))
+        table.add_row(Text(metric), *(figure_text(None if part is None else part.mean()) for part in last))
     return table
 
 
@@ -78,12 +82,14 @@ def _table(first: str, *others: str, fold: bool = False) -> Table:
     return table
 
 
-def _figure(value: object) -> str:
+def figure_text(value: object) -> str:
+    """A number with four digits, or whole from 1,000 on; a dash for anything else."""
     number = number_of(value)
     if number is None:
         return "-"
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
-def _when(moment: datetime | None) -> str:
+def when_text(moment: datetime | None) -> str:
+    """Date and minute; a dash where it is not known."""
     return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"

@@ -1,0 +1,189 @@
+"""`fabric-rl report`: a run as one page of HTML that opens with a double click."""
+
+import base64
+import gzip
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from envs.replays.replay import SUFFIX, excerpt, read_replay
+from fabric_rl.commands.output import check_out
+from fabric_rl.commands.runs import USUAL_METRICS
+from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.runs.curves import Curve, choose_metrics, read_metrics
+from fabric_rl.runs.json_files import read_json, write_text
+from fabric_rl.runs.plots import SPEED, minutes_at
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
+from fabric_rl.runs.records import RunRecord, find_run, number_of
+from fabric_rl.runs.tables import figure_text, when_text
+from fabric_rl.viewer.page import page_with
+
+_TEMPLATE = Path(__file__).with_suffix(".html")
+_MOST_POINTS = 400
+_MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
+_MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
+_KMH = 0.036
+"""km/h of one uu/s."""
+
+
+class Stage(NamedTuple):
+    """A phase or a lesson of a run, from an agent-step to another."""
+
+    kind: str
+    name: str
+    begin: int
+    end: int
+
+
+class Goal(NamedTuple):
+    """A goal with the seconds before it."""
+
+    title: str
+    kmh: float
+    replay: str
+    """The file, base64."""
+
+
+def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> int:
+    """Writes a page about a run, also one that still trains: figures, curves, phases, milestones, goals, settings.
+
+    The page needs no other file and asks nothing of the internet. The goals are the fastest of the newest recorded
+    games (.frl) anywhere below the run's folder.
+
+    Args:
+        id: Run id or folder.
+        out: The page, .html; default: report.html in the run's folder.
+        runs_dir: Folder of all runs.
+    """
+    run = find_run(runs_dir, id)
+    out = out or run.folder / "report.html"
+    check_out([out], [".html"])
+    curves = read_metrics(run.folder / "metrics.csv")
+    if not curves:
+        raise ValueError(f"run {run.name} has logged no metrics yet; try again after its first iteration")
+    write_text(out, page_of(run, curves))
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
+    return 0
+
+
+def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
+    """The page. Whatever is in the files of a run is text in it, never HTML."""
+    settings: dict[str, Any] = {}
+    with suppress(OSError, ValueError):  # the page says that they cannot be read
+        settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
+    goals, unread = best_goals(run.folder)
+    stages = stages_of(curves, settings)
+    last = max(steps[-1] for steps, _ in curves.values())
+    groups: dict[str, list[str]] = {}
+    for name in curves:
+        groups.setdefault(name.partition("/")[0], []).append(name)
+    parts = [name for name in curves if f"reward_percent/{name.removeprefix('reward/')}" in curves]
+    environment = Environment(loader=FileSystemLoader(_TEMPLATE.parent), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"figure": figure_text, "when": when_text}
+    return environment.get_template(_TEMPLATE.name).render(
+        run=run,
+        began=_began(run.folder),
+        minutes=_minutes(run, curves),
+        headlines=choose_metrics({run.name: dict(curves)}, usual=USUAL_METRICS),
+        settings=settings,
+        versions=read_json(run.folder / ENVIRONMENT),
+        groups=groups,
+        parts=parts,
+        ends={name: (_mean(curve, first=True), _mean(curve)) for name, curve in curves.items()},
+        stages=stages,
+        league=_league(run.folder),
+        goals=goals,
+        unread=unread,
+        viewer=base64.b64encode(gzip.compress(page_with(b"").encode(), 9, mtime=0)).decode() if goals else "",
+        data={
+            "curves": {name: [_thin(axis) for axis in curve] for name, curve in curves.items()},
+            "stages": [(stage.end, f"{stage.kind} {stage.name}") for stage in stages if stage.end < last],
+            "milestones": [(milestone.steps, milestone.phase) for milestone in run.milestones],
+            "replays": [goal.replay for goal in goals],
+        },
+    )
+
+
+def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[Stage]:
+    """The phases and the lessons that the metrics tell of, each with its name where the settings have it."""
+    found = []
+    for metric, (steps, numbers) in curves.items():
+        kind, _, name = metric.partition("/")
+        if metric != "phase/number" and (kind != "lesson" or name.endswith("_measure")):
+            continue
+        changes = np.flatnonzero(np.diff(numbers))
+        begins, ends = [0, *steps[changes]], [*steps[changes], steps[-1]]
+        for number, begin, end in zip(numbers[[*changes, -1]].astype(int), begins, ends, strict=True):
+            pattern = re.compile(rf"callbacks\.\d+\.phases\.{number}\.name")
+            known = next((value for key, value in settings.items() if pattern.fullmatch(key)), "")
+            label = f"{number} {known}" if kind == "phase" else f"{name} {number}"
+            found.append(Stage(kind, label.strip(), int(begin), int(end)))
+    return found
+
+
+def best_goals(folder: Path) -> tuple[list[Goal], int]:
+    """The fastest goals of the newest recorded games below a folder; and how many of these files cannot be read."""
+    found, unread = [], 0
+    for file in sorted(folder.rglob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_GAMES]:
+        try:
+            if file.stat().st_size > _MOST_GAME_BYTES:
+                raise ValueError(f"{file} is too large")
+            replay = read_replay(file)
+            before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
+            for game in replay.games:
+                for event in (event for event in game.events if event["kind"] == "goal"):
+                    end = event["frame"]
+                    kickoff = int(np.flatnonzero(game.columns["begins"][: end + 1])[-1])
+                    kmh = float(np.linalg.norm(game.columns["ball_vel"][end])) * _KMH
+                    piece = excerpt(replay, [(game, max(kickoff, end - before), end + 1)])
+                    title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file.name}"
+                    found.append(Goal(title, kmh, base64.b64encode(piece).decode()))
+        except (OSError, ValueError, TypeError, LookupError):  # damaged, or somebody else's that lacks something
+            unread += 1
+    return sorted(found, key=lambda goal: -goal.kmh)[:_MOST_GOALS], unread
+
+
+def _league(folder: Path) -> dict[str, Any] | None:
+    """Of `league.json`: `names [P]`, `payoff [P, P]` (the row's share of wins, null: never met), `ratings [P, 3]`."""
+    found = read_json(folder / "league.json")
+    try:
+        names, payoff = list(map(str, found["names"])), np.array(found["payoff"], np.float64)
+        ratings = np.array(found.get("ratings") or np.zeros((0, 3)), np.float64)
+        if payoff.shape != (len(names), len(names)) or ratings.shape not in ((len(names), 3), (0, 3)):
+            return None
+    except (KeyError, TypeError, ValueError):
+        return None
+    return {"names": names, "payoff": payoff.tolist(), "ratings": ratings.tolist()}
+
+
+def _began(folder: Path) -> datetime | None:
+    """When the log begins."""
+    with suppress(OSError, ValueError), (folder / "log.txt").open(encoding="utf-8") as file:
+        return datetime.fromisoformat(file.readline(19))
+    return None
+
+
+def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
+    """Minutes of training, as far as anything tells them."""
+    seconds = number_of(run.summary.get("wall_seconds"))
+    if run.status != "unfinished" and seconds is not None:
+        return seconds / 60
+    return float(minutes_at(curves[SPEED][0], curves[SPEED])[-1]) if SPEED in curves else None
+
+
+def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array of one axis
+    """Means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
+    pieces = np.array_split(numbers, min(len(numbers), _MOST_POINTS))
+    return [float(f"{piece.mean():.6g}") for piece in pieces]
+
+
+def _mean(curve: Curve, first: bool = False) -> float:
+    """Over the first or the last tenth of the rows."""
+    tenth = max(1, len(curve[1]) // 10)
+    return float((curve[1][:tenth] if first else curve[1][-tenth:]).mean())
