@@ -45,7 +45,7 @@ COMMANDS = {
         "fabric_rl.commands.runs:runs",
         "list the runs of a folder, show one, or compare several",
         {
-            "show": Command("fabric_rl.commands.runs:show", "one run with all its milestones"),
+            "show": Command("fabric_rl.commands.runs:show_run", "one run with all its milestones"),
             "compare": Command("fabric_rl.commands.runs:compare", "curves of several runs, as a picture and as text"),
         },
     ),

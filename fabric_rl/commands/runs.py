@@ -30,7 +30,7 @@ def runs(runs_dir: Path = _RUNS) -> int:
     return 0
 
 
-def show(id: str, runs_dir: Path = _RUNS) -> int:
+def show_run(id: str, runs_dir: Path = _RUNS) -> int:
     """Shows one run with all its milestones.
 
     Args:

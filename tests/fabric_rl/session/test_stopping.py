@@ -9,7 +9,7 @@ import pytest
 
 from fabric_rl import Callback, Run, TrainArgs, train
 from fabric_rl.cli.report import next_steps, report
-from fabric_rl.commands.runs import show
+from fabric_rl.commands.runs import show_run
 from fabric_rl.metrics.log import EventLog
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
@@ -80,7 +80,7 @@ def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
     assert summary["stopped_by"] == "a callback"
     assert "30 steps in" in report(run, summary) and "stopped early by a callback" in report(run, summary)
     capsys.readouterr()
-    assert show("bots", tmp_path) == 0
+    assert show_run("bots", tmp_path) == 0
     assert "a callback" in capsys.readouterr().out
 
 
