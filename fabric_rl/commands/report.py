@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -30,24 +30,10 @@ _MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
 _KMH = 0.036
 """km/h of one uu/s."""
-
-
-class Stage(NamedTuple):
-    """A phase or a lesson of a run, from an agent-step to another."""
-
-    kind: str
-    name: str
-    begin: int
-    end: int
-
-
-class Goal(NamedTuple):
-    """A goal with the seconds before it."""
-
-    title: str
-    kmh: float
-    replay: str
-    """The file, base64."""
+Stage = tuple[str, str, int, int]
+"""`phase` or `lesson`, its name, and the agent-steps where it begins and ends."""
+Goal = tuple[float, str, str]
+"""km/h of the ball, who and when, and the replay of the seconds before, base64."""
 
 
 def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> int:
@@ -103,16 +89,16 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         viewer=base64.b64encode(gzip.compress(page_with(b"").encode(), 9, mtime=0)).decode() if goals else "",
         data={
             "curves": {name: [_thin(axis) for axis in curve] for name, curve in curves.items()},
-            "stages": [(stage.end, f"{stage.kind} {stage.name}") for stage in stages if stage.end < last],
+            "stages": [(end, f"{kind} {name}") for kind, name, _, end in stages if end < last],
             "milestones": [(milestone.steps, milestone.phase) for milestone in run.milestones],
-            "replays": [goal.replay for goal in goals],
+            "replays": [replay for *_, replay in goals],
         },
     )
 
 
 def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[Stage]:
     """The phases and the lessons that the metrics tell of, each with its name where the settings have it."""
-    found = []
+    found: list[Stage] = []
     for metric, (steps, numbers) in curves.items():
         kind, _, name = metric.partition("/")
         if metric != "phase/number" and (kind != "lesson" or name.endswith("_measure")):
@@ -123,13 +109,14 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
             pattern = re.compile(rf"callbacks\.\d+\.phases\.{number}\.name")
             known = next((value for key, value in settings.items() if pattern.fullmatch(key)), "")
             label = f"{number} {known}" if kind == "phase" else f"{name} {number}"
-            found.append(Stage(kind, label.strip(), int(begin), int(end)))
+            found.append((kind, label.strip(), int(begin), int(end)))
     return found
 
 
 def best_goals(folder: Path) -> tuple[list[Goal], int]:
     """The fastest goals of the newest recorded games below a folder; and how many of these files cannot be read."""
-    found, unread = [], 0
+    found: list[Goal] = []
+    unread = 0
     for file in sorted(folder.rglob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_GAMES]:
         try:
             if file.stat().st_size > _MOST_GAME_BYTES:
@@ -137,16 +124,16 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
             replay = read_replay(file)
             before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
             for game in replay.games:
-                for event in (event for event in game.events if event["kind"] == "goal"):
+                for event in [event for event in game.events if event["kind"] == "goal"][-_MOST_GOALS:]:
                     end = event["frame"]
                     kickoff = int(np.flatnonzero(game.columns["begins"][: end + 1])[-1])
                     kmh = float(np.linalg.norm(game.columns["ball_vel"][end])) * _KMH
                     piece = excerpt(replay, [(game, max(kickoff, end - before), end + 1)])
                     title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file.name}"
-                    found.append(Goal(title, kmh, base64.b64encode(piece).decode()))
-        except (OSError, ValueError, TypeError, LookupError):  # damaged, or somebody else's that lacks something
+                    found.append((kmh, title, base64.b64encode(piece).decode()))
+        except (OSError, ValueError, TypeError, LookupError, ArithmeticError):  # damaged, or what it says is nonsense
             unread += 1
-    return sorted(found, key=lambda goal: -goal.kmh)[:_MOST_GOALS], unread
+    return sorted(found, reverse=True)[:_MOST_GOALS], unread
 
 
 def _league(folder: Path) -> dict[str, Any] | None:

@@ -30,10 +30,6 @@ class Shown:
         style = f"width: 100%; height: {self._height}px; border: 0; border-radius: 8px"
         return f'<iframe title="a game" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
 
-    def __repr__(self) -> str:
-        """Where pages cannot be shown."""
-        return f"a replay of {len(self.replay) / 1e6:.2f} MB, which a notebook shows"
-
 
 def show(
     what: str | os.PathLike[str] | Replay | Trained,

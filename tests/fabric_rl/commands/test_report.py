@@ -1,14 +1,17 @@
 """`fabric-rl report`: what its page says is what lies in the run's folder, and nothing of it is HTML."""
 
+import io
 import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from envs.replays.replay import ReplayWriter, read_replay
 from fabric_rl.commands.main import main
 from fabric_rl.runs.curves import read_metrics
 
@@ -24,6 +27,20 @@ def runs(tmp_path):
     (tmp_path / "runs/tiny/games").mkdir()
     shutil.copy(FIXTURES / "replays/one_goal.frl", tmp_path / "runs/tiny/games/000000002048.frl")
     return tmp_path / "runs"
+
+
+def excerpt_of(replay):
+    """The file again, with what the header now says."""
+    said = {name: value for name, value in replay.about.items() if name != "columns"}
+    sink = io.BytesIO()
+    game = replay.games[0]
+    writer = ReplayWriter(sink, game._columns, said)
+    writer.begin({})
+    for frame in range(game.num_frames):
+        writer.add({name: values[frame] for name, values in game.columns.items()})
+    writer._events = game.events
+    writer.end({})
+    return sink.getvalue()
 
 
 def report(runs, run="tiny", out=None):
@@ -142,9 +159,13 @@ def test_games_that_cannot_be_read_are_counted(runs):
     data[len(data) // 2] ^= 1
     (games / "damaged.frl").write_bytes(data)
     (games / "empty.frl").write_bytes(b"")
+    whole = read_replay(games / "000000002048.frl")
+    for number, nonsense in enumerate(({"tick_skip": 0}, {"names": None}, {"names": []}, {"ticks_per_second": "many"})):
+        strange = replace(whole, about=whole.about | nonsense)
+        (games / f"strange{number}.frl").write_bytes(excerpt_of(strange))
     assert report(runs) == 0
     page = Page(runs / "tiny/report.html")
-    assert "2 of the recorded games cannot be read." in page.texts and len(page.data["replays"]) == 1
+    assert "6 of the recorded games cannot be read." in page.texts and len(page.data["replays"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,9 @@ def test_curves_are_drawn_and_say_their_numbers(file, opened):
     assert shown.nth(1).locator("output").text_content().startswith("3.516 at 1")
     assert shown.nth(0).locator(".stage").count() == 1 and shown.nth(0).locator(".milestone").count() == 2
     page.click("summary >> text=ppo, 15 curves")
-    assert page.locator("details[open] svg polyline").count() == 15
+    lines = page.locator("details[open] svg polyline")
+    lines.nth(14).wait_for(state="attached")
+    assert lines.count() == 15
 
 
 @pytest.mark.parametrize(("width", "dark"), [(360, True), (1180, False)])

@@ -1,7 +1,6 @@
 """`fabric_rl.show` in a notebook, opened in a real browser."""
 
 import html
-import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ def test_a_file_and_what_was_read_from_it_are_the_same():
     shown = fabric_rl.show(ONE_GOAL)
     assert shown.replay == ONE_GOAL.read_bytes() == fabric_rl.show(read_replay(ONE_GOAL)).replay
     assert fabric_rl.show(str(ONE_GOAL), height=300)._repr_html_().count("height: 300px") == 1
-    assert len(shown._repr_html_()) < 700_000 and re.match(r"a replay of 0\.\d\d MB", repr(shown))
+    assert len(shown._repr_html_()) < 700_000
 
 
 def test_a_player_is_recorded(tmp_path):
