@@ -1,6 +1,7 @@
 """The code of the documentation runs as it is printed."""
 
 import re
+import shutil
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -186,3 +187,17 @@ def test_ppg_trains_and_resumes(tmp_path):
     run("parts", 2 * 128)
     resumed = run("parts", 4 * 128, load_checkpoint(tmp_path / "parts")[1])
     assert all(torch.equal(a, b) for a, b in zip(whole.weights, resumed.weights, strict=True))
+
+
+def test_games_and_curves_in_a_notebook(tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    shutil.copy(ROOT / "tests/fixtures/replays/one_goal.frl", "game.frl")
+    exec(block("docs/watching.md", "import fabric_rl").replace("minutes=1", "minutes=0.02"), {})
+    for name in ("gae0", "gae1", "gae2", "vtrace0", "vtrace1", "vtrace2"):
+        Path("runs", name).mkdir(parents=True)
+        Path("runs", name, "metrics.csv").write_text(f"step,reward/episode_return\n1,{name[-1]}\n2,1\n")
+    exec(block("docs/research.md", "import fabric_rl"), {})
+    assert len(pyplot.gcf().axes[0].collections) == 2
+    pyplot.close("all")

@@ -1,6 +1,7 @@
 """The notebooks run from the first cell to the last, and are kept without outputs."""
 
 import ast
+import html
 import os
 from pathlib import Path
 
@@ -23,6 +24,7 @@ SAID = {  # what a cell must have printed, and how many figures there are
         ("teams exchanged", "the first touch in step ", f"{2 if hasattr(os, 'fork') else 1} processes, 8,192 steps"),
         2,
     ),
+    "04_watch_and_plot": (("seed 2: 20,480 steps", "written: seed0.html"), 4),
 }
 SMOKE = "03_rewards_and_states"
 """The quickest, for every day."""
@@ -75,3 +77,9 @@ def test_a_notebook_runs(name, tmp_path, monkeypatch):
     tables = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
     if name.startswith("03"):
         assert len(tables) == 1 and all(f"<th>{part}</th>" in tables[0] for part in ("told", "Touch", "total"))
+    if name.startswith("04"):
+        assert (
+            len(tables) == 1
+            and "<canvas" in html.unescape(tables[0])
+            and "<title>seed0" in (folder / "seed0.html").read_text()
+        )

@@ -137,7 +137,7 @@ def _map(places: NDArray[np.float32], weights: NDArray[np.float64], unit: str, a
     axes = draw_field(axes)
     inside = np.stack([np.clip(places[:, i], edges[0], edges[-1]) for i, edges in enumerate(_EDGES)], axis=-1)
     cells = np.histogramdd(inside, _EDGES, weights=weights)[0].T
-    mesh = axes.pcolormesh(*_EDGES, np.where(cells > 0, cells, np.nan), cmap="YlOrRd", zorder=0)
+    mesh = axes.pcolormesh(*_EDGES, np.where(cells > 0, cells, np.nan), cmap="viridis", zorder=0)
     axes.figure.colorbar(mesh, ax=axes, label=unit, shrink=0.8)
     return axes
 
