@@ -49,7 +49,6 @@ COMMANDS = {
             "compare": Command("fabric_rl.commands.runs:compare", "curves of several runs, as a picture and as text"),
         },
     ),
-    "report": Command("fabric_rl.commands.report:report", "a run as one page of HTML: curves, milestones, goals"),
     "evaluate": Command(
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
     ),
@@ -66,6 +65,7 @@ COMMANDS = {
     "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
     "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
     "export-replay": Command("fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML"),
+    "report": Command("fabric_rl.commands.report:report", "a run as one page of HTML: curves, milestones, goals"),
 }
 
 
