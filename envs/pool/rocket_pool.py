@@ -238,6 +238,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """Stops the threads."""
         self._arenas.close()
         self._videos.close()
+        if self._viewer is not None:
+            self._viewer.close()
 
     def render(self) -> tuple[NDArray[np.uint8], ...]:
         """The first arena, drawn as `[360, 640, 3]`; a RuntimeError unless `render_mode` is "rgb_array"."""

@@ -29,7 +29,9 @@ def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN40
     """What Gymnasium wants to know of a pool; a ValueError for a mode that there is not."""
     modes = ("human", "rgb_array")
     if render_mode not in (None, *modes):
-        raise ValueError(f"RocketSimPool: render_mode must be {' or '.join(modes)}, got {render_mode!r}")
+        raise ValueError(
+            f"RocketSimPool: render_mode (--env.render_mode) must be {' or '.join(modes)}, got {render_mode!r}"
+        )
     fps = TICKS_PER_SECOND / tick_skip
     return {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": modes, "render_fps": fps}
 
