@@ -186,3 +186,9 @@ def test_ppg_trains_and_resumes(tmp_path):
     run("parts", 2 * 128)
     resumed = run("parts", 4 * 128, load_checkpoint(tmp_path / "parts")[1])
     assert all(torch.equal(a, b) for a, b in zip(whole.weights, resumed.weights, strict=True))
+
+
+def test_the_pictures_of_the_docs_are_drawn():
+    names = {}
+    exec(block("docs/watching.md", "from envs import RocketSimPool"), names)
+    assert (names["picture"].shape, names["third"].shape) == ((360, 640, 3), (720, 1280, 3))

@@ -2,7 +2,6 @@
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +14,9 @@ from envs.state.game_state import GameState
 SIZE = (640, 360)
 """Width and height of a picture, pixels."""
 _LIGHT = np.array([-0.33, -0.19, 0.92])
+_Paint = tuple[int, int, int]
+_Face = tuple[Vector, Vector | None, _Paint]
+"""In a car's frame: corners `[n, 3]`, the unit vector out of the car (fire has none), and the colour."""
 _GLASS, _BLACK, _LAMP, _TAIL, _WHITE = ((40, 50, 66), (24, 26, 30), (255, 244, 214), (170, 30, 40), (255, 255, 255))
 _OWN = (-1, -1, -1)
 """Stands for the colour of the team."""
@@ -60,7 +62,7 @@ def _following(places: Vector, size: tuple[int, int]) -> Canvas:
     ball, offsets = places[0], places[1:] - places[0]
     away = np.linalg.norm(offsets, axis=1)
     share = np.exp(-away / 1800)
-    distance = 850 + 1.75 * float(share @ away) / (float(share.sum()) + 0.02) + 0.3 * ball[2]
+    distance = 700 + 1.75 * float(share @ away) / (float(share.sum()) + 0.02) + 0.3 * ball[2]
     target = (ball + share @ offsets / (share.sum() + 0.6)) * (0.9, 0.95, 0.6) + (0, 0, 60)
     height = 0.36 + 0.25 * min(1.0, distance / 5500)
     way = np.array([-math.sqrt(1 - height**2), -0.12 * target[1] / 2500, height])
@@ -94,34 +96,25 @@ def _draw_car(canvas: Canvas, place: Vector, axes: Vector, colour: Vector, flame
     eye, light = axes @ (canvas.position - place), axes @ _LIGHT
     parts = [body, cabin] if eye[2] > 15 else [cabin, body]
     parts.insert(0 if eye[0] > -46 else 2, fire)
-    for face in (face for part in parts for face in part):
-        if face.normal is None and flame:
-            at, _ = canvas.project((face.corners * (flame, 1, 1)) @ axes + place)
-            canvas.polygon(at, face.paint, 0.9)
-        elif face.normal is not None and face.normal @ (eye - face.corners[0]) > 0:
-            at, _ = canvas.project(face.corners @ axes + place)
-            paint = colour if face.paint is _OWN else np.array(face.paint)
-            canvas.polygon(at, paint * (0.62 + 0.5 * max(0.0, float(face.normal @ light))), grow=0.8)
-
-
-class _Face(NamedTuple):
-    """In a car's frame: `corners [n, 3]`, the unit vector out of the car (fire has none), and the colour."""
-
-    corners: Vector
-    normal: Vector | None
-    paint: tuple[int, int, int]
+    for corners, normal, paint in (face for part in parts for face in part):
+        if normal is None and flame:
+            canvas.polygon(canvas.project(corners * (flame, 1, 1) @ axes + place)[0], paint, 0.9)
+        elif normal is not None and normal @ (eye - corners[0]) > 0:
+            lit = 0.62 + 0.5 * max(0.0, float(normal @ light))
+            shade = (colour if paint is _OWN else np.array(paint)) * lit
+            canvas.polygon(canvas.project(corners @ axes + place)[0], shade, grow=0.8)
 
 
 @lru_cache(maxsize=1)
 def _car() -> tuple[list[_Face], list[_Face], list[_Face]]:
     """Cabin, body with wheels, fire."""
 
-    def face(corners: ArrayLike, paint: tuple[int, int, int]) -> _Face:
+    def face(corners: ArrayLike, paint: _Paint) -> _Face:
         at = np.array(corners, float)
         out = np.cross(at[1] - at[0], at[2] - at[0])
-        return _Face(at, out / np.linalg.norm(out), paint)
+        return at, out / np.linalg.norm(out), paint
 
-    def block(corners: list[tuple[float, float, float]], *paints: tuple[int, int, int]) -> list[_Face]:
+    def block(corners: list[tuple[float, float, float]], *paints: _Paint) -> list[_Face]:
         """Of the corners on the right, back low, back high, front low, front high; back, front, left, ... top."""
         at = [(x, y * side, z) for pair in (corners[:2], corners[2:]) for side in (-1, 1) for x, y, z in pair]
         sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
@@ -133,13 +126,11 @@ def _car() -> tuple[list[_Face], list[_Face], list[_Face]]:
         turn = np.arange(8) * math.copysign(math.pi / 4, -y)
         body.append(face(np.stack((x + 16 * np.cos(turn), np.full(8, y), 16 * np.sin(turn) - 1), axis=1), _BLACK))
     body.append(face([(71, 0, 7), (36, 22, 11), (36, -22, 11)], _WHITE))
-    flames = ((-120, 15, (255, 138, 31)), (-90, 8, (255, 242, 176)))
-    fire = [
-        ([(-46, y * half, 7 + z * half) for y, z in across] + [(end, 0, 7)], paint)
-        for end, half, paint in flames
-        for across in (((-1, 0), (1, 0)), ((0, -1), (0, 1)))
-    ]
-    return cabin, body, [_Face(np.array(corners), None, paint) for corners, paint in fire]
+    fire: list[_Face] = []
+    for end, half, paint in ((-120, 15, (255, 138, 31)), (-90, 8, (255, 242, 176))):
+        for y, z in ((half, 0), (0, half)):
+            fire.append((np.array([(-46, -y, 7 - z), (-46, y, 7 + z), (end, 0, 7)], float), None, paint))
+    return cabin, body, fire
 
 
 def _draw_score(canvas: Canvas, state: GameState, arena: int) -> None:

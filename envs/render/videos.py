@@ -195,13 +195,10 @@ def find_ffmpeg() -> str:
     """Its path; a FileNotFoundError if there is none."""
     from imageio_ffmpeg import get_ffmpeg_exe
 
-    try:
-        path = str(get_ffmpeg_exe())
-    except RuntimeError:
-        path = "ffmpeg"
-    if shutil.which(path) is None:
-        raise FileNotFoundError(f"videos need ffmpeg, and there is no {path}; IMAGEIO_FFMPEG_EXE may name another one")
-    return path
+    with suppress(RuntimeError):  # none is installed
+        if path := shutil.which(get_ffmpeg_exe()):
+            return str(path)
+    raise FileNotFoundError("videos need ffmpeg, and there is none where IMAGEIO_FFMPEG_EXE or PATH say")
 
 
 def _is_shown(episode: int) -> bool:

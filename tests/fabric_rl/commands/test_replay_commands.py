@@ -74,7 +74,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/no/ffmpeg")
     assert command(*words) == 2
-    assert "videos need ffmpeg, and there is no /no/ffmpeg; IMAGEIO_FFMPEG_EXE" in capsys.readouterr().err
+    assert "videos need ffmpeg, and there is none where IMAGEIO_FFMPEG_EXE or PATH say" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
