@@ -16,7 +16,7 @@ from envs.state.rotations import bases
 _AT_ONCE = 64
 _FARTHEST = 500.0
 """uu: what is that far away in the next frame has not driven there."""
-_NEEDED = {"ticks", "begins", "ball_pos", "car_pos", "car_rotation", "car_boost", "car_flags", "pad_timers"}
+_NEEDED = {"ticks", "ball_pos", "car_pos", "car_rotation", "car_boost", "car_flags", "pad_timers"}
 
 
 def film(replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE) -> Iterator[NDArray[np.uint8]]:
@@ -40,7 +40,6 @@ def states_at(game: Game, teams: Sequence[int], times: NDArray[np.float64]) -> G
     columns, blue = game.columns, teams.count(0)
     at = np.maximum(columns["ticks"].searchsorted(times, side="right") - 1, 0)
     after = np.minimum(at + 1, game.num_frames - 1)
-    after = np.where(columns["begins"][after] > 0, at, after)
     share = (times - columns["ticks"][at]) / np.maximum(columns["ticks"][after] - columns["ticks"][at], 1)
 
     def between(name: str) -> Float:

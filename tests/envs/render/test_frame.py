@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from imageio_ffmpeg import read_frames
 
 from envs import RocketSimPool
+from envs.dones import DoneCondition
 from envs.render.field import TEAM_COLOURS
 from envs.render.frame import _following, render_frame
 from envs.state.game_state import GameState
@@ -119,6 +121,14 @@ def test_goals_and_time_are_written():
     assert len(changed) and changed.min() > 270 and changed.max() < 370
 
 
+def test_grass_chalk_and_walls():
+    state = scene([[0, -700, 17], [0, 700, 17]], ball=(0, 200, 93))
+    picture = render_frame(state)
+    grass, chalk, wall = (pixel(state, at, picture) for at in ((600, 300, 0), (500, 0, 0), (4090, 400, 200)))
+    assert grass[1] > 1.3 * max(grass[0], grass[2]) and chalk.min() > 150
+    assert wall[2] > wall[1] and wall.max() < 130
+
+
 def test_goals_stand_at_both_ends():
     for team, end in ((BLUE, -5120), (ORANGE, 5120)):
         state = scene([[0, 0.9 * end, 17], [800, 0.8 * end, 17]], ball=(0, 0.85 * end, 93), num_blue=1 + team)
@@ -168,14 +178,20 @@ def test_what_cannot_be_drawn_is_one_line():
     pool.close()
 
 
+class Ends(DoneCondition):
+    """After a second in the first arena, which is shown, and after every step in the other."""
+
+    truncates = True
+
+    def check(self, state):
+        return state.episode_ticks >= np.array([120, 8])
+
+
 def test_videos_of_a_pool_show_whole_episodes_and_change_nothing(tmp_path):
     """The last picture of an episode is in it, though the pool has begun the next one by then."""
-    from imageio_ffmpeg import read_frames
-
-    from envs.dones import TimeoutCondition
 
     def played(**settings):
-        pool = RocketSimPool(2, done=TimeoutCondition(1.0), num_threads=1, **settings)
+        pool = RocketSimPool(2, done=Ends(), num_threads=1, **settings)
         found, rng = [pool.reset(seed=5)[0]], np.random.default_rng(0)
         for _ in range(40):
             found.append(pool.step(rng.integers(90, size=4))[0])

@@ -1,5 +1,7 @@
 """Films: what a replay shows between its frames, and files of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from imageio_ffmpeg import read_frames
@@ -63,6 +65,20 @@ def test_between_two_frames_things_move_evenly(recorded):
     np.testing.assert_allclose(middle.ball_pos, (start.ball_pos + end.ball_pos) / 2, atol=0.01)
     np.testing.assert_allclose(middle.car_pos, (start.car_pos + end.car_pos) / 2, atol=0.01)
     assert np.linalg.norm(middle.car_forward, axis=-1) == pytest.approx(1, abs=1e-5)
+
+
+def test_cars_that_return_do_not_fly_and_turns_take_the_short_way(recorded):
+    _, replay, _ = recorded
+    game, teams = replay.games[0], replay.about["teams"]
+    middle = np.array([game.columns["ticks"][5:7].astype(float).mean()])
+    wanted = states_at(game, teams, middle).world
+    columns = {name: values.copy() for name, values in game.columns.items()}
+    columns["car_pos"][6:, 1] += (0, 3000, 0)
+    columns["car_rotation"][6] *= -1  # the same rotation
+    changed = states_at(SimpleNamespace(columns=columns, num_frames=game.num_frames, events=[]), teams, middle).world
+    np.testing.assert_allclose(changed.car_pos[0, 1], columns["car_pos"][5, 1])
+    np.testing.assert_allclose(changed.car_pos[0, 0], wanted.car_pos[0, 0])
+    np.testing.assert_allclose(changed.car_forward, wanted.car_forward, atol=1e-6)
 
 
 def test_nothing_flies_from_the_goal_to_the_kickoff(recorded):
