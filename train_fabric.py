@@ -11,6 +11,7 @@ if __name__ == "__main__":
     end_with_launcher()  # before what takes seconds to import
 
 # isort: split
+import inspect
 import logging
 import sys
 from collections.abc import Sequence
@@ -56,6 +57,7 @@ def main(
     env_id: str | None = None,
     num_envs: int | None = None,
     capture_video: bool = False,
+    render: bool = False,
     callbacks: Callback | Sequence[Callback] = (),
     logger: Logger | list[Logger] | None = None,
     profile: bool = False,
@@ -75,6 +77,7 @@ def main(
         env_id: A Gymnasium id such as CartPole-v1, instead of `env`.
         num_envs: Copies of `env_id` on every rank.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
+        render: Show rank 0's first arena in RocketSimVis, which is started beside (docs/watching.md).
         callbacks: Hooks into the training loop.
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
@@ -94,10 +97,13 @@ def main(
         )
     if env_id is not None:
         env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
-    if capture_video and args.num_players:
-        raise ValueError("--capture_video needs an environment on rank 0, which has none with --num_players")
-    if capture_video and taken_apart(env).function is RocketSimPool:
-        raise ValueError("--capture_video: RocketSimPool renders no frames; use it with --env_id")
+    made = taken_apart(env).function
+    for flag, wanted, setting in (("capture_video", capture_video, "video_folder"), ("render", render, "render_mode")):
+        if wanted and args.num_players:
+            raise ValueError(f"--{flag} needs an environment on rank 0, which has none with --num_players")
+        if wanted and setting not in inspect.signature(made).parameters:
+            able = "RocketSimPool" if render else "RocketSimPool, and what --env_id names,"
+            raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))
         launch.check_same_settings(fabric, resolved_config)
@@ -112,6 +118,8 @@ def main(
         if capture_video:
             hooks.append(RunVideos(run.videos))
             env = partial(env, video_folder=run.videos) if fabric.is_global_zero else env
+        if render and fabric.is_global_zero:
+            env = partial(env, render_mode="human")
         states = {"resume": started.resume, "weights": started.weights}
         summary = train(
             fabric,

@@ -201,3 +201,9 @@ def test_games_and_curves_in_a_notebook(tmp_path, monkeypatch):
     exec(block("docs/research.md", "import fabric_rl"), {})
     assert len(pyplot.gcf().axes[0].collections) == 2
     pyplot.close("all")
+
+
+def test_the_pictures_of_the_docs_are_drawn():
+    names = {}
+    exec(block("docs/watching.md", "from envs import RocketSimPool"), names)
+    assert (names["picture"].shape, names["third"].shape) == ((360, 640, 3), (720, 1280, 3))

@@ -11,9 +11,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from envs.adapters.drawn_numbers import DrawnNumbers
-from envs.adapters.videos import RecordVideos
 from envs.checks import check_part, check_seed, finite_numbers, is_number, is_whole, whole_number
 from envs.parameters import ParameterRandomizer
+from envs.render.videos import RecordVideos
 
 _MOST_ENVS = 65_536
 """In one process; each is a Python object of its own."""
@@ -117,7 +117,7 @@ class GymnasiumEnvs(VectorWrapper):
         """Waits until the videos of episodes that have ended are written."""
         for env in self._envs.envs:
             if isinstance(env, RecordVideos):
-                env.finish_videos()
+                env.videos.finish()
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Checks what `set_parameters` would be given.

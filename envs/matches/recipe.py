@@ -43,7 +43,8 @@ class PoolRecipe:
             name = getattr(pool_class, "__name__", type(pool_class).__name__)
             raise TypeError(f"{owner}: needs the settings of an envs.RocketSimPool as env, got {name}")
         self.pool_class = pool_class
-        self.arguments = {name: value for name, value in call.named().items() if name not in ("seed", "first_arena")}
+        left_out = ("seed", "first_arena", "render_mode", "video_folder")
+        self.arguments = {name: value for name, value in call.named().items() if name not in left_out}
         if phase is not None or self.phases:
             self._begin_phase(self.phases[0] if phase is None else phase)
 

@@ -1,11 +1,12 @@
 """RocketSimPool: many RocketSim arenas as one Gymnasium vector environment."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import Space
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -25,16 +26,19 @@ from envs.pool.game_counts import HEADLINES, GameCounts
 from envs.pool.inspector import PoolInspector
 from envs.pool.settings import (
     ONLY_IN_TRAINING,
-    action_table,
     check_sizes,
     component,
     done_conditions,
-    observation_columns,
+    layout,
+    metadata,
     observation_space,
     team_sizes,
 )
 from envs.pool.snapshot import check_snapshot, components_state, load_components
 from envs.pool.step_timers import StepTimers
+from envs.render.frame import render_frame
+from envs.render.rocketsimvis import RocketSimVis
+from envs.render.videos import EpisodeVideos
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
 from envs.saved import load_part
@@ -80,6 +84,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         first_arena: int = 0,
         loggers: Sequence[StateLogger] = (),
         parameters: ParameterRandomizer | None = None,
+        render_mode: str | None = None,
+        video_folder: str | Path | None = None,
     ) -> None:
         """Builds the arenas. Components left out are those of RLGym's training guide.
 
@@ -103,6 +109,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
                 processes that are parts of one).
             loggers: What watches the game and reports metrics, for example `TurtleRecoveryLogger()`.
             parameters: What of the physics is drawn anew for episodes, see `envs.parameters`. Default: nothing.
+            render_mode: "rgb_array" for `render()`, "human" to show every step in RocketSimVis (docs/watching.md).
+            video_folder: Gets mp4 files of the first arena's episodes 0, 1, 8, 27, ..., see `GymnasiumEnvs`.
 
         Raises:
             ValueError: A size that cannot work.
@@ -132,8 +140,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.single_action_space: Space[Any] = self.action_parser.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
-        self.render_mode = None
+        self.render_mode, self.metadata = render_mode, metadata(render_mode, tick_skip)
+        self._viewer = RocketSimVis() if render_mode == "human" else None
+        self._videos = EpisodeVideos(video_folder, self.metadata["render_fps"], lambda: render_frame(self.state))
         if parameters is not None:
             component("parameters", parameters, ParameterRandomizer)
         self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
@@ -143,8 +152,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._look_ahead()
         self._counts, self._timers = GameCounts(), StepTimers()
         self._started = False
-
-    # ------------------------------------------------------------------ the Gymnasium interface
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -159,8 +166,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             Observations `[N, D]` float32 and infos.
         """
         if seed is not None:
-            argument = "reset(seed=...), with arena i drawing from seed + i,"
-            self._episodes.seed(check_seed("RocketSimPool", seed, argument))
+            self._episodes.seed(
+                check_seed("RocketSimPool", seed, "reset(seed=...), with arena i drawing from seed + i,")
+            )
         self._begin_episodes(np.ones(self.num_arenas, np.bool_))
         obs = self._observe(self.state, first=not self._started)
         self._started = True
@@ -204,6 +212,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             rewards[broken], terminated[broken] = 0, False
         for logger in self.loggers:
             logger.update(state, terminated | truncated)
+        self._videos.step()
+        if self._viewer is not None:
+            self._viewer.send(state)
         timers.stop("dones_and_resets")
         obs = self._observe(state)
         timers.stop("obs")
@@ -226,6 +237,19 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Stops the threads."""
         self._arenas.close()
+        self._videos.close()
+        if self._viewer is not None:
+            self._viewer.close()
+
+    def render(self) -> tuple[NDArray[np.uint8], ...]:
+        """The first arena, drawn as `[360, 640, 3]`; a RuntimeError unless `render_mode` is "rgb_array"."""
+        if self.render_mode != "rgb_array":
+            raise RuntimeError(f"RocketSimPool: render() needs render_mode='rgb_array', it is {self.render_mode!r}")
+        return (render_frame(self.state),)
+
+    def finish_videos(self) -> None:
+        """Waits until the videos of episodes that have ended are written."""
+        self._videos.finish()
 
     @property
     def arenas(self) -> list[Any]:
@@ -249,30 +273,22 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     @property
     def layout(self) -> dict[str, str]:
-        """What a trained agent has learned to read and to choose: the observation's columns and the action table.
-
-        Texts under `observation columns` (builder and `columns()`) and `action table` (parser; for a table its number
-        of rows and a hash of them), to tell whether a checkpoint fits this pool.
-        """
-        columns = observation_columns(self.obs_builder, self.state.num_blue, self.state.num_orange)
-        return {"observation columns": columns, "action table": action_table(self.action_parser)}
+        """See `envs.pool.settings.layout`; tells whether a checkpoint fits this pool."""
+        return layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """Where the time of `step` went since the last call: part -> (seconds, steps); see `StepTimers`."""
         return self._timers.drain()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Metrics since the last call as name -> (sum, count).
+        """Metrics since the last call as name -> (sum, count), also of the action parser, the reward and the loggers.
 
-        Touches count once per contact that lasts over several steps. Minutes are game time, per car for touches and
-        per arena for the rest. The action parser, the reward and the loggers add theirs.
+        Touches count once per contact over several steps; minutes are game time, per car for touches, else per arena.
         """
         metrics = self._counts.drain(self.tick_skip, self.num_arenas, self.num_envs)
         for part in (self.action_parser, self.reward, *self.loggers):
             metrics |= part.drain_metrics()
         return metrics | self._parameters.metrics()
-
-    # ------------------------------------------------------------------ parameters
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
@@ -280,19 +296,14 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self._parameters.values
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Checks what `set_parameters` would be given.
-
-        Raises:
-            ValueError: An unknown parameter (`envs.parameters.PARAMETERS` has them all) or a value beyond its limits.
-        """
+        """Raises a ValueError for a parameter that is not in `envs.parameters.PARAMETERS`, or beyond its limits."""
         self._parameters.check(values)
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Sets parameters in the place of their samplers, for episodes without a step so far and all that follow.
 
         Args:
-            values: Parameter -> number, or [min, max] to draw from that interval. Those left out, but set by an earlier
-                call, go back to their samplers or to the pool's own value.
+            values: Parameter -> number, or [min, max] to draw from that interval; the others as before all calls.
 
         Raises:
             ValueError: See `check_parameters`.
@@ -305,14 +316,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         if self._parameters.delayed:
             self.action_parser.look_ahead(self.tick_skip, self.tick_skip)
 
-    # ------------------------------------------------------------------ phases
-
     def check_phases(self, names: Sequence[str]) -> None:
-        """Checks that the phased components know the phases of a training.
-
-        Raises:
-            ValueError: One lacks some of `names`, or has others.
-        """
+        """Raises a ValueError unless the phased components know just the phases `names` of a training."""
         for part in self._phased():
             part.check_phases(names)
 
@@ -324,17 +329,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _phased(self) -> list[Phased]:
         return [phased for part in (self.reward, self.state_setter) for phased in phased_in(part)]
 
-    # ------------------------------------------------------------------ exact resume
-
     def state_dict(self) -> dict[str, Any]:
         """Everything that the future of this pool depends on, as numbers, arrays and dicts of them.
 
         Also restores the live arenas from what it returns: a physics engine's contact caches are in no snapshot, and
-        only so does this pool go on exactly as one that loads the snapshot.
-
-        Raises:
-            RuntimeError: Before the first `reset`.
-            TypeError: A component cannot be saved.
+        only so does this pool go on exactly as one that loads the snapshot. RuntimeError before the first `reset`,
+        TypeError for a component that cannot be saved.
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
@@ -375,12 +375,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
         return first | {"reward": self.reward} | dones | loggers
 
-    # ------------------------------------------------------------------ parts of a step
-
     def _begin_episodes(self, mask: Bool) -> None:
         self._counts.add_physics_errors(self._episodes.begin(mask))
         for part in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers):
             part.reset(mask, self.state)
+        if mask[0]:
+            self._videos.begin()
 
     def _infos(self) -> dict[str, Any]:
         mask = mask_by(self.action_parser, self.state)

@@ -6,6 +6,8 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
@@ -16,8 +18,22 @@ from envs.obs import ObsBuilder
 MAX_CARS_PER_TEAM = 4
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
 """More have no room in a machine; ten seconds between two decisions are no game."""
-ONLY_IN_TRAINING = ("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes")
+ONLY_IN_TRAINING = (
+    *("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes"),
+    *("render_mode", "video_folder"),
+)
 """Settings of a pool that an agent can play without: an exported one leaves them out."""
+
+
+def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN401 - checked here
+    """What Gymnasium wants to know of a pool; a ValueError for a mode that there is not."""
+    modes = ("human", "rgb_array")
+    if render_mode not in (None, *modes):
+        raise ValueError(
+            f"RocketSimPool: render_mode (--env.render_mode) must be {' or '.join(modes)}, got {render_mode!r}"
+        )
+    fps = TICKS_PER_SECOND / tick_skip
+    return {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": modes, "render_fps": fps}
 
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
@@ -89,6 +105,16 @@ def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gy
             f"{type(builder).__name__}: space() must return a Box of float32, as observations are, got {space}"
         )
     return space
+
+
+def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int) -> dict[str, str]:
+    """What a trained agent has learned to read and to choose: the observation's columns and the action table.
+
+    Texts under `observation columns` (builder and `columns()`) and `action table` (parser; for a table its number of
+    rows and a hash of them), to tell whether a checkpoint fits a pool.
+    """
+    columns = observation_columns(builder, num_blue, num_orange)
+    return {"observation columns": columns, "action table": action_table(parser)}
 
 
 def observation_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:

@@ -1,4 +1,4 @@
-"""Rotations: from the axes of a body to its quaternion."""
+"""Rotations: from the axes of a body to its quaternion, and back."""
 
 import numpy as np
 
@@ -24,3 +24,14 @@ def quaternions(basis: Float) -> Float:
     row = np.moveaxis(np.take_along_axis(rows, largest[None, None], axis=0)[0], 0, -1)
     unit: Float = (row / np.linalg.norm(row, axis=-1, keepdims=True)).astype(np.float32)
     return unit
+
+
+def bases(quaternions: Float) -> Float:
+    """`[..., 3, 3]` float32, forward, right and up of bodies with quaternions `[..., 4]` w, x, y, z of any length."""
+    w, x, y, z = np.moveaxis(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
+        [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
+        [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows, np.float32), (0, 1), (-2, -1))

@@ -1,23 +1,35 @@
-"""`fabric-rl export-replay`: a replay as one page of HTML that opens with a double click."""
+"""`fabric-rl export-replay`: a replay as one page of HTML that opens with a double click, or as a video."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.render.videos import FORMATS, Frame, write_video
+from envs.replays.film import film
 from envs.replays.replay import read_replay
-from fabric_rl.commands.output import check_out
+from fabric_rl.commands.output import check_out, progress
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.viewer.page import page_with
 
 _MOST_BYTES = 100_000_000
+_RATES = {".mp4": 30, ".gif": 15}
 
 
-def export_replay(file: Path, out: Path) -> int:
-    """Writes a replay and the viewer into a single page, to send to somebody or to put on a website.
+def export_replay(file: Path, out: Path, width: int = 640) -> int:
+    """Writes a replay and the viewer into a single page, or a video, to send to somebody or to put on a website.
 
     Args:
         file: The replay, .frl.
-        out: The page, .html.
+        out: The page, .html; or the video, .mp4 or .gif.
+        width: Of a video, pixels; its height is 9/16 of that.
     """
-    check_out([out], [".html"])
+    check_out([out], [".html", *FORMATS])
+    if not 160 <= width <= 3840 or width % 32:
+        raise ValueError(f"--width must be a multiple of 32 between 160 and 3840, got {width}")
+    if out.suffix in FORMATS:
+        write_film(file, out, width)
+        return 0
     check_size(file)
     read_replay(file)
     write_text(out, page_with(file.read_bytes()))
@@ -29,3 +41,18 @@ def check_size(file: Path) -> None:
     """Raises ValueError for a replay that is too large for a page."""
     if (size := file.stat().st_size) > _MOST_BYTES:
         raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: fabric-rl watch {file}")
+
+
+def write_film(file: Path, out: Path, width: int = 640) -> None:
+    """Draws all games of a replay as .mp4 or .gif, and says so."""
+    replay, rate = read_replay(file), _RATES[out.suffix]
+    seconds = sum(float(game.columns["ticks"][-1]) for game in replay.games if game.num_frames) / TICKS_PER_SECOND
+
+    def frames() -> Iterator[Frame]:
+        for number, frame in enumerate(film(replay, rate, (width, width * 9 // 16))):
+            tell(number / rate / seconds)
+            yield frame
+
+    with progress(f"drawing {out.name}") as tell:
+        write_video(out, frames(), rate)
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")

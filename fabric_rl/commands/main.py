@@ -64,7 +64,9 @@ COMMANDS = {
     ),
     "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
     "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
-    "export-replay": Command("fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML"),
+    "export-replay": Command(
+        "fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML, or as a video"
+    ),
     "report": Command("fabric_rl.commands.report:report", "a run as one page of HTML: curves, milestones, goals"),
 }
 

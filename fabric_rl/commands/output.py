@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import Progress
 
+from envs.render.videos import find_ffmpeg
 from fabric_rl.metrics.csv_tables import write_rows
 
 Found = TypeVar("Found")
@@ -49,21 +50,23 @@ def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[
     yield tell
 
 
-def check_out(paths: Sequence[Path], suffixes: Collection[str]) -> None:
-    """Checks the files of `--out` before any work is done for them.
+def check_out(paths: Sequence[Path], suffixes: Collection[str], flag: str = "--out") -> None:
+    """Checks the files of `flag` before any work is done for them.
 
     Raises:
         ValueError: One has another suffix.
-        OSError: Its folder does not exist.
+        OSError: Its folder does not exist; or a video, but there is no ffmpeg.
         ImportError: A picture, but matplotlib is not installed.
     """
     for path in paths:
         if path.suffix not in suffixes:
-            raise ValueError(f"--out {path}: must end in {' or '.join(suffixes)}")
+            raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"--out {path}: there is no folder {path.parent}")
+            raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
         if path.suffix == ".png":
             new_figure(1, 1)
+        if path.suffix in (".mp4", ".gif"):
+            find_ffmpeg()
 
 
 def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callable[[Found, Path], None]]) -> None:

@@ -11,9 +11,11 @@ from envs.bots.base import TeamBots
 from envs.matches.matches import Player
 from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
+from envs.render.videos import FORMATS
 from envs.replays.match import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink
 from fabric_rl.commands.evaluate import entrant, short_name
+from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import check_out
 from fabric_rl.ranks.threads import one_thread
 
@@ -24,6 +26,7 @@ def record(
     /,
     minutes: float = 5.0,
     out: Path = Path("game.frl"),
+    mp4: Path | None = None,
     team_size: int | None = None,
     seed: int = 0,
     sample: bool = False,
@@ -42,6 +45,7 @@ def record(
         opponent: Plays orange, one of the same.
         minutes: Game time.
         out: The file, .frl.
+        mp4: Draw a video of the game, too: a file that ends in .mp4 or .gif.
         team_size: Cars in a team; default: as the player was trained, 1 for bots.
         seed: Of the kickoffs.
         sample: Agents draw actions instead of taking the likeliest.
@@ -49,6 +53,8 @@ def record(
         runs_dir: Folder of the run ids.
     """
     check_out([out], [SUFFIX])
+    if mp4 is not None:
+        check_out([mp4], list(FORMATS), "--mp4")
     if not 0 < minutes <= 600:
         raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
     duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
@@ -56,6 +62,8 @@ def record(
         blue, orange = duel.play(file, minutes, seed)
     print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {out}")
+    if mp4 is not None:
+        write_film(out, mp4)
     return 0
 
 

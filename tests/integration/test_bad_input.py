@@ -117,7 +117,19 @@ CASES = {
         ["--minibatch_size 33", "32 steps", "--num_steps 8"],
     ),
     "number of copies without an id": ("--num-envs 4", ["--num_envs", "--env_id"]),
-    "video of something that cannot be drawn": ("--env.num_arenas 1 --capture-video", ["--capture_video"]),
+    "video of something that cannot be drawn": (
+        "--config configs/rocket_1v1_processes.yaml --capture-video",
+        ["--capture_video: RocketSimPool, and what --env_id names, can be shown, ProcessPool cannot"],
+    ),
+    "picture of something that cannot be drawn": (
+        "--env_id CartPole-v1 --render",
+        ["--render: RocketSimPool can be shown, GymnasiumEnvs cannot: it has no setting render_mode"],
+    ),
+    "picture without an environment": (
+        "--render --num_players 1 --devices 2 --accelerator cpu",
+        ["--render needs an environment on rank 0, which has none with --num_players"],
+    ),
+    "unknown way to draw": ("--env.render_mode ansi", ["--env.render_mode", "human or rgb_array", "ansi"]),
     "runs folder that is a file": ("--runs_dir {tmp}/file", ["--runs_dir", "file"]),
     "runs folder inside a file": ("--runs_dir {tmp}/file/runs", ["--runs_dir", "file/runs"]),
     "run id that exists": ("--run_id taken", ["--run_id taken", "already exists"]),

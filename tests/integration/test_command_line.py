@@ -236,6 +236,24 @@ def test_lightning_run_model_trains_on_two_ranks(forks, tmp_path):
     assert [event.step for event in accumulator.Scalars("ppo/approx_kl")] == [2048, 4096]
 
 
+def test_videos_of_rocketsim_and_a_viewer_change_no_weight(forks, tmp_path):
+    done = '[{"class_path": "envs.TimeoutCondition", "init_args": {"timeout_seconds": 0.5}}]'
+    flags = [*TINY, "--num_steps", 64, "--env.num_arenas", 2, "--env.done", done, "--total_timesteps", 512]
+    runs = [
+        forks.start(*flags, *shown, "--runs_dir", tmp_path, "--run_id", name)
+        for name, shown in (("plain", []), ("shown", ["--capture-video", "--render"]))
+    ]
+    statuses, _, err = forks.wait(runs)
+    assert (statuses, err) == ([0, 0], "")
+    plain, shown = (load_checkpoint(tmp_path / name)[1] for name in ("plain", "shown"))
+    assert plain["agent"].keys() == shown["agent"].keys()
+    assert all(torch.equal(plain["agent"][key], shown["agent"][key]) for key in plain["agent"])
+    names = {path.name for path in (tmp_path / "shown/videos").iterdir()}
+    assert {"rl-video-episode-1.mp4", "rl-video-episode-8.mp4"} <= names and "rl-video-episode-0.mp4" not in names
+    images = events(tmp_path / "shown").Images("video/episode")
+    assert images and all((image.width, image.height) == (320, 180) for image in images)
+
+
 @pytest.mark.parametrize("devices", [1, 2])
 def test_ctrl_c_ends_cleanly_with_a_checkpoint(forks, tmp_path, devices):
     """The signal reaches one process only, as `kill -INT` sends it; all ranks end after the same iteration."""

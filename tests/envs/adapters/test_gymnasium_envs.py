@@ -8,8 +8,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from envs import Gaussian, GymnasiumEnvs, ParameterRandomizer, Uniform
-from envs.adapters import videos
-from envs.adapters.videos import RecordVideos
+from envs.render import videos
+from envs.render.videos import RecordVideos
 
 
 def test_which_episodes_are_shown():
@@ -128,11 +128,11 @@ def test_videos_are_small_short_and_complete(tmp_path, monkeypatch):
     env.reset()
     for _ in range(1000):
         env.step(0)
-        while env._video is not None and env._video.frames.qsize() > 10:  # ffmpeg has time
+        while env.videos._video is not None and env.videos._video.frames.qsize() > 10:  # ffmpeg has time
             time.sleep(0.001)
     assert env.unwrapped.drawn <= 52  # 2 s of 25 pictures: every fourth step, and then none
     env.reset()
-    env.finish_videos()
+    env.videos.finish()
     assert frames_of(tmp_path / "rl-video-episode-0.mp4") == ((320, 240), 25.0, 50)
     env.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rl-video-episode-0.mp4", "rl-video-episode-1.mp4"]
@@ -151,7 +151,7 @@ def test_training_never_waits_for_a_video(tmp_path, monkeypatch):
         for _ in range(400):
             env.step(0)
     assert env.unwrapped.drawn < 2 * 60
-    assert len(env._written) == 2
+    assert len(env.videos._written) == 2
     env.close()
 
 
@@ -161,7 +161,7 @@ def test_a_video_that_cannot_be_written_is_one_warning_and_the_last(tmp_path):
     with pytest.warns(RuntimeWarning, match=r"no more videos: .*episode-0.mp4 could not be written") as warned:
         for _ in range(3):
             env.reset()
-            env.finish_videos()
+            env.videos.finish()
         env.close()
     assert len(warned) == 1
 

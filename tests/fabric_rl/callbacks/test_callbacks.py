@@ -20,7 +20,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
-from envs.adapters.videos import RecordVideos
+from envs.render.videos import RecordVideos
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size

@@ -9,6 +9,7 @@ import sys
 from http.client import HTTPConnection
 
 import pytest
+from imageio_ffmpeg import read_frames
 
 from envs.replays.replay import read_replay
 from fabric_rl.commands.main import main
@@ -54,17 +55,43 @@ def test_one_page(replay, tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["game.html"]
 
 
+def test_a_video_of_a_game(tmp_path, capsys):
+    file, video = tmp_path / "game.frl", tmp_path / "game.mp4"
+    words = ["chaser", "shooter", "--minutes", "0.02", "--out", file, "--mp4", video]
+    assert command("record", *words) == 0
+    assert f"written: {video} (" in capsys.readouterr().out
+    reader = read_frames(str(video))
+    about = next(reader)
+    assert (about["size"], about["fps"], len(list(reader))) == ((640, 360), 30.0, 37)  # 1.2 s and the first picture
+    moving = tmp_path / "game.gif"
+    assert command("export-replay", file, moving, "--width", "160") == 0
+    assert moving.read_bytes()[:10] == b"GIF89a" + (160).to_bytes(2, "little") + (90).to_bytes(2, "little")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["game.frl", "game.gif", "game.mp4"]
+
+
+@pytest.mark.parametrize("words", [["record", "chaser", "--mp4", "a.mp4"], ["export-replay", "game.frl", "a.gif"]])
+def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/no/ffmpeg")
+    assert command(*words) == 2
+    assert "videos need ffmpeg, and there is none where IMAGEIO_FFMPEG_EXE or PATH say" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["record", "chaser", "--out", "game.mp4"], "--out game.mp4: must end in .frl"),
         (["record", "chaser", "--out", "no/where/game.frl"], "there is no folder"),
+        (["record", "chaser", "--mp4", "a.avi"], "--mp4 a.avi: must end in .mp4 or .gif"),
         (["record", "chaser", "--minutes", "0"], "--minutes must be above 0"),
         (["record", "chaser", "--team_size", "0"], "--team_size must be positive"),
         (["record", "nobody"], "nobody"),
         (["export-replay", "absent.frl", "x.html"], "No such file or directory: 'absent.frl'"),
         (["export-replay", "damaged.frl", "x.html"], "damaged.frl: a damaged replay"),
-        (["export-replay", "damaged.frl", "x.pdf"], "must end in .html"),
+        (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
+        (["export-replay", "damaged.frl", "x.mp4"], "damaged.frl: a damaged replay"),
+        (["export-replay", "damaged.frl", "x.mp4", "--width", "333"], "--width must be a multiple of 32"),
         (["watch", "absent.frl"], "No such file or directory: 'absent.frl'"),
         (["watch", "damaged.frl"], "damaged.frl: a damaged replay"),
         (["watch", "chaser", "--port", "99999"], "--port must be 0 to 65535"),

@@ -1,0 +1,206 @@
+"""Videos: ffmpeg, a process of its own, makes pictures smaller and encodes them while the episode goes on."""
+
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+Frame = NDArray[np.uint8]
+"""`[H, W, 3]`, all of the same size."""
+MOST_SECONDS, MOST_FRAMES_PER_SECOND, MOST_WIDTH = 20, 25, 320
+"""A longer episode is cut off, a faster one drawn at every other step or less often, a wider one made smaller."""
+_WAITING = 50
+"""Frames that may wait for ffmpeg; a video that it cannot keep up with ends there, so that training never waits."""
+_AT_ONCE = 2
+_PATIENCE_SECONDS = 60
+_SMALLER = ("-vf", f"scale=trunc(min({MOST_WIDTH}\\,iw)/2)*2:-2")
+_MP4 = ("-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4")
+_GIF = ("-vf", "split[all][some];[some]palettegen[colours];[all][colours]paletteuse", "-f", "gif")
+FORMATS = {".mp4": _MP4, ".gif": _GIF}
+"""Suffix -> what ffmpeg is told."""
+
+
+class EpisodeVideos:
+    """Writes mp4 files of episodes 0, 1, 8, 27, ... 1000, 2000, ...; one that fails is a warning, and the last."""
+
+    def __init__(self, folder: str | Path | None, frames_per_second: float, draw: Callable[[], Frame]) -> None:
+        """Calls `draw` for what goes into `folder` (None: nothing), where so many steps are a second."""
+        self._folder, self._draw = folder, draw
+        self._every = max(1, round(frames_per_second / MOST_FRAMES_PER_SECOND))
+        self._rate = frames_per_second / self._every
+        self._episode, self._step = -1, 0
+        self._video: _Video | None = None
+        self._written: list[_Video] = []
+        self._failed = False
+
+    def begin(self) -> None:
+        """An episode begins."""
+        self._end_video()
+        self._look_at_written()
+        self._episode, self._step = self._episode + 1, 0
+        free = len(self._written) < _AT_ONCE and not self._failed
+        if self._folder is not None and free and _is_shown(self._episode):
+            self._video = _Video(Path(self._folder) / f"rl-video-episode-{self._episode}.mp4", self._rate)
+            self._add()
+
+    def step(self) -> None:
+        """A step is taken."""
+        self._step += 1
+        if self._step % self._every == 0:
+            self._add()
+
+    def finish(self) -> None:
+        """Waits for the videos of episodes that have ended."""
+        for video in self._written:
+            video.thread.join(_PATIENCE_SECONDS)
+        self._look_at_written()
+
+    def close(self) -> None:
+        """Finishes all videos."""
+        self._end_video()
+        self.finish()
+
+    def _add(self) -> None:
+        if self._video is not None and not self._video.add(self._draw()):
+            self._end_video()
+
+    def _end_video(self) -> None:
+        if self._video is not None:
+            self._video.frames.put(None)
+            self._written.append(self._video)
+            self._video = None
+
+    def _look_at_written(self) -> None:
+        """Says what has gone wrong, once; forgets what is complete."""
+        for video in self._written:
+            if video.problem and not self._failed:
+                warnings.warn(f"no more videos: {video.path} {video.problem}", RuntimeWarning, stacklevel=3)
+                self._failed = True
+        self._written = [video for video in self._written if video.thread.is_alive()]
+
+
+class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A Gymnasium environment that has `videos` of its episodes, see `EpisodeVideos`."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], folder: str | Path) -> None:
+        """Wraps `env`, which must render "rgb_array".
+
+        Raises:
+            ValueError: It renders nothing, or something else.
+        """
+        if env.render_mode != "rgb_array":
+            raise ValueError(f"videos need an environment that renders rgb_array, this one renders {env.render_mode}")
+        super().__init__(env)
+        rate = env.metadata.get("render_fps") or 30
+        self.videos = EpisodeVideos(folder, rate, lambda: np.asarray(env.render(), np.uint8))
+
+    def reset(self, **settings: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - as gymnasium's
+        """See `gymnasium.Env.reset`."""
+        began = self.env.reset(**settings)
+        self.videos.begin()
+        return began
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
+        """See `gymnasium.Env.step`."""
+        stepped = self.env.step(action)
+        self.videos.step()
+        return stepped
+
+    def close(self) -> None:
+        """Finishes all videos."""
+        self.videos.close()
+        super().close()
+
+
+class _Video:
+    """One file and the thread that feeds ffmpeg.
+
+    Attributes:
+        frames: None at the end.
+        problem: Why the file could not be written.
+    """
+
+    def __init__(self, path: Path, rate: float) -> None:
+        self.path, self._rate = path, rate
+        self.frames: SimpleQueue[Frame | None] = SimpleQueue()
+        self.problem: str | None = None
+        self._left = int(MOST_SECONDS * rate)
+        self.thread = Thread(target=self._write, name=f"writes-{path.name}", daemon=True)
+        self.thread.start()
+
+    def add(self, frame: Frame) -> bool:
+        """Whether there is room for it; never waits."""
+        self._left -= 1
+        if self._left < 0 or self.frames.qsize() >= _WAITING:
+            return False
+        self.frames.put(frame)
+        return True
+
+    def _write(self) -> None:
+        try:
+            write_video(self.path, self._taken(), self._rate, _SMALLER)
+        except OSError as error:
+            self.problem = f"could not be written ({error})"
+
+    def _taken(self) -> Iterator[Frame]:
+        while (frame := self.frames.get()) is not None:
+            yield frame
+
+
+def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, filters: tuple[str, ...] = ()) -> None:
+    """Encodes frames as .mp4 or .gif, with one thread; the file is there once it is complete, none without a frame.
+
+    Raises:
+        OSError: There is no ffmpeg, it failed, or the file cannot be written.
+    """
+    frames = iter(frames)
+    first = next(frames, None)
+    if first is None:
+        return
+    height, width = first.shape[:2]
+    size = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{frames_per_second:g}")
+    part, out = path.with_suffix(".part"), ("-threads", "1", *filters, *FORMATS[path.suffix])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        command = [find_ffmpeg(), "-y", "-loglevel", "error", *size, "-i", "-", *out, str(part)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        ) as process:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):  # it says why it has ended
+                for frame in chain([first], frames):
+                    process.stdin.write(frame.tobytes())
+            _, said = process.communicate()
+        if process.returncode:
+            raise OSError(said.decode(errors="replace").strip() or f"ffmpeg ended with {process.returncode}")
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def find_ffmpeg() -> str:
+    """Its path; a FileNotFoundError if there is none."""
+    from imageio_ffmpeg import get_ffmpeg_exe
+
+    with suppress(RuntimeError):  # none is installed
+        if path := shutil.which(get_ffmpeg_exe()):
+            return str(path)
+    raise FileNotFoundError("videos need ffmpeg, and there is none where IMAGEIO_FFMPEG_EXE or PATH say")
+
+
+def _is_shown(episode: int) -> bool:
+    """As in Gymnasium, whose own function needs moviepy: cubes, then every thousandth."""
+    return episode % 1000 == 0 if episode >= 1000 else round(episode ** (1 / 3)) ** 3 == episode

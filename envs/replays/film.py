@@ -1,0 +1,66 @@
+"""film: the pictures of a replay, as many a second as wanted."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.render.frame import SIZE, render_frame
+from envs.replays.recorder import FLAGS
+from envs.replays.replay import Game, Replay
+from envs.state.game_state import GameState
+from envs.state.layout import CAR_BASIS, Float
+from envs.state.rotations import bases
+
+_AT_ONCE = 64
+_FARTHEST = 500.0
+"""uu: what is that far away in the next frame has not driven there."""
+_NEEDED = {"ticks", "ball_pos", "car_pos", "car_rotation", "car_boost", "car_flags", "pad_timers"}
+
+
+def film(replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE) -> Iterator[NDArray[np.uint8]]:
+    """Draws all games, `[H, W, 3]` uint8 each; between two frames of the replay things move evenly.
+
+    Raises:
+        ValueError: A replay without what can be seen.
+    """
+    teams, games = replay.about.get("teams", []), [game for game in replay.games if game.num_frames]
+    for game in games:
+        if _NEEDED - game.columns.keys() or np.shape(teams) != game.columns["car_boost"].shape[1:]:
+            raise ValueError("a damaged replay: it lacks what can be seen of a game")
+        times = np.arange(0, float(game.columns["ticks"][-1]) + 1, TICKS_PER_SECOND / frames_per_second)
+        for first in range(0, len(times), _AT_ONCE):
+            states = states_at(game, teams, times[first : first + _AT_ONCE])
+            yield from (render_frame(states, row, size) for row in range(states.num_arenas))
+
+
+def states_at(game: Game, teams: Sequence[int], times: NDArray[np.float64]) -> GameState:
+    """What can be seen of a game at some times (in ticks), one a row; `episode_ticks` count from its beginning."""
+    columns, blue = game.columns, teams.count(0)
+    at = np.maximum(columns["ticks"].searchsorted(times, side="right") - 1, 0)
+    after = np.minimum(at + 1, game.num_frames - 1)
+    share = (times - columns["ticks"][at]) / np.maximum(columns["ticks"][after] - columns["ticks"][at], 1)
+
+    def between(name: str) -> Float:
+        start, end = columns[name][at], columns[name][after]
+        if name == "car_rotation":
+            end = end * np.where((start * end).sum(axis=-1, keepdims=True) < 0, -1, 1)  # q and -q are the same
+        way = np.where(np.linalg.norm(end - start, axis=-1, keepdims=True) > _FARTHEST, 0, end - start)
+        moved: Float = start + way * share.reshape(-1, *[1] * (start.ndim - 1)).astype(np.float32)
+        return moved
+
+    flags = {name: (columns["car_flags"][at].astype(np.uint8) >> bit & 1) > 0 for bit, name in enumerate(FLAGS)}
+    state = GameState(len(times), blue, len(teams) - blue, flags["present"])
+    state.clear(np.arange(len(times)))
+    state.world.ball_pos[:], state.world.car_pos[:] = between("ball_pos"), between("car_pos")
+    state.car_rows[..., 0, CAR_BASIS] = bases(between("car_rotation")).reshape(*flags["present"].shape, 9)
+    state.boost[:], state.pad_timers[:] = columns["car_boost"][at], columns["pad_timers"][at]
+    state.boost_active_time[:] = flags["is_boosting"]
+    state.demo_respawn_timer[:] = flags["is_demoed"]
+    state.episode_ticks[:] = times
+    for event in game.events:
+        if event["kind"] == "goal":
+            for team, car in ((0, 0), (1, blue)):
+                state.goals[at >= event["frame"], car : car + 1] = event["score"][team]
+    return state
