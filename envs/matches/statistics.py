@@ -81,12 +81,12 @@ class GameStatistics(StateLogger):
         step, world = self._cars.update(state), state.world
         sides = (state.team[:, None] == (BLUE, ORANGE)).astype(np.float32)
         alive, touches = step.alive, step.touches
-        y = world.car_pos[..., 1] * np.where(state.team == BLUE, 1, -1)
+        y = world.car_pos[..., 1] * (sides[:, 0] - sides[:, 1])
         ball_speed = np.sqrt(np.einsum("ai,ai->a", world.ball_vel, world.ball_vel))
         of_cars = (
             *(alive, alive * (1 - step.on_ground), alive * (step.boost < EMPTY_BELOW)),
             *(alive * y, alive * (y < -_THIRD), alive * (y > _THIRD)),
-            *(step.boost_used, state.present * (step.ticks[:, None] / TICKS_PER_SECOND / 60)),
+            *(step.boost_used, state.present * (step.ticks / np.float32(TICKS_PER_SECOND * 60))[:, None]),
             *(touches, touches * world.ball_pos[:, None, 2], touches * ball_speed[:, None]),
             *np.moveaxis(step.counted, 2, 0),
         )
