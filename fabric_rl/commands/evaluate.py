@@ -27,7 +27,7 @@ from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_i
 class Entrant(NamedTuple):
     """Who plays: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
 
-    build: Callable[[int, int], Player]
+    build: Callable[[int | tuple[int, int], int], Player]
     recipe: PoolRecipe | None = None
 
 
@@ -225,7 +225,14 @@ def _scripted(kind: type[Bot]) -> Entrant:
     return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make())
 
 
-def _agent(trained: Trained, recipe: PoolRecipe, team_size: int, tick_skip: int, sample: bool, explain: bool) -> Player:
+def _agent(
+    trained: Trained,
+    recipe: PoolRecipe,
+    team_size: int | tuple[int, int],
+    tick_skip: int,
+    sample: bool,
+    explain: bool,
+) -> Player:
     pool = recipe.build(num_arenas=1, team_size=team_size)
     try:
         agent = trained.agent(pool.single_observation_space, pool.single_action_space)

@@ -49,8 +49,8 @@ def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[
     yield tell
 
 
-def check_out(paths: Sequence[Path], suffixes: Collection[str]) -> None:
-    """Checks the files of `--out` before any work is done for them.
+def check_out(paths: Sequence[Path], suffixes: Collection[str], flag: str = "--out") -> None:
+    """Checks the files of a flag before any work is done for them.
 
     Raises:
         ValueError: One has another suffix.
@@ -59,9 +59,9 @@ def check_out(paths: Sequence[Path], suffixes: Collection[str]) -> None:
     """
     for path in paths:
         if path.suffix not in suffixes:
-            raise ValueError(f"--out {path}: must end in {' or '.join(suffixes)}")
+            raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"--out {path}: there is no folder {path.parent}")
+            raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
         if path.suffix == ".png":
             new_figure(1, 1)
 
