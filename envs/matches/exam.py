@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.checks import check_seed
+from envs.checks import check_seed, whole_number
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
 from envs.pool.rocket_pool import RocketSimPool
@@ -16,9 +16,6 @@ from envs.resets.training_packs import Pack, place_shot
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool, Float
 
-ARENAS = 128
-"""Shots that are played at once: always as many, for a network's outputs depend in their last bits on how many rows it
-is given."""
 LONGEST_FLIGHT_SECONDS = 10.0
 """How long the ball may stay in the air once the time is up."""
 PARKED_X, PARKED_Y = (2600, -2600, 2000, -2000, 1400, -1400, 3200, -3200), 4700
@@ -40,6 +37,7 @@ def take_exam(
     tick_skip: int = 8,
     action_delay_ticks: int = 1,
     num_threads: int | None = None,
+    at_once: int = 128,
     progress: Callable[[float], None] | None = None,
 ) -> list[Bool]:
     """Plays every shot once. The car of a striker's shot has to score, that of a goalie's must not concede.
@@ -48,7 +46,9 @@ def take_exam(
     latest `LONGEST_FLIGHT_SECONDS` after its limit. Time counts from the first tick.
 
     The player drives the first blue car; further ones stand beside the goal that is not attacked and do nothing. The
-    same arguments give the same marks on the same processor, whatever the threads.
+    same arguments give the same marks on the same processor, whatever the threads. Of players that draw nothing
+    neither other packs nor `at_once` change a shot's mark, but that a network's outputs depend in their last bits on
+    how many rows it is given.
 
     Args:
         player: Builds what plays.
@@ -58,6 +58,7 @@ def take_exam(
         tick_skip: Physics ticks (1/120 s) between decisions.
         action_delay_ticks: Ticks at the start of a step that still run the previous action.
         num_threads: See `RocketSimPool`.
+        at_once: How many shots are played side by side.
         progress: Is told which share of the shots is done, 0..1.
 
     Returns:
@@ -67,11 +68,13 @@ def take_exam(
         ValueError: No shot, or a seed that is none.
     """
     check_seed("take_exam", seed)
+    whole_number("take_exam", "at_once", at_once)
     if not sum(len(pack.shots) for pack in packs):
         raise ValueError("take_exam: there is no shot")
-    papers = _Papers(packs)
+    papers = _Papers(packs, at_once)
+    arenas = len(papers.at)
     pool = RocketSimPool(
-        num_arenas=ARENAS,
+        num_arenas=arenas,
         team_size=team_size,
         action=ContinuousAction(),
         state_setter=papers,
@@ -83,14 +86,14 @@ def take_exam(
     )
     try:
         pool.reset()
-        bot, state, begun = player(seed), pool.state, np.ones(ARENAS, np.bool_)
+        bot, state, begun = player(seed), pool.state, np.ones(arenas, np.bool_)
         while (papers.at >= 0).any():
             if begun.any():
                 bot.reset(begun, state)
-            actions = bot.actions(state, pool.action_parser).reshape(ARENAS, state.num_cars, -1)
+            actions = bot.actions(state, pool.action_parser).reshape(arenas, state.num_cars, -1)
             actions[:, 1:] = 0
             _, _, terminated, truncated, _ = pool.step(actions.reshape(pool.num_envs, -1))
-            begun = (terminated | truncated).reshape(ARENAS, -1)[:, 0]
+            begun = (terminated | truncated).reshape(arenas, -1)[:, 0]
             if progress is not None:
                 progress(papers.handed_out / len(papers.shots))
     finally:
@@ -105,12 +108,12 @@ class _Papers(EachArena):
         at: `[A]` int64, the shot that each arena plays; -1 where none is left and it plays one again for nothing.
     """
 
-    def __init__(self, packs: Sequence[Pack]) -> None:
+    def __init__(self, packs: Sequence[Pack], at_once: int) -> None:
         self.shots = np.concatenate([pack.shots for pack in packs])
         self.limits = np.concatenate([pack.limits for pack in packs])
         self.goalie = np.repeat([is_goalie(pack) for pack in packs], [len(pack.shots) for pack in packs])
         self.passed = np.zeros(len(self.shots), np.bool_)
-        self.at: NDArray[np.int64] = np.full(ARENAS, -1)
+        self.at: NDArray[np.int64] = np.full(min(at_once, len(self.shots)), -1)
         self.handed_out = 0
         self._order = np.argsort(-self.limits, kind="stable")
 
