@@ -1,6 +1,6 @@
 """Matches between two players on real physics, in pairs with sides changed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,10 @@ from envs.actions import ContinuousAction
 from envs.bots.base import Bot
 from envs.checks import check_seed, positive, whole_number
 from envs.dones import GoalCondition
-from envs.loggers.base import StateLogger
 from envs.matches.kickoffs import MatchKickoffs
+from envs.matches.statistics import Counts, GameStatistics, counted, of_pairs
 from envs.pool.rocket_pool import RocketSimPool
-from envs.state.game_state import GameState
-from envs.state.layout import BLUE, Bool
+from envs.state.layout import BLUE
 
 PAIRS_AT_ONCE = 10
 SIDES = 2
@@ -33,12 +32,15 @@ class Matches:
         touches: The same of contacts with the ball, each once however long it lasts.
         minutes: Game time of each match.
         cars: In each team.
+        statistics: Name in `envs.matches.statistics.STATISTICS` -> `[P, 2]` float64: pair; the player, its opponent;
+            NaN where there was nothing to measure.
     """
 
     goals: NDArray[np.int64]
     touches: NDArray[np.int64]
     minutes: float
     cars: int
+    statistics: Mapping[str, NDArray[np.float64]]
 
     @property
     def differences(self) -> NDArray[np.float64]:
@@ -104,12 +106,12 @@ def play_matches(
         positive("play_matches", name, number)
     steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))
     blocks = -(-num_pairs // PAIRS_AT_ONCE)
-    found: list[NDArray[np.int64]] = []
+    found: list[Counts] = []
     for block in range(blocks):
         pairs = range(block * PAIRS_AT_ONCE, (block + 1) * PAIRS_AT_ONCE)
         own_seeds = [np.random.SeedSequence(seed, spawn_key=(0, pair)) for pair in pairs]
         pool_seed, *dice = np.random.SeedSequence(seed, spawn_key=(1, block)).generate_state(3).tolist()
-        kickoffs, score = MatchKickoffs(SIDES * own_seeds, SIDES * team_size), _Score()
+        kickoffs, score = MatchKickoffs(SIDES * own_seeds, SIDES * team_size), GameStatistics()
         pool = RocketSimPool(
             num_arenas=SIDES * PAIRS_AT_ONCE,
             team_size=team_size,
@@ -128,13 +130,13 @@ def play_matches(
                     progress((block + (step + 1) / steps) / blocks)
         finally:
             pool.close()
-        found.append(score.of_pairs())
-    goals, touches = np.concatenate(found, axis=1)[:, :num_pairs]
-    return Matches(goals, touches, minutes, team_size)
+        found.append(_by_pairs(score.counts))
+    counts = np.concatenate(found, axis=1)[:, :num_pairs]
+    return Matches(counted(counts, "goals"), counted(counts, "touches"), minutes, team_size, of_pairs(counts))
 
 
 def _play(
-    pool: RocketSimPool, player: Bot, opponent: Bot, kickoffs: MatchKickoffs, score: "_Score", steps: int
+    pool: RocketSimPool, player: Bot, opponent: Bot, kickoffs: MatchKickoffs, score: GameStatistics, steps: int
 ) -> Iterator[int]:
     """Plays one step after the other; the player is blue in the first half of the arenas, and orange in the others."""
     pool.reset()
@@ -154,43 +156,7 @@ def _play(
         yield step
 
 
-class _Score(StateLogger):
-    """Counts goals and touches of blue and orange in every arena, over all episodes.
-
-    Attributes:
-        counts: `[2, A, 2]` int64: goals and touches, of blue and orange.
-        begun: `[A]` bool, arenas with a new episode; whoever reads it clears it.
-    """
-
-    def __init__(self) -> None:
-        self.counts = np.zeros((2, 0, SIDES), np.int64)
-        self.begun = np.zeros(0, np.bool_)
-        self._touching = np.zeros((0, 0), np.bool_)
-
-    def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
-        for team in range(SIDES):
-            self.counts[0, :, team] += state.scoring_team == team
-        new = state.touched & ~self._touching
-        blue = np.broadcast_to(state.team == BLUE, new.shape)
-        self.counts[1, :, 0] += (new & blue).sum(axis=1)
-        self.counts[1, :, 1] += (new & ~blue).sum(axis=1)
-        self._touching = state.touched.copy()
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
-        if len(self.begun) != len(mask):
-            self.counts = np.zeros((2, len(mask), SIDES), np.int64)
-            self.begun = np.zeros(len(mask), np.bool_)
-            self._touching = np.zeros((len(mask), state.num_cars), np.bool_)
-        self.begun |= mask
-        self._touching[mask] = False
-
-    def of_pairs(self) -> NDArray[np.int64]:
-        """`[2, P, 2, 2]`: goals and touches, pair, the player as blue and as orange, the player and its opponent."""
-        as_blue, as_orange = np.split(self.counts, SIDES, axis=1)
-        return np.stack((as_blue, as_orange[..., ::-1]), axis=2)
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """None: it is asked for `counts`."""
-        return {}
+def _by_pairs(counts: Counts) -> Counts:
+    """`[K, P, 2, 2]` from `[K, A, 2]`: pair; the player as blue and as orange; the player and its opponent."""
+    as_blue, as_orange = np.split(counts, SIDES, axis=1)
+    return np.stack((as_blue, as_orange[..., ::-1]), axis=2)

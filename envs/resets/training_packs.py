@@ -3,10 +3,10 @@
 import gzip
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
@@ -17,8 +17,35 @@ from envs.state.layout import BLUE, MIRROR, ORANGE, Float
 
 PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.gz")
 """The data file inside the package rlgym_tools."""
+TIME_LIMIT_SECONDS = 10.0
+"""Of a shot for which the file has no limit; most have this one."""
 ON_WHEELS_BELOW = 20.0
 """uu; a car lower than this begins with its wheels down, a higher one drops onto them, as in the game."""
+
+
+class Pack(NamedTuple):
+    """A training pack.
+
+    Attributes:
+        metadata: `code`, `title`, `type` ("Striker", "Goalie"), `difficulty`, `tags` and more, as far as known.
+        shots: `[S, 4, 3]` float64: ball position (uu) and velocity (uu/s), car position (uu), and the car's pitch, yaw,
+            roll (rad); the car attacks +y.
+        limits: `[S]` float64, seconds.
+    """
+
+    metadata: dict[str, Any]
+    shots: Double
+    limits: Double
+
+    def names(self, key: str) -> set[str]:
+        """The pack's tags, or its one value under another key of the metadata."""
+        value = self.metadata.get(key, [])
+        return {str(name) for name in value} if isinstance(value, list) else {str(value)}
+
+    def in_standard_field(self) -> "Pack":
+        """The pack without the shots that its map has outside of the standard field."""
+        fits = [inside_field(*shot[0]) and inside_field(*shot[2]) for shot in self.shots.tolist()]
+        return self._replace(shots=self.shots[fits], limits=self.limits[fits])
 
 
 class TrainingPack(EachArena):
@@ -28,7 +55,7 @@ class TrainingPack(EachArena):
     arenas without blue cars it is the first orange one, rotated. `MirroredStates` gives it to both teams. Further cars
     stand in their own halves at random, facing the ball, clear of everything. Boost is full, where the game's packs
     have it unlimited. Shots that a pack's map has outside the standard field are left out; the packs' time limits do
-    not apply, use a `TimeoutCondition`.
+    not apply, use a `TimeoutCondition`; `envs.matches.exam` keeps to them.
     """
 
     CLEARANCE = 400.0
@@ -65,21 +92,19 @@ class TrainingPack(EachArena):
         for argument, chosen in wanted.values():
             if chosen is not None and (isinstance(chosen, str) or not all(isinstance(name, str) for name in chosen)):
                 raise ValueError(f"TrainingPack: {argument} must be a list of names, got {chosen!r}")
-        self.path = _packaged_file() if path is None else Path(path)
-        packs = _read_packs(self.path)
+        self.path = packaged_file() if path is None else Path(path)
+        packs = read_packs(self.path)
         for key, (argument, chosen) in wanted.items():
             if chosen is None:
                 continue
-            known = {name for pack in packs for name in _names(pack, key)}
-            packs = [pack for pack in packs if not _names(pack, key).isdisjoint(chosen)]
+            known = {name for pack in packs for name in pack.names(key)}
+            packs = [pack for pack in packs if not pack.names(key).isdisjoint(chosen)]
             if not packs:
                 raise ValueError(
                     f"TrainingPack: no pack in {self.path} fits {argument}={list(chosen)}; there are "
                     f"{', '.join(sorted(known)[:30]) or 'none'}"
                 )
-        shots = np.concatenate([pack["shots"] for pack in packs])
-        fits = [inside_field(*shot[0]) and inside_field(*shot[2]) for shot in shots.tolist()]
-        self._shots: Double = shots[fits]
+        self._shots: Double = np.concatenate([pack.in_standard_field().shots for pack in packs])
         if not len(self._shots):
             raise ValueError(f"TrainingPack: no shot in {self.path} fits into the standard field")
 
@@ -88,35 +113,10 @@ class TrainingPack(EachArena):
         return len(self._shots)
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
-        world = state.world
-        ball_pos, ball_vel, car_pos, car_rotation = self._shots[rng.integers(len(self._shots))]
-        slots = np.flatnonzero(state.present[arena])
-        blue = slots[state.team[slots] == BLUE]
-        shooter = int(blue[0] if len(blue) else slots[0])
-        turned = MIRROR if state.team[shooter] == ORANGE else np.ones(3, np.float32)
-        world.ball_pos[arena], world.ball_vel[arena] = ball_pos * turned, ball_vel * turned
-        if not ball_vel.any():
-            world.ball_vel[arena] = LET_GO
-        world.car_pos[arena, shooter] = car_pos * turned
-        world.car_pos[arena, shooter, 2] = max(car_pos[2], CAR_REST_HEIGHT)
-        rotation = np.zeros((3, state.num_cars))
-        rotation[:, shooter] = car_rotation
-        rotation[1, shooter] += np.pi if state.team[shooter] == ORANGE else 0
-        on_ground = np.ones(state.num_cars, np.bool_)
-        on_ground[shooter] = car_pos[2] < ON_WHEELS_BELOW
-        placed = [world.ball_pos[arena], world.car_pos[arena, shooter]]
-        for slot in slots[slots != shooter].tolist():
-            spot = self._free_place(placed, 1 if state.team[slot] == ORANGE else -1, rng)
-            placed.append(spot)
-            world.car_pos[arena, slot] = spot
-            to_ball = world.ball_pos[arena] - spot
-            rotation[1, slot] = math.atan2(to_ball[1], to_ball[0])
-        pitch, yaw, roll = rotation.astype(np.float32)
-        state.set_car_rotation(arena, pitch, yaw, roll)
-        state.set_on_ground(arena, on_ground)
-        state.boost[arena] = 100
+        shot = self._shots[rng.integers(len(self._shots))]
+        place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
 
-    def _free_place(self, placed: list[Float], side: int, rng: np.random.Generator) -> Float:
+    def _free_place(self, placed: Sequence[Float], side: int, rng: np.random.Generator) -> Float:
         """`[3]` a place on the ground of one half, clear of those that are taken."""
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
@@ -125,7 +125,46 @@ class TrainingPack(EachArena):
                 return spot
 
 
-def _packaged_file() -> Path:
+def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[int, Sequence[Float]], Float]) -> None:
+    """Writes the first state of a shot; boost is full, see `TrainingPack` for which car is the shot's.
+
+    Args:
+        state: Where to.
+        arena: Row of `state`.
+        shot: `[4, 3]`, see `Pack`.
+        further: Where a further car stands, facing the ball, `[3]` uu, for its half (-1 blue, 1 orange) and the places
+            that are taken.
+    """
+    world, (ball_pos, ball_vel, car_pos, car_rotation) = state.world, shot
+    slots = np.flatnonzero(state.present[arena])
+    blue = slots[state.team[slots] == BLUE]
+    shooter = int(blue[0] if len(blue) else slots[0])
+    turned = MIRROR if state.team[shooter] == ORANGE else np.ones(3, np.float32)
+    world.ball_pos[arena], world.ball_vel[arena] = ball_pos * turned, ball_vel * turned
+    if not ball_vel.any():
+        world.ball_vel[arena] = LET_GO
+    world.car_pos[arena, shooter] = car_pos * turned
+    world.car_pos[arena, shooter, 2] = max(car_pos[2], CAR_REST_HEIGHT)
+    rotation = np.zeros((3, state.num_cars))
+    rotation[:, shooter] = car_rotation
+    rotation[1, shooter] += np.pi if state.team[shooter] == ORANGE else 0
+    on_ground = np.ones(state.num_cars, np.bool_)
+    on_ground[shooter] = car_pos[2] < ON_WHEELS_BELOW
+    placed = [world.ball_pos[arena], world.car_pos[arena, shooter]]
+    for slot in slots[slots != shooter].tolist():
+        spot = further(1 if state.team[slot] == ORANGE else -1, placed)
+        placed.append(spot)
+        world.car_pos[arena, slot] = spot
+        to_ball = world.ball_pos[arena] - spot
+        rotation[1, slot] = math.atan2(to_ball[1], to_ball[0])
+    pitch, yaw, roll = rotation.astype(np.float32)
+    state.set_car_rotation(arena, pitch, yaw, roll)
+    state.set_on_ground(arena, on_ground)
+    state.boost[arena] = 100
+
+
+def packaged_file() -> Path:
+    """The file of rlgym-tools; an ImportError that says what to install."""
     try:
         package = import_module("rlgym_tools")
     except ImportError:
@@ -140,14 +179,8 @@ def _packaged_file() -> Path:
     return file
 
 
-def _names(pack: dict[str, Any], key: str) -> set[str]:
-    """The pack's tags, or its one value under another key of the metadata."""
-    value = pack["metadata"].get(key, [])
-    return {str(name) for name in value} if isinstance(value, list) else {str(value)}
-
-
-def _read_packs(path: Path) -> list[dict[str, Any]]:
-    """The packs of a file; `shots` becomes `[S, 4, 3]` ball position and velocity, car position and rotation."""
+def read_packs(path: Path) -> list[Pack]:
+    """The packs of a file, see `TrainingPack`; a ValueError or FileNotFoundError if it is none."""
     if not path.is_file():
         raise FileNotFoundError(f"TrainingPack: there is no file {path}")
     packs = []
@@ -163,11 +196,14 @@ def _read_packs(path: Path) -> list[dict[str, Any]]:
     return packs
 
 
-def _read_pack(pack: dict[str, Any], where: str) -> dict[str, Any]:
+def _read_pack(pack: dict[str, Any], where: str) -> Pack:
     shots = np.zeros((len(pack["shots"]), 4, 3))
     for shot, row in zip(pack["shots"], shots, strict=True):
         ball, car = shot["ball"], shot["car"]
         row[:] = (ball["position"], ball["linear_velocity"], car["position"], car["euler_angles"])
     if not np.isfinite(shots).all() or (np.linalg.norm(shots[:, 1], axis=-1) > BALL_MAX_SPEED + 1).any():
         raise ValueError(f"{where}: a shot is not finite, or its ball faster than {BALL_MAX_SPEED} uu/s")
-    return {"metadata": dict(pack["metadata"]), "shots": shots}
+    limits = np.array([shot.get("time_limit", TIME_LIMIT_SECONDS) for shot in pack["shots"]], np.float64)
+    if not (np.isfinite(limits) & (limits > 0)).all():
+        raise ValueError(f"{where}: a time limit is not above 0")
+    return Pack(dict(pack["metadata"]), shots, limits)

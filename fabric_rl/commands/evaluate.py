@@ -18,6 +18,7 @@ from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from fabric_rl.commands.evaluate_episodes import evaluate_episodes
 from fabric_rl.commands.output import console, progress
+from fabric_rl.commands.statistics import statistics_summary, statistics_table
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.runs.trained import Trained, load_trained, policy
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
@@ -26,7 +27,7 @@ from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_i
 class Entrant(NamedTuple):
     """Who plays: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
 
-    build: Callable[[int, int], Player]
+    build: Callable[[int | tuple[int, int], int], Player]
     recipe: PoolRecipe | None = None
 
 
@@ -102,7 +103,9 @@ def evaluate(
             progress=tell,
         )
     how = [] if not trained_in else ["agents draw their actions" if sample else "agents take their likeliest actions"]
-    console().print(table([short_name(player), short_name(opponent)], played, *how))
+    names = [short_name(player), short_name(opponent)]
+    console().print(table(names, played, *how))
+    console().print(statistics_table(names, played.statistics))
     print(difference_line(played))
     if out is not None:
         results = {"player": player, "opponent": opponent, "seed": seed, "sample": sample, "tick_skip": tick_skip}
@@ -156,6 +159,7 @@ def summary(matches: Matches) -> dict[str, Any]:
         "differences": matches.differences.tolist(),
         "difference": float(matches.differences.mean()),
         "difference_interval_95": None if interval is None else list(interval),
+        "statistics": statistics_summary(matches.statistics),
     }
 
 
@@ -221,7 +225,14 @@ def _scripted(kind: type[Bot]) -> Entrant:
     return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make())
 
 
-def _agent(trained: Trained, recipe: PoolRecipe, team_size: int, tick_skip: int, sample: bool, explain: bool) -> Player:
+def _agent(
+    trained: Trained,
+    recipe: PoolRecipe,
+    team_size: int | tuple[int, int],
+    tick_skip: int,
+    sample: bool,
+    explain: bool,
+) -> Player:
     pool = recipe.build(num_arenas=1, team_size=team_size)
     try:
         agent = trained.agent(pool.single_observation_space, pool.single_action_space)

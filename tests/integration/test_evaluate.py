@@ -225,6 +225,9 @@ def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
     assert command("export", "cart", tmp_path / "mine", "--runs_dir", tmp_path) == 0
     assert evaluate(tmp_path / "mine", "--episodes", 1) == 0
     assert "no interval: too few, or all alike" in capsys.readouterr().out
+    assert command("exam", "cart", "--runs_dir", tmp_path) == 2
+    said = capsys.readouterr().err.strip()
+    assert "cart does not play Rocket League" in said and "\n" not in said
 
 
 def test_runs_of_before_whose_configuration_names_both_play_what_they_played(tmp_path):

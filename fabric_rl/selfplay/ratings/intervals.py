@@ -54,3 +54,18 @@ def mean_interval(samples: NDArray[np.float64], resolution: float = 0.0, confide
     squares = float(np.square(samples - mean).sum()) + 2 * resolution**2
     half = float(stats.t.ppf((1 + confidence) / 2, number - 1)) * math.sqrt(squares / (number - 1) / number)
     return Interval(mean - half, mean + half)
+
+
+def share_interval(successes: int, trials: int, confidence: float = 0.95) -> Interval:
+    """Clopper and Pearson's exact interval (1934) for a share: it holds the truth in `confidence` of cases or more.
+
+    Args:
+        successes: Of the trials, 0 or more.
+        trials: Independent ones, at least 1.
+        confidence: Share of cases in which the interval is to hold the true share, between 0 and 1.
+
+    Raises:
+        ValueError: Numbers that cannot be.
+    """
+    found = stats.binomtest(successes, trials).proportion_ci(confidence, "exact")
+    return Interval(float(found.low), float(found.high))

@@ -7,13 +7,12 @@ from envs import AdvancedObs, ContinuousAction, Kickoff, LookupTable, RepeatActi
 from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot
 from envs.bots.policy import PolicyBot
 from envs.matches.kickoffs import MatchKickoffs
-from envs.matches.matches import PAIRS_AT_ONCE, Matches, _Score, play_matches
-from tests.envs.rewards.reward_play import Scene
+from envs.matches.matches import PAIRS_AT_ONCE, Matches, play_matches
 
 
 def results(*goals):
     goals = np.array(goals)
-    return Matches(goals, np.zeros_like(goals), minutes=1.0, cars=1)
+    return Matches(goals, np.zeros_like(goals), minutes=1.0, cars=1, statistics={})
 
 
 def test_wins_draws_losses_and_one_difference_for_each_pair():
@@ -117,24 +116,6 @@ def test_progress_is_told_up_to_the_end():
     told = []
     play_matches(chaser, chaser, num_pairs=PAIRS_AT_ONCE + 1, minutes=0.005, progress=told.append)
     assert told == sorted(told) and len(told) == 2 * 4 and told[3] == 0.5 and told[-1] == 1
-
-
-def test_the_score_counts_contacts_by_team_and_goals_of_all_episodes():
-    scene, score = Scene(2, 1, arenas=2), _Score()
-    every = np.array([True, True])
-    score.reset(every, scene.state)
-
-    def step(**changes):
-        score.update(scene.put(8, **changes).state, np.zeros(2, bool))
-
-    step(touched=[1, 0, 1])
-    step(touched=[1, 1, 0])  # the second blue car's contact is new, the first one's is not
-    step(ball=(0, 5300, 300), touched=[0, 0, 1])
-    score.reset(np.array([True, False]), scene.state)
-    step(ball=(0, -5300, 300), touched=[0, 0, 1])  # a new contact where a new episode has begun
-    assert score.counts[0].tolist() == [[1, 1], [1, 1]]
-    assert score.counts[1].tolist() == [[2, 3], [2, 2]]
-    assert score.begun.all()
 
 
 @pytest.mark.parametrize("name", ["num_pairs", "minutes", "team_size"])

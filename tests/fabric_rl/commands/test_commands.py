@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from functools import partial
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fabric_rl.commands.evaluate_episodes import play_episodes
 from fabric_rl.commands.main import main
 from fabric_rl.commands.output import progress
 from fabric_rl.commands.show_resets import draw_resets
+from fabric_rl.commands.statistics import statistics_summary, statistics_table
 from fabric_rl.commands.trace_rewards import draw_trace
 
 # ---------------------------------------------------------------- results of matches
@@ -28,7 +30,7 @@ from fabric_rl.commands.trace_rewards import draw_trace
 
 def results(*goals, **settings):
     goals = np.array(goals)
-    return Matches(goals, np.zeros_like(goals), **({"minutes": 1.0, "cars": 1} | settings))
+    return Matches(goals, np.zeros_like(goals), **({"minutes": 1.0, "cars": 1, "statistics": {}} | settings))
 
 
 PAIR = [(2, 1), (0, 0)]
@@ -55,7 +57,7 @@ def test_no_interval_from_few_pairs_and_it_says_why():
 
 def test_summary_is_per_match_and_per_minute():
     goals, touches = np.array([[(3, 1), (1, 1)]]), np.array([[(8, 2), (4, 2)]])
-    figures = summary(Matches(goals, touches, minutes=2.0, cars=3))
+    figures = summary(Matches(goals, touches, minutes=2.0, cars=3, statistics={}))
     assert (figures["matches"], figures["pairs"]) == (2, 1)
     assert (figures["wins"], figures["draws"], figures["losses"]) == (1, 1, 0)
     assert figures["goals"] == [2.0, 1.0]
@@ -70,6 +72,24 @@ def test_table_tells_shares_and_how_agents_play():
         ["mine", "chaser"],
         ["3 (50%)", "0 (0%)"],
         ["3 (50%)", "3 (50%)"],
+    ]
+
+
+def test_statistics_have_means_and_intervals_over_pairs():
+    """Ten pairs, of which one had no touch: 0.5 and 0.7 by turns, 4 or 5 shots."""
+    height = np.array([[100, np.nan], *[[100, 300]] * 8, [200, 300]])
+    shots = np.array([[4, 0], [5, 0]] * 5)
+    found = statistics_summary({"touch_height": height, "shots": shots, "air_time": np.full((10, 2), np.nan)})
+    assert found["touch_height"] == {"means": [110, 300], "intervals_95": [[ANY, ANY], None]}  # all alike, and only 9
+    # Squares: 10 * 0.25 + 2 * 0.25 = 3; the root of 3 / 9 / 10 is 0.182574; t(0.975, 9) = 2.26216.
+    assert found["shots"]["intervals_95"][0] == pytest.approx([4.5 - 0.41301, 4.5 + 0.41301], abs=1e-4)
+    assert found["shots"]["intervals_95"][1] == pytest.approx([-0.168608, 0.168608], abs=1e-4)  # none is not nothing
+    assert found["air_time"] == {"means": [None, None], "intervals_95": [None, None]}
+    made = statistics_table(["mine", "chaser"], {"shots": shots, "air_time": np.array([[0.1, np.nan]] * 10)})
+    assert [list(column.cells) for column in made.columns] == [
+        ["shots per match", "time in the air"],
+        ["4.50 ± 0.41", "10.0%"],
+        ["0.00 ± 0.17", "-"],
     ]
 
 
@@ -248,7 +268,7 @@ def test_episodes_know_nothing_of_one_another():
 
 def test_figures_of_matches_by_hand():
     """Two matches of 2 minutes, three cars in a team: 12 touches are one for each car and minute."""
-    matches = Matches(np.array([[[3, 1], [0, 2]]]), np.array([[[10, 6], [2, 0]]]), minutes=2.0, cars=3)
+    matches = Matches(np.array([[[3, 1], [0, 2]]]), np.array([[[10, 6], [2, 0]]]), minutes=2.0, cars=3, statistics={})
     found = summary(matches)
     assert (found["wins"], found["draws"], found["losses"]) == (1, 0, 1)
     assert found["goals"] == [1.5, 1.5] and found["touches_per_minute"] == [1.0, 0.5]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, mean_interval
+from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, mean_interval, share_interval
 
 
 def test_interval_by_hand():
@@ -50,3 +50,14 @@ def test_refuses_what_cannot_be(samples, settings):
 def test_without_a_resolution_it_is_students():
     """By hand: mean 4.5, deviation sqrt(82.5 / 9), t of 9 degrees of freedom 2.2622."""
     assert mean_interval(np.arange(10.0)) == pytest.approx((4.5 - 2.1659, 4.5 + 2.1659), abs=1e-4)
+
+
+def test_shares_by_hand():
+    """0 of n: the upper end is 1 - 0.025^(1/n); and the two ends change places with successes and failures."""
+    assert share_interval(0, 10) == pytest.approx((0, 1 - 0.025**0.1))
+    assert share_interval(10, 10) == pytest.approx((0.025**0.1, 1))
+    assert share_interval(0, 10, confidence=0.9) == pytest.approx((0, 1 - 0.05**0.1))
+    low, high = share_interval(3, 20)
+    assert (1 - high, 1 - low) == pytest.approx(share_interval(17, 20))
+    with pytest.raises(ValueError, match="must not be greater"):
+        share_interval(3, 2)

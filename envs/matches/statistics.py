@@ -1,0 +1,162 @@
+"""GameStatistics: what both sides do in matches, beside the goals."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, TICKS_PER_SECOND
+
+from envs.loggers.base import StateLogger
+from envs.loggers.car_steps import COUNTED, CarSteps
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, ORANGE, Bool
+
+Counts = NDArray[np.float64]
+
+EMPTY_BELOW = 1.0
+"""Boost, of 100, that the game shows as 0."""
+OWN_GOAL_SECONDS = 3.0
+"""How long no opponent has touched the ball that makes an own goal."""
+KICKOFF_SECONDS = 2.0
+"""After its first touch a kickoff is won or lost."""
+_THIRD = BACK_WALL_Y / 3
+
+_OF_CARS = (
+    *("alive", "air", "empty", "y", "own_third", "opponent_third", "boost_used", "car_minutes"),
+    *("touches", "touch_height", "touch_speed", *COUNTED),
+)
+_OF_SIDES = ("matches", "goals", "own_goals", "possession", "possessed", "kickoffs", "kickoffs_won")
+_ROW = {name: row for row, name in enumerate((*_OF_CARS, *_OF_SIDES))}
+
+
+class Statistic(NamedTuple):
+    """A figure of each side: the sum of one count over that of another."""
+
+    label: str
+    """With its unit, for tables."""
+    counter: str
+    per: str
+    is_share: bool = False
+    """Of something, 0..1; else a number with the unit in the label."""
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "possession": Statistic("possession", "possession", "possessed", True),
+    "shots": Statistic("shots per match", "shots", "matches"),
+    "saves": Statistic("saves per match", "saves", "matches"),
+    "demos": Statistic("demolitions per match", "demos", "matches"),
+    "own_goals": Statistic("own goals per match", "own_goals", "matches"),
+    "kickoffs_won": Statistic("kickoffs won", "kickoffs_won", "kickoffs", True),
+    "touch_height": Statistic("touch height, uu", "touch_height", "touches"),
+    "touch_speed": Statistic("ball speed after a touch, uu/s", "touch_speed", "touches"),
+    "boost_used": Statistic("boost used per car and minute", "boost_used", "car_minutes"),
+    "boost_empty": Statistic("time without boost", "empty", "alive", True),
+    "air_time": Statistic("time in the air", "air", "alive", True),
+    "field_position": Statistic("field position, uu", "y", "alive"),
+    "own_third": Statistic("time in the own third", "own_third", "alive", True),
+    "opponent_third": Statistic("time in the opponent's third", "opponent_third", "alive", True),
+}
+"""Defined one by one in docs/evaluation.md."""
+
+
+class GameStatistics(StateLogger):
+    """Counts what `STATISTICS` are made of, of blue and orange in every arena, where every episode is a kickoff.
+
+    Attributes:
+        counts: `[K, A, 2]` float64 of blue and orange, over all episodes; see `counted` and `of_pairs`.
+        begun: `[A]` bool, arenas with a new episode; whoever reads it clears it.
+    """
+
+    def __init__(self) -> None:
+        """Knows nothing yet."""
+        self.counts: Counts = np.zeros((len(_ROW), 0, 2))
+        self.begun: Bool = np.zeros(0, np.bool_)
+        self._cars = CarSteps()
+        self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
+        self._kickoff = np.zeros(0)  # ticks since its first touch, negative before; infinite once it is decided
+
+    def update(self, state: GameState, done: Bool) -> None:
+        """See `StateLogger.update`."""
+        step, world = self._cars.update(state), state.world
+        sides = (state.team[:, None] == (BLUE, ORANGE)).astype(np.float32)
+        alive, touches = step.alive, step.touches
+        y = world.car_pos[..., 1] * (sides[:, 0] - sides[:, 1])
+        ball_speed = np.sqrt(np.einsum("ai,ai->a", world.ball_vel, world.ball_vel))
+        of_cars = (
+            *(alive, alive * (1 - step.on_ground), alive * (step.boost < EMPTY_BELOW)),
+            *(alive * y, alive * (y < -_THIRD), alive * (y > _THIRD)),
+            *(step.boost_used, state.present * (step.ticks / np.float32(TICKS_PER_SECOND * 60))[:, None]),
+            *(touches, touches * world.ball_pos[:, None, 2], touches * ball_speed[:, None]),
+            *np.moveaxis(step.counted, 2, 0),
+        )
+        self.counts[: len(_OF_CARS)] += np.stack(of_cars) @ sides
+        self._follow_the_ball(state, (state.touched @ sides) > 0, step.ticks[:, None])
+        self._judge_kickoffs(state, done, step.ticks)
+
+    def _follow_the_ball(self, state: GameState, touched: Bool, ticks: NDArray[np.int64]) -> None:
+        """Whose the ball is, and who has scored; `touched [A, 2]`, `ticks [A, 1]`."""
+        since = self._since_touch = np.where(touched, 0, self._since_touch + ticks)
+        holds = since < since[:, ::-1]
+        self._row("possession")[:] += holds
+        self._row("possessed")[:] += holds.any(axis=1, keepdims=True)
+        if state.goal_scored.any():
+            scored = state.scoring_team[:, None] == (BLUE, ORANGE)
+            self._row("goals")[:] += scored
+            unaided = since[:, ::-1] >= OWN_GOAL_SECONDS * TICKS_PER_SECOND
+            self._row("own_goals")[:] += scored[:, ::-1] & holds & unaided
+
+    def _judge_kickoffs(self, state: GameState, done: Bool, ticks: NDArray[np.int64]) -> None:
+        begun = self._kickoff >= 0
+        self._kickoff[begun] += ticks[begun]
+        self._kickoff[~begun & state.touched.any(axis=1)] = 0
+        late = (self._kickoff >= KICKOFF_SECONDS * TICKS_PER_SECOND) | (done & (self._kickoff >= 0))
+        over = late & (self._kickoff < np.inf)
+        if over.any():
+            y = state.world.ball_pos[over, 1]
+            self._row("kickoffs")[over] += 1
+            self._row("kickoffs_won")[over] += np.stack((y > BALL_RADIUS, y < -BALL_RADIUS), axis=1)
+            self._kickoff[over] = np.inf
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """See `StateLogger.reset`."""
+        if len(self.begun) != len(mask):
+            self.counts = np.zeros((len(_ROW), len(mask), 2))
+            self._row("matches")[:] = 1
+            self.begun = np.zeros(len(mask), np.bool_)
+            self._since_touch, self._kickoff = np.zeros((len(mask), 2)), np.zeros(len(mask))
+        self._cars.reset(mask, state)
+        self.begun |= mask
+        self._since_touch[mask], self._kickoff[mask] = np.inf, -1
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """None: it is asked for `counts`."""
+        return {}
+
+    def _row(self, name: str) -> Counts:
+        row: Counts = self.counts[_ROW[name]]
+        return row
+
+
+def counted(counts: Counts, name: str) -> NDArray[np.int64]:
+    """The `goals` or `touches` in `counts [K, ...]`, as `[...]` int64."""
+    whole: NDArray[np.int64] = counts[_ROW[name]].astype(np.int64)
+    return whole
+
+
+def of_pairs(counts: Counts) -> dict[str, NDArray[np.float64]]:
+    """`STATISTICS` of every pair of matches.
+
+    Args:
+        counts: `[K, P, 2, 2]`: pair; its two matches; the player and its opponent.
+
+    Returns:
+        Name -> `[P, 2]`, of both matches together, of the player and of its opponent; NaN where there was nothing to
+        measure, as of the height of touches without a touch.
+    """
+    sums = counts.sum(axis=2)
+    found = {}
+    for name, statistic in STATISTICS.items():
+        count, per = sums[_ROW[statistic.counter]], sums[_ROW[statistic.per]]
+        found[name] = np.divide(count, per, out=np.full_like(count, np.nan), where=per > 0)
+    return found

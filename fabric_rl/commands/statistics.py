@@ -1,0 +1,63 @@
+"""The second table of `fabric-rl evaluate`: what both players did, beside the goals."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from envs.matches.statistics import STATISTICS
+from fabric_rl.selfplay.ratings.intervals import Interval, mean_interval
+
+Samples = Mapping[str, NDArray[np.float64]]
+"""See `envs.matches.matches.Matches.statistics`."""
+
+
+def statistics_summary(samples: Samples) -> dict[str, dict[str, list[Any]]]:
+    """Name -> `means` of the pairs in which there was something to measure, and their `intervals_95`, of both players.
+
+    A mean is None where no pair had anything, an interval where there are too few pairs, or all are alike.
+    """
+    found: dict[str, dict[str, list[Any]]] = {}
+    for name, values in samples.items():
+        each = [side[np.isfinite(side)] for side in values.T]
+        intervals = [_interval(name, side) for side in each]
+        found[name] = {
+            "means": [float(side.mean()) if len(side) else None for side in each],
+            "intervals_95": [None if interval is None else list(interval) for interval in intervals],
+        }
+    return found
+
+
+def _interval(name: str, side: NDArray[np.float64]) -> Interval | None:
+    counted = STATISTICS[name].per == "matches"
+    if not counted and (not len(side) or side.std() == 0):
+        return None
+    return mean_interval(side, resolution=0.5 if counted else 0.0)  # of a pair's two matches, the mean
+
+
+def statistics_table(names: Sequence[str], samples: Samples) -> Table:
+    """One row per figure, the mean and half the width of its interval for each player."""
+    made = Table(title="per pair of matches: mean, and half its 95 % interval")
+    for header in ("", *names):
+        made.add_column(header, justify="right" if header else "left")
+    for name, figures in statistics_summary(samples).items():
+        statistic = STATISTICS[name]
+        cells = [
+            _cell(mean, ends, statistic.is_share)
+            for mean, ends in zip(figures["means"], figures["intervals_95"], strict=True)
+        ]
+        made.add_row(statistic.label, *cells)
+    return made
+
+
+def _cell(mean: float | None, ends: list[float] | None, is_share: bool) -> str:
+    if mean is None:
+        return "-"
+    half = math.nan if ends is None else (ends[1] - ends[0]) / 2
+    if is_share:
+        return f"{mean:.1%}" + ("" if ends is None else f" ± {half:.1%}")
+    digits = 2 if abs(mean) < 10 else 0
+    return f"{mean:,.{digits}f}" + ("" if ends is None else f" ± {half:,.{digits}f}")

@@ -1,0 +1,197 @@
+"""Statistics of matches: by hand on states from numbers, and in real play beside sums made in another way."""
+
+import numpy as np
+import pytest
+
+from envs import GameState, GoalCondition, RocketSimPool
+from envs.bots import IdleBot, KickoffThenShoot
+from envs.bots.base import TeamBots
+from envs.loggers.base import StateLogger
+from envs.matches.matches import play_matches
+from envs.matches.statistics import STATISTICS, GameStatistics, counted, of_pairs
+
+BOTH = np.ones(2, bool)
+NEVER = np.zeros(2, bool)
+STEP = 120
+"""Ticks of a step by hand: 1 s."""
+
+
+class Game:
+    """Two arenas alike of two blue cars and an orange one; `step` writes what there is after another second."""
+
+    def __init__(self):
+        self.logger, self.ticks = GameStatistics(), 0
+        self.cars = [(0, -4000, 17), (0, 0, 17), (0, 2000, 17)]
+        self.logger.reset(BOTH, self.state())
+
+    def state(self, **seen):
+        cars = np.array([self.cars, self.cars])
+        return GameState.from_numbers(cars, num_blue=2, episode_ticks=self.ticks, **seen)
+
+    def step(self, done=NEVER, counters=(), **seen):
+        self.ticks += STEP
+        state = self.state(**seen)
+        for name, car in counters:
+            getattr(state, name)[:, car] = 1
+        self.logger.update(state, done)
+
+    def figures(self):
+        """Of one match: name -> (blue, orange)."""
+        one = self.logger.counts[:, :1]
+        assert (one == self.logger.counts[:, 1:]).all()
+        return {name: tuple(values[0]) for name, values in of_pairs(one[:, :, None]).items()}
+
+
+def test_cars_by_hand():
+    game = Game()
+    game.step(boost=[0.5, 20, 33.4], on_ground=[True, False, True], counters=[("shots", 0), ("saves", 2)])
+    game.step(
+        boost=[0, 10, 33.4], touched=[False, True, True], ball_pos=(0, 0, 300), ball_vel=(300, 400, 0),
+        demo_respawn_timer=[0, 0, 3], counters=[("shots", 0), ("saves", 2), ("demos", 1)],
+    )  # fmt: skip
+    game.step(boost=[0, 10, 33.4], touched=[True, True, False], ball_pos=(0, 0, 100), demo_respawn_timer=[0, 0, 2])
+    used = 100 / 3 - 0.5 + 100 / 3 - 20 + 0.5 + 10
+    expected = {
+        "shots": (1, 0),
+        "saves": (0, 1),
+        "demos": (1, 0),
+        "touch_height": ((300 + 100) / 2, 300),  # the second car's contact goes on
+        "touch_speed": ((500 + 0) / 2, 500),
+        "boost_used": (used / 2 / (3 / 60), 0),
+        "boost_empty": (3 / 6, 0),
+        "air_time": (1 / 6, 0),
+        "field_position": (-2000, -2000),  # both half the field's half behind; the orange one only while it was alive
+        "own_third": (1 / 2, 1),
+        "opponent_third": (0, 0),
+    }
+    found = game.figures()
+    assert {name: found[name] for name in expected} == {name: pytest.approx(two) for name, two in expected.items()}
+    assert set(found) == set(STATISTICS)
+
+
+def test_the_ball_is_whose_side_touched_it_last():
+    game = Game()
+    game.step()  # nobody's
+    assert np.isnan(game.figures()["possession"]).all() and np.isnan(game.figures()["touch_height"]).all()
+    game.step(touched=[False, True, False])
+    game.step()
+    game.step(touched=[True, False, True])  # both: nobody's
+    game.step(touched=[False, False, True])
+    assert game.figures()["possession"] == pytest.approx((2 / 3, 1 / 3))
+    game.logger.reset(BOTH, game.state())
+    game.step()
+    assert game.figures()["possession"] == pytest.approx((2 / 3, 1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("touches", "own"),
+    [
+        (([0], [], [], []), (1, 0)),  # the opponent never had it
+        (([2], [0], [], []), (1, 0)),  # it had it 3 s ago
+        (([], [2], [0], []), (0, 0)),  # a shot that was turned into the goal
+        (([0], [2], [], []), (0, 0)),
+        (([0], [], [], [0, 2]), (0, 0)),
+    ],
+)
+def test_own_goals(touches, own):
+    game = Game()
+    for index, cars in enumerate(touches):
+        scored = index == len(touches) - 1
+        game.step(BOTH & scored, touched=np.isin(range(3), cars), ball_pos=(0, -5300 if scored else 0, 100))
+    assert game.figures()["own_goals"] == own
+    assert counted(game.logger.counts, "goals").tolist() == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("way", "goal", "won"),
+    [
+        ([0, 0, 0, 92], False, (1, 0)),
+        ([0, 900, 900, -92], False, (0, 1)),  # 2 s after the first touch
+        ([0, 0, 0, -91], False, (0, 0)),
+        ([0, 0, 5300], True, (1, 0)),  # earlier, by a goal
+    ],
+)
+def test_kickoffs_are_won_by_where_the_ball_is_soon_after_the_first_touch(way, goal, won):
+    game = Game()
+    for index, y in enumerate(way):
+        done = BOTH & (goal and index == len(way) - 1)
+        game.step(done, ball_pos=(0, y, 100), touched=[index == 1, index == 2, False])
+    if not goal:
+        assert game.figures()["kickoffs_won"] == won
+        game.step(ball_pos=(0, 3000, 100))  # decided once and for all
+    assert game.figures()["kickoffs_won"] == won
+    game.logger.reset(BOTH, game.state())
+    game.step(touched=[True, False, False])  # the match ends before the next one is decided
+    assert game.figures()["kickoffs_won"] == won
+
+
+def test_contacts_and_goals_of_all_episodes():
+    game = Game()
+    game.step(touched=[True, False, True])
+    game.step(touched=[True, True, False])  # the second blue car's contact is new, the first one's is not
+    game.step(BOTH, ball_pos=(0, 5300, 300), touched=[False, False, True])
+    game.logger.begun[:] = False
+    game.logger.reset(np.array([True, False]), game.state())
+    assert game.logger.begun.tolist() == [True, False]
+    game.step(BOTH, ball_pos=(0, -5300, 300), touched=[False, False, True])  # a new contact where an episode has begun
+    assert counted(game.logger.counts, "goals").tolist() == [[1, 1], [1, 1]]
+    assert counted(game.logger.counts, "touches").tolist() == [[2, 3], [2, 2]]
+
+
+class CarByCar(StateLogger):
+    """The same of some figures in plain Python, with RocketSim's own word for who touched last."""
+
+    def __init__(self):
+        self.holds, self.steps, self.air, self.y, self.used, self.boost = (
+            np.zeros(2),
+            0,
+            np.zeros(2),
+            np.zeros(2),
+            0.0,
+            {},
+        )
+
+    def update(self, state, done):
+        for arena in range(state.num_arenas):
+            last = int(state.last_touch[arena])
+            if last >= 0:
+                self.holds[last] += 1
+            for car in (0, 1):
+                self.air[car] += not state.on_ground[arena, car]
+                self.y[car] += state.world.car_pos[arena, car, 1] * (1, -1)[car]
+            self.used += max(self.boost[arena] - float(state.boost[arena, 0]), 0)
+            self.boost[arena] = float(state.boost[arena, 0])
+            self.steps += 1
+
+    def reset(self, mask, state):
+        self.boost |= {arena: float(state.boost[arena, 0]) for arena in np.flatnonzero(mask).tolist()}
+
+    def drain_metrics(self):
+        return {}
+
+
+def test_real_play_beside_other_sums():
+    logger, other = GameStatistics(), CarByCar()
+    pool = RocketSimPool(4, 1, done=GoalCondition(), num_threads=1, seed=2, loggers=[logger, other])
+    pool.reset()
+    bot = TeamBots(KickoffThenShoot(), IdleBot())
+    for _ in range(300):
+        pool.step(bot.actions(pool.state, pool.action_parser))
+    pool.close()
+    one = of_pairs(logger.counts.sum(axis=1)[:, None, None])
+    found = {name: values[0] for name, values in one.items()}
+    assert counted(logger.counts, "goals").sum() > 2 and other.holds.min() > 0
+    assert found["possession"] == pytest.approx(other.holds / other.holds.sum())
+    assert found["air_time"] == pytest.approx(other.air / other.steps)
+    assert found["field_position"] == pytest.approx(other.y / other.steps, rel=1e-4)
+    assert found["boost_used"] == pytest.approx((other.used / (other.steps * 8 / 7200), 0), rel=1e-4)
+
+
+def test_matches_bring_them_for_player_and_opponent():
+    matches = play_matches(lambda seed: IdleBot(), lambda seed: KickoffThenShoot(), num_pairs=2, minutes=0.25)
+    assert all(values.shape == (2, 2) for values in matches.statistics.values())
+    means = {name: values.mean(axis=0) for name, values in matches.statistics.items()}
+    assert means["possession"].sum() == pytest.approx(1)
+    assert means["boost_used"][0] == 0 and means["boost_used"][1] > 100
+    assert means["kickoffs_won"].tolist() == [0, 1]
+    assert means["field_position"][0] < -2000 < means["field_position"][1]
