@@ -1,20 +1,19 @@
-"""`fabric-rl watch`: a replay, or players who play live, in the browser."""
+"""`fabric-rl watch`: a replay, the games of a run, or players who play live, in the browser."""
 
-import os
-import sys
 import threading
-import webbrowser
 from importlib import import_module
 from pathlib import Path
 
 from envs.replays.replay import SUFFIX, read_replay
-from fabric_rl.viewer.feeds import Broadcast, Feed, FileFeed
-from fabric_rl.viewer.server import LOOPBACK, ViewerServer
+from fabric_rl.viewer.feeds import GAMES, Broadcast, Feed, FileFeed, GamesFeed
+from fabric_rl.viewer.server import LOOPBACK, ViewerServer, open_browser
+
+_OPPONENT = "chaser"
 
 
 def watch(
     what: str,
-    opponent: str = "chaser",
+    opponent: str | None = None,
     /,
     port: int = 8765,
     host: str = LOOPBACK[0],
@@ -26,14 +25,15 @@ def watch(
     tick_skip: int | None = None,
     runs_dir: str = "runs",
 ) -> int:
-    """Shows a replay, or a match that is played at this moment, as a page in the browser.
+    """Shows a replay, the games that a run records, or a match that is played now, as a page in the browser.
 
-    A run that is being trained plays with its newest checkpoint, which is looked for before each game. Over SSH:
+    Of a run that records games (`--record_minutes`) it is the newest one, and while the run trains the next one when it
+    is there. With an opponent, the run's newest checkpoint plays; it is looked for before each game. Over SSH:
     `ssh -L 8765:127.0.0.1:8765 HOST`, then open the address that is printed. Ctrl+C ends it.
 
     Args:
-        what: A replay (.frl), or a player as in `fabric-rl record`, which plays blue.
-        opponent: Plays orange, where a player is watched.
+        what: A replay (.frl), a run, or a player as in `fabric-rl record`, which plays blue.
+        opponent: Plays orange, where a player is watched; default: chaser.
         port: Of the page; 0 for any that is free.
         host: Address to listen on. With another one than 127.0.0.1 other machines can watch, with the token in the
             printed address.
@@ -49,21 +49,16 @@ def watch(
         raise ValueError(f"--minutes must be positive, got {minutes}")
     if not 0 <= port <= 65535:
         raise ValueError(f"--port must be 0 to 65535, got {port}")
-    replay = Path(what) if what.endswith(SUFFIX) else None
-    if replay is not None:
-        read_replay(replay)
-    feed: Feed = Broadcast() if replay is None else FileFeed(replay)
+    feed = _feed(what, opponent, runs_dir)
     server = ViewerServer(feed, host, port)
-    play = None
-    if isinstance(feed, Broadcast):
-        live = import_module("fabric_rl.commands.live")  # torch, which takes longer to load than a replay
-        play = live.player_of(what, opponent, team_size, sample, tick_skip, runs_dir)
     with server.running():
         print(f"watch it at {server.url} (Ctrl+C ends it)", flush=True)
-        if not no_browser and _has_browser():
-            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         try:
-            if play is not None:
+            if not no_browser:
+                open_browser(server.url)
+            if isinstance(feed, Broadcast):
+                live = import_module("fabric_rl.commands.live")  # torch, which takes longer to load than the page
+                play = live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir)
                 play(feed, minutes, seed)
             threading.Event().wait()
         except KeyboardInterrupt:
@@ -71,6 +66,12 @@ def watch(
     return 0
 
 
-def _has_browser() -> bool:
-    """Whether there is a screen; without one a browser for the terminal might come up."""
-    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
+    """Where what is watched comes from."""
+    if what.endswith(SUFFIX):
+        read_replay(what)
+        return FileFeed(Path(what))
+    games = next((path for path in (Path(what, GAMES), Path(runs_dir, what, GAMES)) if path.is_dir()), None)
+    if opponent is None and games is not None:
+        return GamesFeed(games)
+    return Broadcast(f"Loading {Path(what).name} and {opponent or _OPPONENT} ...")

@@ -168,7 +168,8 @@ def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of t
     parser = FlagParser(prog="fabric-rl", exit_on_error=False)
     parser.add_argument(f"--{name}", type=kind)
     try:
-        found = parser.parse_args([as_flag(name, section)])
+        # Without what each class has as defaults anyway, which takes four times as long.
+        found = parser.parse_args([as_flag(name, section)], defaults=False)
         return parser.instantiate(found)[name]
     except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
         raise ValueError(one_line(str(error))) from error

@@ -1,10 +1,14 @@
 """Feeds: where the bytes of a replay come from while somebody watches it."""
 
+import os
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+GAMES = "games"
+"""Folder of a run for those that it records."""
 BLOCK_BYTES = 1 << 18
 _POLL_SECONDS = 0.5
 
@@ -15,8 +19,11 @@ class Feed(Protocol):
     live: bool
     """Whether it is played right now."""
 
-    def pieces(self) -> Iterator[bytes]:
-        """From the beginning on; nothing (`b""`) at times where there is nothing new. Ends where nothing can follow."""
+    def pieces(self) -> Iterator[bytes | str]:
+        """From the beginning on; nothing (`b""`) at times where there is nothing new. Ends where nothing can follow.
+
+        A text is what the page says while there is nothing to be seen.
+        """
 
 
 class FileFeed:
@@ -28,7 +35,7 @@ class FileFeed:
         """Takes its path."""
         self._path = path
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[bytes | str]:
         """See `Feed.pieces`; ends when the file is gone."""
         with self._path.open("rb") as file:
             while self._path.exists():
@@ -38,13 +45,43 @@ class FileFeed:
                     threading.Event().wait(_POLL_SECONDS)
 
 
+class GamesFeed:
+    """The newest game of a folder, and each newer one when it comes."""
+
+    live = False
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the folder, whose files are replays that are whole when they appear."""
+        self._folder = folder
+
+    def pieces(self) -> Iterator[bytes | str]:
+        """See `Feed.pieces`; ends when the folder is gone."""
+        sent = 0.0
+        yield f"Waiting for the next game of {self._folder.absolute().parent.name} ..."
+        while self._folder.is_dir():
+            piece = b""
+            with suppress(OSError):  # deleted meanwhile
+                newest = max(os.scandir(self._folder), key=_age, default=None)
+                if newest is not None and _age(newest) > sent:
+                    sent, piece = _age(newest), Path(newest).read_bytes()
+            yield piece
+            if not piece:
+                threading.Event().wait(_POLL_SECONDS)
+
+
+def _age(game: "os.DirEntry[str]") -> float:
+    """When it was written; 0 while it is."""
+    return 0.0 if game.name.endswith(".tmp") else game.stat().st_mtime
+
+
 class Broadcast:
     """What one thread writes, for all who watch: the beginning of the replay, and the present game."""
 
     live = True
 
-    def __init__(self) -> None:
-        """Empty."""
+    def __init__(self, waiting: str = "") -> None:
+        """Empty; until something is written the page says what is `waiting`ed for."""
+        self._waiting = waiting
         self._changed = threading.Condition()
         self._start = b""
         self._pieces: list[bytes] = []
@@ -71,13 +108,14 @@ class Broadcast:
         with self._changed:
             return self._changed.wait_for(lambda: self._watchers > 0, seconds)
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[bytes | str]:
         """See `Feed.pieces`; never ends."""
         with self._changed:
             self._watchers += 1
             self._changed.notify_all()
         try:
             number = -1
+            yield self._waiting
             while True:
                 with self._changed:
                     if not self._there(number):

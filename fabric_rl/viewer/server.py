@@ -8,8 +8,11 @@ import errno
 import gzip
 import json
 import logging
+import os
 import secrets
+import sys
 import threading
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -28,6 +31,12 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+
+
+def open_browser(url: str) -> None:
+    """Shows a page, if there is a screen; without one a browser for the terminal might come up."""
+    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
 class ViewerServer:
@@ -94,7 +103,7 @@ class ViewerServer:
             connection.send(json.dumps({"live": self._feed.live}))
             for piece in pieces:
                 if piece:
-                    connection.send(piece)
+                    connection.send(piece if isinstance(piece, bytes) else json.dumps({"waiting": piece}))
                 else:
                     connection.ping()  # notices who has gone
             connection.close(1000, "The replay has gone.")

@@ -2,7 +2,7 @@
 
 import {
   BufferGeometry, CanvasTexture, Color, CylinderGeometry, DoubleSide, Float32BufferAttribute, Group, InstancedMesh,
-  LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial, PlaneGeometry, RingGeometry,
+  LinearMipmapNearestFilter, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial, RingGeometry,
   Shape, ShapeGeometry, SphereGeometry, SRGBColorSpace, Vector3,
 } from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
@@ -23,7 +23,7 @@ const OUTLINE = [
 ];
 
 // Grass with stripes and lines, painted once; blue's half is at the bottom.
-function floorTexture(dark) {
+function floorTexture(dark, plain) {
   const canvas = document.createElement("canvas");
   canvas.width = 1024;
   canvas.height = 1500;
@@ -57,7 +57,8 @@ function floorTexture(dark) {
   }
   const texture = new CanvasTexture(canvas);
   texture.colorSpace = SRGBColorSpace;
-  texture.anisotropy = 4;
+  if (plain) texture.minFilter = LinearMipmapNearestFilter;
+  else texture.anisotropy = 4;
   return texture;
 }
 
@@ -126,8 +127,12 @@ function goal(sign, colour) {
   return group;
 }
 
+// The light that falls on flat ground, by theme: computed once and not for every pixel, half of which are floor.
+const FLOOR_LIGHT = { true: 1.12, false: 1.34 };
+
 export class Field {
-  constructor(scene, pads) {
+  constructor(scene, plain) {
+    this.plain = plain;
     const shape = new Shape();
     OUTLINE.forEach(([x, y], i) => {
       if (i === 3) for (const px of [POST, -POST]) shape.lineTo(px * UNIT, (px > 0 ? BACK : NET) * UNIT), shape.lineTo(px * UNIT, (px > 0 ? NET : BACK) * UNIT);
@@ -139,11 +144,8 @@ export class Field {
     const uv = geometry.attributes.uv;
     const wide = (NET * 2 * 1024) / 1500;
     for (let i = 0; i < at.count; i++) uv.setXY(i, at.getX(i) / UNIT / wide + 0.5, at.getZ(i) / UNIT / (2 * NET) + 0.5);
-    this.floor = new Mesh(geometry, new MeshLambertMaterial({ side: DoubleSide }));
+    this.floor = new Mesh(geometry, new MeshBasicMaterial({ side: DoubleSide }));
     scene.add(this.floor);
-    this.ground = new Mesh(new PlaneGeometry(600, 600).rotateX(-Math.PI / 2), new MeshBasicMaterial());
-    this.ground.position.y = -0.3;
-    scene.add(this.ground);
 
     const glass = new MeshBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false });
     scene.add(new Mesh(wallGeometry(), glass));
@@ -155,7 +157,6 @@ export class Field {
     });
     scene.add(lines(edges, 0x9fc4ff, 0.25));
     scene.add(goal(-1, BLUE), goal(1, ORANGE));
-    this.addPads(scene, pads);
   }
 
   addPads(scene, pads) {
@@ -205,8 +206,8 @@ export class Field {
 
   setTheme(dark) {
     this.floor.material.map?.dispose();
-    this.floor.material.map = floorTexture(dark);
+    this.floor.material.map = floorTexture(dark, this.plain);
+    this.floor.material.color.setScalar(FLOOR_LIGHT[dark]);
     this.floor.material.needsUpdate = true;
-    this.ground.material.color.set(dark ? 0x0b1119 : 0xcfd9e4);
   }
 }

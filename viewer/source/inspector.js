@@ -65,7 +65,7 @@ class Chart {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
     }
-    const g = this.canvas.getContext("2d");
+    const g = this.canvas.getContext("2d", { willReadFrequently: true }); // drawn by the processor: too small for a detour
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, width, height);
     const begin = Math.max(0, Math.min(seconds - BEFORE, game.length - BEFORE - AFTER));

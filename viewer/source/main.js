@@ -10,6 +10,7 @@ import { clock, Timeline } from "./timeline.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const DELAY_SECONDS = 0.3;
+const INSPECT_EVERY_MS = 100; // numbers that change faster cannot be read
 const byId = (id) => document.getElementById(id);
 
 class App {
@@ -20,17 +21,26 @@ class App {
     this.selected = 0;
     this.playing = true;
     this.speed = 1;
-    this.follow = false;
+    this.follow = this.atEnd = false;
+    this.waiting = "";
     this.labels = true;
     this.trails = true;
     this.dirty = true;
-    this.frames = 0;
+    this.frames = this.inspected = 0;
     this.work = Promise.resolve();
     this.buttons();
+    try {
+      this.stage = new Stage(byId("picture"));
+      this.theme();
+      requestAnimationFrame(() => this.sample ?? this.stage.renderer.render(this.stage.scene, this.stage.camera)); // the empty field
+    } catch (error) {
+      return this.tell(`This browser shows no 3D pictures (WebGL): ${error.message}`);
+    }
     document.addEventListener("keydown", (event) => this.key(event));
     openSource({
       add: (bytes) => (this.work = this.work.then(() => this.add(bytes)).catch((error) => this.tell(error.message))),
       live: (settings) => this.beLive(settings),
+      wait: (text) => this.wait(text),
       fail: (text) => (this.replay.about && !this.live ? null : this.tell(text)),
     });
   }
@@ -56,12 +66,27 @@ class App {
   async add(bytes) {
     const before = this.replay.games.length;
     this.replay.add(bytes);
-    if (this.replay.games.length !== before && this.stage) this.listGames();
+    if (this.replay.others) return location.reload(); // other cars, other columns
+    if (this.replay.games.length !== before && this.sample) this.listGames();
     if (this.follow && this.replay.games.length) this.number = this.replay.games.length - 1;
     if (!this.game) return;
     await this.game.load();
-    if (!this.stage && this.game.frames) this.begin();
+    if (!this.sample && this.game.frames) this.begin();
+    if (this.atEnd) this.nextGame();
     this.dirty = true;
+  }
+
+  // What the server does: said where there is nothing to be seen.
+  wait(text) {
+    this.waiting = byId("loading").textContent = text;
+    if (this.atEnd) this.tell(text);
+  }
+
+  // The game has been watched to its end: the one behind it, now or when it comes.
+  nextGame() {
+    this.atEnd = true;
+    if (this.number + 1 >= this.replay.games.length) return this.tell(this.waiting);
+    this.choose(this.number + 1).then(() => this.play(true));
   }
 
   begin() {
@@ -70,11 +95,7 @@ class App {
     document.title = `${about.names.join(" - ")} · fabric-rl`;
     byId("blue").textContent = about.names[0];
     byId("orange").textContent = about.names[1];
-    try {
-      this.stage = new Stage(byId("picture"), about);
-    } catch (error) {
-      return this.tell(`This browser shows no 3D pictures (WebGL): ${error.message}`);
-    }
+    this.stage.populate(about);
     this.sample = new Sample(about.teams.length);
     this.timeline = new Timeline(byId("timeline"), this);
     this.inspector = new Inspector(byId("inspector"), this);
@@ -86,7 +107,6 @@ class App {
       return tag;
     });
     this.listGames();
-    this.theme();
     this.camera(new URLSearchParams(location.search).get("camera") ?? "orbit");
     new ResizeObserver(() => this.arrange()).observe(byId("picture"));
     byId("picture").addEventListener("pointerdown", () => (this.stage.touched = this.dirty = true));
@@ -120,6 +140,7 @@ class App {
     if (this.seconds < end) return;
     this.seconds = end;
     if (this.game.result || !this.live) this.play(false);
+    if (this.game.result && !this.live) this.nextGame();
   }
 
   draw(elapsed) {
@@ -131,7 +152,11 @@ class App {
     if (moved) this.dirty = true;
     this.frames++;
     this.timeline.show();
-    if (document.body.classList.contains("inspecting") && (!this.playing || this.frames % 2)) this.inspector.show(sample);
+    const now = performance.now();
+    if (document.body.classList.contains("inspecting") && (!this.playing || now - this.inspected > INSPECT_EVERY_MS)) {
+      this.inspected = now;
+      this.inspector.show(sample);
+    }
     this.scoreboard();
     this.tags.forEach((tag, k) => {
       const car = sample.cars[k];
@@ -176,7 +201,8 @@ class App {
   }
 
   seek(seconds) {
-    this.follow = false;
+    if (this.atEnd) this.tell("");
+    this.follow = this.atEnd = false;
     document.body.classList.remove("live");
     this.seconds = Math.max(0, Math.min(this.game.length, seconds));
     this.dirty = true;
@@ -189,6 +215,8 @@ class App {
   }
 
   play(playing) {
+    if (this.atEnd) this.tell("");
+    this.atEnd = false;
     if (playing && !this.live && this.seconds >= this.game.length) this.seconds = 0;
     this.playing = playing;
     this.dirty = true;
@@ -266,7 +294,7 @@ class App {
   listGames() {
     const games = byId("games");
     games.hidden = this.replay.games.length < 2;
-    while (games.length < this.replay.games.length) games.add(new Option(`game ${games.length + 1}`, games.length));
+    while (games.length < this.replay.games.length) games.add(new Option(this.replay.games[games.length].title, games.length));
     games.value = this.number;
   }
 
@@ -293,7 +321,7 @@ class App {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.stage || byId("keys").open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.sample || byId("keys").open) return;
     if (event.target.closest("select")) return;
     const acts = {
       " ": () => this.play(!this.playing),

@@ -68,6 +68,7 @@ export class Game {
   constructor(replay, about) {
     this.replay = replay;
     this.about = about;
+    this.title = replay.about.title ?? `game ${replay.games.length + 1}`;
     this.events = [];
     this.result = null;
     this.frames = 0;
@@ -154,9 +155,14 @@ export class Game {
   }
 }
 
+// What all games of a page have in common; the rest of a header is each game's own.
+const layout = ({ title, seed, ...rest }) => JSON.stringify(rest);
+
+// Games from one replay, or from several one behind the other.
 export class Replay {
   constructor() {
     this.about = null;
+    this.others = false; // whether a header has come that is not like those before
     this.columns = [];
     this.games = [];
     this.rest = new Uint8Array(0);
@@ -168,16 +174,17 @@ export class Replay {
     const data = new Uint8Array(this.rest.length + bytes.length);
     data.set(this.rest);
     data.set(bytes, this.rest.length);
+    this.rest = new Uint8Array(0); // of what is damaged nothing waits
     const view = new DataView(data.buffer);
     let at = 0;
-    if (!this.started) {
-      if (data.length < 8) return void (this.rest = data);
-      if (String.fromCharCode(...data.subarray(0, 6)) !== MAGIC) throw new Error("This is no replay of fabric-rl.");
-      if (view.getUint16(6, true) > VERSION) throw new Error("This replay needs a newer fabric-rl.");
-      this.started = true;
-      at = 8;
-    }
     while (data.length - at >= HEAD) {
+      if (String.fromCharCode(...data.subarray(at, at + 6)) === MAGIC) {
+        if (view.getUint16(at + 6, true) > VERSION) throw new Error("This replay needs a newer fabric-rl.");
+        this.started = true;
+        at += 8;
+        continue;
+      }
+      if (!this.started) throw new Error("This is no replay of fabric-rl.");
       const kind = String.fromCharCode(data[at]);
       const length = view.getUint32(at + 1, true);
       const headFits = crc32(data.subarray(at, at + 9)) === view.getUint32(at + 9, true);
@@ -196,6 +203,7 @@ export class Replay {
     if (kind === "C") return game.waiting.push(payload);
     const content = JSON.parse(new TextDecoder().decode(payload));
     if (kind === "H") {
+      this.others = Boolean(this.about) && layout(this.about) !== layout(content);
       this.about = content;
       this.columns = content.columns.map((c) => ({ ...c, count: c.shape.reduce((a, b) => a * b, 1) }));
     } else if (kind === "B") this.games.push(new Game(this, content));

@@ -1,8 +1,8 @@
 // Where the bytes of a replay come from: the page itself, or the server that served it.
 
-
-// Calls add(bytes) for what comes, live(settings) if it is played right now, and fail(text) if nothing more can come.
-export function openSource({ add, live, fail }) {
+// Calls add(bytes) for what comes, live(settings) with whether it is played right now, wait(text) with what the server
+// does meanwhile, and fail(text) if nothing more can come.
+export function openSource({ add, live, wait, fail }) {
   const inside = document.getElementById("replay");
   if (inside) {
     const text = atob(inside.textContent.trim());
@@ -15,7 +15,10 @@ export function openSource({ add, live, fail }) {
   const socket = new WebSocket(address);
   socket.binaryType = "arraybuffer";
   socket.onopen = () => (opened = true);
-  socket.onmessage = ({ data }) => (typeof data === "string" ? live(JSON.parse(data)) : add(new Uint8Array(data)));
+  socket.onmessage = ({ data }) => {
+    if (typeof data !== "string") return add(new Uint8Array(data));
+    const said = JSON.parse(data);
+    return "waiting" in said ? wait(said.waiting) : live(said);
+  };
   socket.onclose = ({ reason }) => fail(reason || (opened ? "The server has stopped." : "There is no answer from the server."));
 }
-

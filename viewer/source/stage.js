@@ -20,15 +20,12 @@ function isSoftware() {
 }
 
 export class Stage {
-  constructor(canvas, about) {
+  constructor(canvas) {
     const software = isSoftware();
     this.renderer = new WebGLRenderer({ canvas, antialias: !software, powerPreference: "high-performance" });
     this.scene = new Scene();
     this.camera = new PerspectiveCamera(50, 1, 0.3, 600);
-    this.field = new Field(this.scene, about.pads);
-    this.ball = new Ball(this.scene);
-    const seen = [0, 0];
-    this.cars = about.teams.map((team) => new Car(this.scene, team, seen[team]++));
+    this.field = new Field(this.scene, software);
     this.hemisphere = new HemisphereLight(0xffffff, 0x33404d, 1.6);
     this.sun = new DirectionalLight(0xffffff, 2.2);
     this.sun.position.set(30, 80, 45);
@@ -43,6 +40,14 @@ export class Stage {
     this.resize();
   }
 
+  // Puts ball, cars and pads on the empty field, once it is known what is played.
+  populate(about) {
+    this.field.addPads(this.scene, about.pads);
+    this.ball = new Ball(this.scene);
+    const seen = [0, 0];
+    this.cars = about.teams.map((team) => new Car(this.scene, team, seen[team]++));
+  }
+
   // Says how many pixels are covered by panels on the right and at the bottom.
   cover(right, bottom) {
     this.covered = [right, bottom];
@@ -50,8 +55,8 @@ export class Stage {
   }
 
   setTheme(dark) {
-    this.scene.background = new Color(dark ? 0x0b1119 : 0xdfe7ef);
-    this.scene.fog = new Fog(dark ? 0x0b1119 : 0xdfe7ef, 150, 330);
+    this.scene.background = new Color(dark ? 0x0b1119 : 0xd6e0ea);
+    this.scene.fog = new Fog(dark ? 0x0b1119 : 0xd6e0ea, 150, 330);
     this.hemisphere.intensity = dark ? 1.7 : 2.4;
     this.field.setTheme(dark);
   }
