@@ -26,6 +26,7 @@ from envs import GymnasiumEnvs, RocketSimPool
 from envs.partials import as_settings, taken_apart
 from fabric_rl import GAE, Callback, Estimator, Hardware, Saving, StartArgs, TrainArgs, train
 from fabric_rl.callbacks import Profiler
+from fabric_rl.callbacks.games import RecordGames, ShowGames
 from fabric_rl.callbacks.video import RunVideos
 from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
@@ -37,6 +38,7 @@ from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.runs.start import started_run
 from fabric_rl.types import AgentFactory, EnvFactory
+from fabric_rl.viewer.feeds import GAMES
 
 DEFAULT_CONFIG = Path(__file__).parent / "configs" / "rocket_1v1.yaml"
 _ABOUT = """Trains an actor-critic agent with PPO on Lightning Fabric. Without --config, --env and --env_id it plays the
@@ -58,6 +60,7 @@ def main(
     num_envs: int | None = None,
     capture_video: bool = False,
     render: bool = False,
+    watch: bool = False,
     callbacks: Callback | Sequence[Callback] = (),
     logger: Logger | list[Logger] | None = None,
     profile: bool = False,
@@ -78,6 +81,7 @@ def main(
         num_envs: Copies of `env_id` on every rank.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
         render: Show rank 0's first arena in RocketSimVis, which is started beside (docs/watching.md).
+        watch: Show the games that the run records (--record_minutes) in the browser.
         callbacks: Hooks into the training loop.
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
@@ -104,6 +108,8 @@ def main(
         if wanted and setting not in inspect.signature(made).parameters:
             able = "RocketSimPool" if render else "RocketSimPool, and what --env_id names,"
             raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
+    if watch and saving.record_minutes is None:
+        raise ValueError("--watch shows the games that the run records; give it --record_minutes")
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))
         launch.check_same_settings(fabric, resolved_config)
@@ -112,7 +118,12 @@ def main(
         if run is None:  # a later call of main() has started this process, which goes through the script again
             return train(fabric, env, agent, args)
         started.hardware = share_cores(fabric, hardware.num_threads or (started.resume or {}).get("num_threads"))
-        hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks), started]
+        hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
+        if saving.record_minutes is not None:
+            hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
+        if watch:
+            hooks.append(ShowGames(run.dir / GAMES))
+        hooks.append(started)
         if profile:
             hooks.append(Profiler(run.dir / "profile"))
         if capture_video:

@@ -201,6 +201,11 @@ class Saving:
     """How many of the newest checkpoints stay."""
     milestone_interval: int | None = None
     """Agent-steps between milestones: full copies that stay for good."""
+    record_minutes: float | None = 10
+    """Minutes between games that rank 0 lets the agent play for people to watch, where the environment can record them
+    (docs/watching.md). They take at most 2 % of the time, and change nothing that is learned. None: no games."""
+    keep_games: int = 10
+    """How many of the newest games stay."""
     exact_resume: bool = False
     """Environments that cannot be saved (Gymnasium ids, RLGymPool, RLGymReward) begin new episodes at every checkpoint,
     so that a resumed run goes on bit for bit; without, only a resumed one does. The others always go on so."""
@@ -209,7 +214,8 @@ class Saving:
     def __post_init__(self) -> None:
         """Rejects settings that cannot work."""
         _positive(self, "checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval")
-        _at_least_1(self, "keep_checkpoints")
+        _positive(self, "record_minutes")
+        _at_least_1(self, "keep_checkpoints", "keep_games")
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """The contracts between the framework, the agents and the environments."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
+import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor
 
+Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
+"""Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
 Stats = dict[str, Tensor]
 """Named scalars of one minibatch, detached and on the agent's device."""
 
@@ -195,6 +198,35 @@ class HasVideos(Protocol):
 
     def finish_videos(self) -> None:
         """Waits until those of episodes that have ended are written."""
+
+
+@runtime_checkable
+class RecordsGames(Protocol):
+    """The `inspector` of an environment that lets a policy play a game for people to watch, beside those that train."""
+
+    game_suffix: str
+    """What the names of files with games end with."""
+
+    def record_game(
+        self,
+        policy: Callable[[Tell], Callable[..., NDArray[Any]]],
+        sink: BinaryIO,
+        title: str,
+        seconds: float,
+        seed: int,
+    ) -> Generator[None, None, None]:
+        """Plays it in an environment of its own, as the present one does; nothing of that one changes.
+
+        Args:
+            policy: Makes the policy (see `fabric_rl.runs.trained.policy`) with what it is to tell.
+            sink: Takes the bytes of the game.
+            title: What the game is called.
+            seconds: Its length.
+            seed: Of all that the environment draws.
+
+        Yields:
+            After each step; closed, the game is over.
+        """
 
 
 @runtime_checkable

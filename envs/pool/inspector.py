@@ -1,7 +1,7 @@
 """PoolInspector: what the callback `fabric_rl.callbacks.Debug` is told about a pool while a run trains in it."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,11 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions.base import unwrapped
 from envs.actions.description import coverage
 from envs.actions.lookup import ActionTable
+from envs.bots.policy import Choose
 from envs.dones import TimeoutCondition
 from envs.loggers.turtles import TurtleRecoveryLogger
+from envs.replays.replay import SUFFIX, Sink
+from envs.replays.spare import Tell, play_spare
 from envs.resets import TurtledStart
 from envs.resets.first_states import ResetRow, problems_of, ranges_of, rows_of
 
@@ -64,6 +67,14 @@ class PoolInspector:
     def reset_problems(self) -> list[str]:
         """What is impossible in the first states taken down."""
         return problems_of(self._rows)
+
+    game_suffix = SUFFIX
+
+    def record_game(
+        self, policy: Callable[[Tell], Choose], sink: Sink, title: str, seconds: float, seed: int
+    ) -> Generator[None, None, None]:
+        """See `envs.replays.spare.play_spare`."""
+        return play_spare(self._pool, policy, sink, title, seconds, seed)
 
     def probe(self, choose: Callable[..., NDArray[Any]]) -> list[str]:
         """Lets a policy play a few cars that lie on their roofs, in a pool of its own, and says how many get up.

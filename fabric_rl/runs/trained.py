@@ -25,10 +25,7 @@ from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import load_weights, locate
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasProbabilities, reads_masks
-
-Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
-"""Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasProbabilities, Tell, reads_masks
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,118 @@
+"""Games of the agent that trains: recorded now and then, and shown in the browser."""
+
+import time
+import warnings
+from contextlib import ExitStack, closing, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from lightning.pytorch.utilities.seed import isolate_rng
+
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.metrics.log import logger, say
+from fabric_rl.ranks import launch
+from fabric_rl.ranks.threads import one_thread
+from fabric_rl.runs.json_files import write_bytes
+from fabric_rl.runs.trained import policy
+from fabric_rl.types import RecordsGames
+from fabric_rl.viewer.feeds import GamesFeed
+from fabric_rl.viewer.server import ViewerServer, open_browser
+
+GAME_SECONDS = 60.0
+MOST_SHARE = 0.02
+"""Of the time since the game before, which a game may take; then it is cut off."""
+_FIRST_SECONDS = 30.0
+
+
+class RecordGames(Callback):
+    """Lets the agent play a game by itself now and then, on rank 0, and keeps the newest games for people to watch.
+
+    The environment says by `fabric_rl.types.RecordsGames` that it has an arena for that; without, nothing is recorded.
+    Actions are drawn as in training, from a generator of the game's own: weights are the same, to the bit, without it.
+    The first game comes after half a minute.
+    """
+
+    def __init__(self, folder: Path, minutes: float = 10.0, keep: int = 10) -> None:
+        """Takes when, and how many games stay.
+
+        Args:
+            folder: Gets the games, named after the agent-steps, each whole when it appears; made if games can be had.
+            minutes: From game to game.
+            keep: How many of the newest stay.
+        """
+        self.folder, self._every, self._keep = folder, 60 * minutes, keep
+        self._on, self._last, self._wait = False, 0.0, min(_FIRST_SECONDS, 60 * minutes)
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Makes the folder."""
+        self._on = state.fabric.is_global_zero and isinstance(getattr(state.env, "inspector", None), RecordsGames)
+        self._last = time.monotonic()
+        if self._on:
+            self.folder.mkdir(exist_ok=True)
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Records a game when it is time; a failure is a warning, and the end of it."""
+        now = time.monotonic()
+        if not self._on or now - self._last < self._wait:
+            return
+        try:
+            self._record(state, until=now + MOST_SHARE * (now - self._last))
+        except Exception as error:  # a game for people to watch must not end what they train
+            self._on = False
+            message = f"no more games are recorded ({type(error).__name__}: {error})"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        self._last, self._wait = now, self._every
+
+    def _record(self, state: TrainState, until: float) -> None:
+        inspector: RecordsGames = cast(Any, state.env).inspector  # asked in on_train_start
+        file, title = BytesIO(), f"{self.folder.parent.name} after {state.steps:,} steps"
+        with isolate_rng(), one_thread(), ExitStack() as stack:
+            if state.args.compile:  # a game's few observations are not worth a minute of compiling
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            torch.manual_seed(state.steps)
+            game = inspector.record_game(
+                lambda tell: policy(state.agent, deterministic=False, tell=tell), file, title, GAME_SECONDS, state.steps
+            )
+            for _ in stack.enter_context(closing(game)):
+                if time.monotonic() >= until:
+                    break
+        path = self.folder / f"{state.steps:012}{inspector.game_suffix}"
+        write_bytes(path, file.getvalue())
+        logger.info("game recorded: %s", path)
+        with suppress(OSError):  # one that is being watched
+            games = sorted(self.folder.iterdir(), key=lambda game: game.stat().st_mtime)
+            for old in games[: -self._keep]:
+                old.unlink()
+
+
+class ShowGames(Callback):
+    """Shows the games that a run records in the browser while it trains; on rank 0."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the folder of `RecordGames`.
+
+        Raises:
+            ImportError: The library websockets is not installed.
+        """
+        self._folder, self._stack = folder, ExitStack()
+        self._server = ViewerServer(GamesFeed(folder)) if launch.is_rank_0() else None
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Opens the page; a ValueError where there will be no games."""
+        if self._server is None:
+            return
+        if not self._folder.is_dir():
+            raise ValueError(f"--watch: {type(state.env).__name__} records no games; leave the flag out")
+        self._stack.enter_context(self._server.running())
+        say(f"watch it at {self._server.url}")
+        open_browser(self._server.url)
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Closes it."""
+        self._stack.close()
+
+    def on_exception(self, state: TrainState, error: BaseException) -> None:
+        """Closes it."""
+        self._stack.close()

@@ -1,0 +1,119 @@
+"""RecordGames and ShowGames: real runs, whose weights are the same with and without games."""
+
+import re
+from functools import partial
+from http.client import HTTPConnection
+
+import numpy as np
+import pytest
+import torch
+
+from agents import PPOLightningAgent, RecurrentPPOAgent
+from envs import CombinedReward, GoalReward, PhasedReward, RandomState, RocketSimPool, TouchReward
+from envs.replays.replay import read_replay
+from fabric_rl import Callback, TrainArgs, train
+from fabric_rl.callbacks import games
+from fabric_rl.callbacks.games import RecordGames, ShowGames
+
+REWARD = CombinedReward([GoalReward(), TouchReward()], [10.0, 1.0])
+POOL = partial(RocketSimPool, 2, team_size=[(1, 1), (2, 1)], state_setter=RandomState(), reward=REWARD, num_threads=1)
+
+
+def weights(fabric, callbacks=(), env=POOL, agent=PPOLightningAgent, **more):
+    """The weights after three iterations."""
+    kept = []
+
+    class Keep(Callback):
+        def on_train_end(self, state):
+            kept.append({name: tensor.clone() for name, tensor in state.agent.state_dict().items()})
+
+    args = TrainArgs(total_timesteps=3 * 16 * 5, num_steps=16, update_epochs=1, minibatch_size=16, **more)
+    train(fabric, env, agent, args, callbacks=[*callbacks, Keep()], plain=True)
+    return kept[0]
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """A game of one second, whole, after every iteration."""
+    monkeypatch.setattr(games, "GAME_SECONDS", 1.0)
+    monkeypatch.setattr(games, "MOST_SHARE", 1e9)
+    return partial(RecordGames, minutes=1e-9)
+
+
+@pytest.mark.parametrize(
+    "agent", [PPOLightningAgent, partial(RecurrentPPOAgent, sequence_length=16)], ids=["ppo", "memory"]
+)
+def test_weights_are_the_same_with_games(fabric, tmp_path, often, agent):
+    bare = weights(fabric, agent=agent)
+    recorded = weights(fabric, [often(tmp_path / "games")], agent=agent)
+    assert len(list((tmp_path / "games").iterdir())) == 3
+    assert all(torch.equal(bare[name], recorded[name]) for name in bare)
+
+
+def test_a_game_is_played_as_in_training(fabric, tmp_path, often):
+    folder = tmp_path / "a_run" / "games"
+    folder.parent.mkdir()
+    weights(fabric, [often(folder)])
+    first, *_, last = sorted(folder.iterdir())
+    assert first.name == "000000000080.frl"
+    replay = read_replay(first)
+    about, columns = replay.about, replay.games[0].columns
+    assert about["title"] == "a_run after 80 steps" and about["rewards"] == ["Goal", "Touch"]
+    assert about["teams"] == [0, 0, 1]
+    assert replay.games[0].about["cars"] == [True, False, True]  # the first of two numbers of cars after 80 steps
+    assert replay.games[0].result["seconds"] == pytest.approx(1, abs=0.07)
+    assert np.isfinite(columns["value"][:-1, [0, 2]]).all() and len(about["actions"][0]) == 90
+    assert abs(columns["car_pos"][0, 0, 0]) not in (2048, 256, 0)  # no kickoff, the run's own first states
+    assert not (columns["ball_pos"][0] == read_replay(last).games[0].columns["ball_pos"][0]).all()
+
+
+def test_the_phase_of_the_run(fabric, tmp_path, often):
+    class Second(Callback):
+        def on_train_start(self, state):
+            state.env.set_phase("second", 2)
+
+    phased = partial(RocketSimPool, 1, reward=PhasedReward({"first": GoalReward(), "second": REWARD}), num_threads=1)
+    weights(fabric, [Second(), often(tmp_path / "games")], env=phased)
+    assert read_replay(next((tmp_path / "games").iterdir())).about["rewards"] == ["Goal", "Touch"]
+
+
+def test_the_newest_games_stay(fabric, tmp_path, often):
+    weights(fabric, [often(tmp_path / "games", keep=2)])
+    assert sorted(path.name for path in (tmp_path / "games").iterdir()) == ["000000000160.frl", "000000000240.frl"]
+
+
+def test_a_game_that_takes_too_long_is_cut_off(fabric, tmp_path):
+    weights(fabric, [RecordGames(tmp_path / "games", minutes=1e-9)])
+    game = read_replay(min((tmp_path / "games").iterdir())).games[0]
+    assert 0 < game.result["seconds"] < 30 and game.result["frames"] == game.num_frames
+
+
+def test_what_cannot_be_recorded_ends_no_training(fabric, tmp_path, often):
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games" / "000000000080.frl.tmp").mkdir()  # where the first game would be written
+    with pytest.warns(RuntimeWarning, match="no more games are recorded"):
+        weights(fabric, [often(tmp_path / "games")])
+
+
+def test_environments_without_games(fabric, tmp_path, counter_env, known_agent):
+    with pytest.raises(ValueError, match="watch: CounterEnv records no games"):
+        weights(fabric, [RecordGames(tmp_path / "games"), ShowGames(tmp_path / "games")], counter_env, known_agent)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_shows_its_games(fabric, tmp_path, often, capsys):
+    pytest.importorskip("websockets")
+    asked = []
+
+    class Ask(Callback):
+        def on_iteration_end(self, state):
+            port = re.search(r"watch it at http://127.0.0.1:(\d+)/", capsys.readouterr().out + "".join(asked))[1]
+            connection = HTTPConnection("127.0.0.1", int(port), timeout=60)
+            connection.request("GET", "/")
+            assert connection.getresponse().status == 200
+            state.stop = True
+            asked.append(port)
+
+    weights(fabric, [often(tmp_path / "games"), ShowGames(tmp_path / "games"), Ask()])
+    with pytest.raises(ConnectionRefusedError):
+        HTTPConnection("127.0.0.1", int(asked[0]), timeout=60).request("GET", "/")
