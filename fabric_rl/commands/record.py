@@ -1,5 +1,8 @@
 """`fabric-rl record`: a game between two players as a replay, to watch or to look into."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,11 +16,14 @@ from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.render.videos import FORMATS
 from envs.replays.match import RecordedMatch
-from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink
+from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink, read_replay
 from fabric_rl.commands.evaluate import entrant, short_name
 from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import check_out
 from fabric_rl.ranks.threads import one_thread
+
+STOPPED = 130
+"""Status of what was ended with Ctrl+C."""
 
 
 def record(
@@ -37,7 +43,7 @@ def record(
 
     Look at it with `fabric-rl watch FILE`, or hand it on as a page: `fabric-rl export-replay FILE OUT.html`. What a
     trained player expects, how likely its actions are and what the reward of its training would have paid is in it,
-    too.
+    too. Stopped with Ctrl+C, or by an error, it leaves what has been played, which is a whole replay; or no file.
 
     Args:
         player: Plays blue: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with
@@ -58,13 +64,32 @@ def record(
     if not 0 < minutes <= 600:
         raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
     duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    with out.open("wb") as file:
-        blue, orange = duel.play(file, minutes, seed)
+    try:
+        with whole_or_gone(out), out.open("wb") as file:
+            blue, orange = duel.play(file, minutes, seed)
+    except KeyboardInterrupt:
+        return STOPPED
     print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {out}")
     if mp4 is not None:
         write_film(out, mp4)
     return 0
+
+
+@contextmanager
+def whole_or_gone(out: Path) -> Iterator[None]:
+    """Of a replay that the block fails to write, keeps what has been played, if that is a replay, and says so."""
+    try:
+        yield
+    except BaseException:
+        seconds = 0.0
+        with suppress(OSError, ValueError):
+            seconds = sum(game.columns["ticks"].max(initial=0) for game in read_replay(out).games) / TICKS_PER_SECOND
+        if seconds:
+            print(f"{out}: holds the {seconds:.0f} s that were played", file=sys.stderr)
+        else:
+            out.unlink(missing_ok=True)
+        raise
 
 
 class Duel(NamedTuple):

@@ -11,6 +11,7 @@ from http.client import HTTPConnection
 import pytest
 from imageio_ffmpeg import read_frames
 
+from envs.bots import BOTS, BallChaser
 from envs.replays.replay import read_replay
 from fabric_rl.commands.main import main
 
@@ -46,6 +47,41 @@ def test_a_trained_agent_says_what_it_thinks(tmp_path, capsys):
     assert found.about["rewards"] and game["rewards"].shape[2] == len(found.about["rewards"])
     assert (game["value"][:-1, 0] == game["value"][:-1, 0]).all() and game["action_probabilities"][0, 0].sum() > 0.2
     assert len(found.about["actions"][0]) == 90 and found.about["actions"][1] is None
+
+
+class Fails(BallChaser):
+    """Plays for two seconds."""
+
+    error: type[BaseException] = ValueError
+    steps = 0
+
+    def act(self, state):
+        type(self).steps += 1
+        if self.steps > 30:
+            raise self.error("no more ideas")
+        return super().act(state)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_was_played_until_a_failure_is_a_whole_replay(tmp_path, monkeypatch, capsys, error):
+    monkeypatch.setattr(Fails, "error", error)
+    monkeypatch.setattr(Fails, "steps", 0)
+    monkeypatch.setitem(BOTS, "fails", Fails)
+    assert command("record", "fails", "--out", tmp_path / "game.frl") == (2 if error is ValueError else 130)
+    out, said = capsys.readouterr()
+    (game,) = read_replay(tmp_path / "game.frl").games
+    assert game.result["seconds"] == 2 and game.num_frames == 31
+    line = "fabric-rl record: error: no more ideas\n" if error is ValueError else ""
+    assert (out, said) == ("", f"{tmp_path}/game.frl: holds the 2 s that were played\n{line}")
+
+
+def test_where_nothing_was_played_there_is_no_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(BOTS, "fails", Fails)
+    monkeypatch.setattr(Fails, "steps", 30)
+    monkeypatch.setattr(Fails, "error", ValueError)
+    (tmp_path / "game.frl").write_bytes(b"old")
+    assert command("record", "fails", "--out", tmp_path / "game.frl") == 2
+    assert list(tmp_path.iterdir()) == [] and "error: no more ideas" in capsys.readouterr().err
 
 
 def test_one_page(replay, tmp_path, capsys):
@@ -118,10 +154,12 @@ def test_a_port_in_use(replay, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["replay", "chaser"])
-def test_watching_until_interrupted(what, replay):
+@pytest.mark.parametrize("what", ["replay", "chaser", "school_1v1", "run"])
+def test_watching_until_interrupted(what, replay, tmp_path):
+    """Players are still being loaded then."""
     pytest.importorskip("websockets")
-    words = [str(replay) if what == "replay" else what, "--port", "0", "--no-browser"]
+    (tmp_path / "games").mkdir()
+    words = [{"replay": str(replay), "run": str(tmp_path)}.get(what, what), "--port", "0", "--no-browser"]
     script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"  # ignored in the background
     script += "; from fabric_rl.commands.main import main; main(sys.argv[1:])"
     ran = subprocess.Popen(

@@ -1,13 +1,16 @@
 """The viewer's server: what it answers to whom, and what a WebSocket gets."""
 
+import contextlib
 import json
+import os
+import shutil
 import socket
 import threading
 from http.client import HTTPConnection
 
 import pytest
 
-from fabric_rl.viewer.feeds import Broadcast, FileFeed
+from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
 from fabric_rl.viewer.server import MOST_WATCHERS, ViewerServer
 
 connect = pytest.importorskip("websockets.sync.client", reason='pip install "fabric-rl[watch]"').connect
@@ -93,6 +96,58 @@ def test_a_file_that_grows_is_followed(served):
             socket.recv(10)
 
 
+def test_the_newest_game_of_a_run_and_those_that_follow(tmp_path):
+    """Among thousands; what is being written is left alone, and the end is told when the run is deleted."""
+    folder = tmp_path / "my_run" / "games"
+    folder.mkdir(parents=True)
+    server = ViewerServer(GamesFeed(folder))
+    with server.running(), connect(stream(server)) as socket:
+        assert json.loads(socket.recv(10)) == {"live": False}
+        assert json.loads(socket.recv(10)) == {"waiting": "Waiting for the next game of my_run ..."}
+        (folder / "3000.frl.tmp").write_bytes(b"half of")
+        for number in range(3000):
+            game = folder / f"{number}.frl"
+            game.write_bytes(b"old")
+            os.utime(game, (number, number))
+        assert socket.recv(10) == b"old"
+        (folder / "3000.frl.tmp").write_bytes(b"newest")
+        (folder / "3000.frl.tmp").replace(folder / "3000.frl")
+        while (piece := socket.recv(10)) == b"old":  # the files came one by one
+            pass
+        assert piece == b"newest"
+        shutil.rmtree(folder)
+        with pytest.raises(ConnectionClosed, match="The replay has gone"):
+            socket.recv(10)
+
+
+def test_while_a_player_is_loaded_the_page_says_so():
+    feed = Broadcast("Loading somebody ...")
+    server = ViewerServer(feed)
+    with server.running(), connect(stream(server)) as socket:
+        assert [json.loads(socket.recv(10)) for _ in range(2)] == [{"live": True}, {"waiting": "Loading somebody ..."}]
+        feed.write(b"head")
+        assert socket.recv(10) == b"head"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", b""),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", b""),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300 + b"\r\n", b""),
+        (b"GET / HTTP/1.1\r\n\r\n", b"421"),
+        (b"\x16\x03\x01\x02\x00\x01\xff\xff\r\n\r\n", b""),
+    ],
+)
+def test_what_is_no_request_gets_a_status_or_nothing(served, words, status):
+    server, _ = served
+    with socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as raw:
+        raw.sendall(words)
+        with contextlib.suppress(ConnectionResetError):
+            assert status in raw.recv(100)
+    assert get(server)[0] == 200
+
+
 def test_huge_frames_end_the_connection_and_nothing_else(served):
     server, _ = served
     with connect(stream(server)) as socket, pytest.raises(ConnectionClosed):
@@ -114,6 +169,8 @@ def test_a_token_for_other_machines(tmp_path):
         assert get(server, f"/?token={token}", Host="some.name")[0] == 200
         address = stream(server).replace("0.0.0.0", "127.0.0.1")
         with pytest.raises(InvalidStatus, match="403"), connect(address.partition("?")[0]):
+            pass
+        with pytest.raises(InvalidStatus, match="403"), connect(address + "x"):
             pass
         with connect(address) as socket:
             assert json.loads(socket.recv(10)) == {"live": False}
