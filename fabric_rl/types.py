@@ -14,6 +14,8 @@ from torch import Tensor
 
 Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
 """Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
+PolicyMaker = Callable[[Tell], Callable[..., NDArray[Any]]]
+"""Makes a policy (see `fabric_rl.runs.trained.policy`) with what it is to tell."""
 Stats = dict[str, Tensor]
 """Named scalars of one minibatch, detached and on the agent's device."""
 
@@ -208,24 +210,11 @@ class RecordsGames(Protocol):
     """What the names of files with games end with."""
 
     def record_game(
-        self,
-        policy: Callable[[Tell], Callable[..., NDArray[Any]]],
-        sink: BinaryIO,
-        title: str,
-        seconds: float,
-        seed: int,
+        self, policy: PolicyMaker, sink: BinaryIO, title: str, seconds: float, seed: int
     ) -> Generator[None, None, None]:
-        """Plays it in an environment of its own, as the present one does; nothing of that one changes.
+        """Writes a game of that title and length to `sink`, a step at each `next`; closed, the game is over there.
 
-        Args:
-            policy: Makes the policy (see `fabric_rl.runs.trained.policy`) with what it is to tell.
-            sink: Takes the bytes of the game.
-            title: What the game is called.
-            seconds: Its length.
-            seed: Of all that the environment draws.
-
-        Yields:
-            After each step; closed, the game is over.
+        It is played in an environment of its own, as the present one does, which does not change.
         """
 
 

@@ -30,13 +30,10 @@ def play_spare(
     Args:
         pool: Where its arenas have other numbers of cars, the seed chooses one of these.
         policy: Makes the policy of all cars, with what it is to tell of its thoughts.
-        sink: Takes the bytes of the replay.
-        title: What the game is called.
+        sink: Takes the replay.
+        title: Its name.
         seconds: Game time.
         seed: Of the resets.
-
-    Yields:
-        After each step.
     """
     setter, conditions = pool.state_setter, pool.done_conditions
     own = conditions[: len(conditions) - len(setter.conditions())]  # those of the setter come with it again

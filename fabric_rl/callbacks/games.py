@@ -3,6 +3,7 @@
 import time
 import warnings
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
@@ -27,11 +28,10 @@ _FIRST_SECONDS = 30.0
 
 
 class RecordGames(Callback):
-    """Lets the agent play a game by itself now and then, on rank 0, and keeps the newest games for people to watch.
+    """Lets the agent play a game now and then, on rank 0, for people to watch; the first one after half a minute.
 
-    The environment says by `fabric_rl.types.RecordsGames` that it has an arena for that; without, nothing is recorded.
-    Actions are drawn as in training, from a generator of the game's own: weights are the same, to the bit, without it.
-    The first game comes after half a minute.
+    Nothing is recorded where the environment has no `fabric_rl.types.RecordsGames`. Actions are drawn as in training,
+    from a generator of the game's own: weights are the same, to the bit, without it.
     """
 
     def __init__(self, folder: Path, minutes: float = 10.0, keep: int = 10) -> None:
@@ -61,8 +61,7 @@ class RecordGames(Callback):
             self._record(state, until=now + MOST_SHARE * (now - self._last))
         except Exception as error:  # a game for people to watch must not end what they train
             self._on = False
-            message = f"no more games are recorded ({type(error).__name__}: {error})"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warnings.warn(f"no more games are recorded ({type(error).__name__}: {error})", RuntimeWarning, stacklevel=2)
         self._last, self._wait = now, self._every
 
     def _record(self, state: TrainState, until: float) -> None:
@@ -72,9 +71,8 @@ class RecordGames(Callback):
             if state.args.compile:  # a game's few observations are not worth a minute of compiling
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             torch.manual_seed(state.steps)
-            game = inspector.record_game(
-                lambda tell: policy(state.agent, deterministic=False, tell=tell), file, title, GAME_SECONDS, state.steps
-            )
+            play = partial(policy, state.agent, False, None)
+            game = inspector.record_game(play, file, title, GAME_SECONDS, state.steps)
             for _ in stack.enter_context(closing(game)):
                 if time.monotonic() >= until:
                     break
