@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
@@ -35,12 +36,15 @@ class TrainState:
         phase: What the run works on, a name for milestones.
         learning_rate: Set it to have another initial learning rate than the optimizer's, for all its parameters; the
             schedule goes on from it. None keeps the optimizer's.
+        learning_rate_factor: Multiplies all learning rates, whatever phase or schedule they are of; the same on all
+            ranks.
         save: Set it on any rank to get a checkpoint after this iteration; a run resumed from it is equivalent, not
             bit-identical, as from any checkpoint on demand. Cleared once that is done.
         minibatch_size: Steps per rank that go through the networks at once. May be changed between two iterations,
             on all ranks alike, to a divisor of `args.batch_size`: optimizer steps keep their size, since gradients are
             added up.
         run_id: Name of the run; None where nothing is kept.
+        folder: Of the run, likewise.
         learns: This rank trains; False on a player (`--num_players`).
         batch: What this rank has collected and learns from, `[T * N]` steps, from `on_learn_start` to
             `on_iteration_end`; `on_learn_start` may return another one, nothing else may change it.
@@ -62,9 +66,11 @@ class TrainState:
     stopped_by: str | None = None
     phase: str = "main"
     learning_rate: float | None = None
+    learning_rate_factor: float = 1.0
     save: bool = False
     minibatch_size: int = 0
     run_id: str | None = None
+    folder: Path | None = None
     learns: bool = True
     batch: Minibatch | None = None
 

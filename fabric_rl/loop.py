@@ -65,7 +65,7 @@ def train(
     session.try_estimator()
     exact = session.begin(resume, weights)  # whether it goes on to the bit as if it had never stopped
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
-    state.run_id = run.name if run is not None else None
+    state.run_id, state.folder = (run.name, run.dir) if run is not None else (None, None)
     record = Record(session, run, plain, resume)
     saver = Saver(run, saving, session, record, exact) if run is not None and not inference else NoSaver()
 
@@ -73,7 +73,7 @@ def train(
         saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()
-            learner.apply_schedules(state.progress, state.learning_rate)
+            learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
             with record("advantages"):

@@ -1,6 +1,6 @@
 """Matches between two players on real physics, in pairs with sides changed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,28 @@ class Matches:
     cars: int
     statistics: Mapping[str, NDArray[np.float64]]
 
+    @classmethod
+    def of(cls, parts: "Sequence[Matches]", num_pairs: int | None = None) -> "Matches":
+        """One after the other, all of the same settings; only the first `num_pairs`, if that is given."""
+        goals = np.concatenate([part.goals for part in parts])[:num_pairs]
+        touches = np.concatenate([part.touches for part in parts])[:num_pairs]
+        statistics = {
+            name: np.concatenate([part.statistics[name] for part in parts])[:num_pairs] for name in parts[0].statistics
+        }
+        return cls(goals, touches, parts[0].minutes, parts[0].cars, statistics)
+
+    @property
+    def match_scores(self) -> NDArray[np.float64]:
+        """`[P, 2]` 1 for a match that the player won, 0.5 for a draw, 0 for a defeat."""
+        scores: NDArray[np.float64] = np.sign(self.goals[..., 0] - self.goals[..., 1]) / 2 + 0.5
+        return scores
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """`[P]` their means, one independent sample from each pair."""
+        means: NDArray[np.float64] = self.match_scores.mean(axis=1)
+        return means
+
     @property
     def differences(self) -> NDArray[np.float64]:
         """`[P]` the player's goals minus its opponent's per match, one independent sample from each pair."""
@@ -75,6 +97,7 @@ def play_matches(
     action_delay_ticks: int = 1,
     num_threads: int | None = None,
     progress: Callable[[float], None] | None = None,
+    first_block: int = 0,
 ) -> Matches:
     """Lets two players play pairs of matches that begin, and after each goal go on, with a kickoff.
 
@@ -96,6 +119,7 @@ def play_matches(
         action_delay_ticks: Ticks at the start of a step that still run the previous action.
         num_threads: See `RocketSimPool`.
         progress: Is told after each step which share of all steps is done, 0..1.
+        first_block: Begin with pair `first_block * PAIRS_AT_ONCE`, as one of several processes that share the blocks.
 
     Raises:
         ValueError: No match, no time or no car, or a seed that is none.
@@ -108,9 +132,10 @@ def play_matches(
     blocks = -(-num_pairs // PAIRS_AT_ONCE)
     found: list[Counts] = []
     for block in range(blocks):
-        pairs = range(block * PAIRS_AT_ONCE, (block + 1) * PAIRS_AT_ONCE)
+        number = first_block + block
+        pairs = range(number * PAIRS_AT_ONCE, (number + 1) * PAIRS_AT_ONCE)
         own_seeds = [np.random.SeedSequence(seed, spawn_key=(0, pair)) for pair in pairs]
-        pool_seed, *dice = np.random.SeedSequence(seed, spawn_key=(1, block)).generate_state(3).tolist()
+        pool_seed, *dice = np.random.SeedSequence(seed, spawn_key=(1, number)).generate_state(3).tolist()
         kickoffs, score = MatchKickoffs(SIDES * own_seeds, SIDES * team_size), GameStatistics()
         pool = RocketSimPool(
             num_arenas=SIDES * PAIRS_AT_ONCE,

@@ -5,6 +5,7 @@ from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
 from fabric_rl.callbacks.debug.debug import Debug
 from fabric_rl.callbacks.history import History
 from fabric_rl.callbacks.keyboard import KeyPress
+from fabric_rl.callbacks.milestone_matches import MilestoneMatches
 from fabric_rl.callbacks.notify import Notify
 from fabric_rl.callbacks.profiler import Profiler
 from fabric_rl.callbacks.several import Callbacks
@@ -17,6 +18,7 @@ __all__ = [
     "Debug",
     "History",
     "KeyPress",
+    "MilestoneMatches",
     "Notify",
     "Profiler",
     "TrainState",

@@ -1,34 +1,23 @@
 """`fabric-rl evaluate`: matches between trained agents and bots."""
 
-import copy
-import inspect
-import json
-import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.table import Table
 
-from envs.bots import BOTS, Bot
-from envs.bots.policy import Mind, PolicyBot
-from envs.matches.matches import SIDES, Matches, Player, play_matches
+from envs.bots import BOTS
+from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.matches.recipe import PoolRecipe
-from envs.pool.rocket_pool import RocketSimPool
+from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, short_name
 from fabric_rl.commands.evaluate_episodes import evaluate_episodes
-from fabric_rl.commands.output import console, progress
+from fabric_rl.commands.games import Block, play_blocks
+from fabric_rl.commands.output import console, for_people, give_json, json_files, progress
 from fabric_rl.commands.statistics import statistics_summary, statistics_table
-from fabric_rl.ranks.threads import one_thread
-from fabric_rl.runs.trained import Trained, load_trained, policy
+from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
-
-
-class Entrant(NamedTuple):
-    """Who plays: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
-
-    build: Callable[[int | tuple[int, int], int], Player]
-    recipe: PoolRecipe | None = None
+from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
 
 
 def evaluate(
@@ -43,7 +32,12 @@ def evaluate(
     tick_skip: int | None = None,
     runs_dir: str = "runs",
     out: Path | None = None,
+    json: Path | None = None,
     episodes: int | None = None,
+    until_width: float | None = None,
+    sequential: bool = False,
+    confidence: float = 0.95,
+    workers: int = 1,
 ) -> int:
     """Plays pairs of matches on real physics: the same kickoffs twice, the second time with sides changed.
 
@@ -52,13 +46,17 @@ def evaluate(
     So pairs are independent samples, and the interval is Student's over the pairs; the two matches of a pair are one
     sample. With fewer than 10 pairs there is no interval.
 
+    With --sequential or --until_width it plays until it knows enough, and looks after every 10 pairs; its intervals
+    then hold however often one has looked.
+
     An agent of another environment (CartPole-v1...) plays episodes of that one instead, without an opponent.
 
     Args:
         player: A run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), a bot
             (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
         opponent: One of the same; default: chaser.
-        matches: How many are played, in pairs; an odd number is one more; default: 200.
+        matches: How many are played, in pairs; an odd number is one more; default: 200. With --sequential or
+            --until_width the most that are played; default: 2000.
         minutes: Game time of each match; default: 5.
         team_size: Cars in a team; default: as the player was trained.
         seed: Of all that is drawn; the same one gives the same results.
@@ -66,51 +64,51 @@ def evaluate(
         tick_skip: Ticks per decision; default: as the player was trained.
         runs_dir: Folder of the run ids.
         out: .json file for the results.
+        json: The same; without a file they go to standard output, and what is for people to standard error.
         episodes: How many an agent of another environment plays, as many in every sub-environment; default: 100.
+        until_width: Play until the interval of the goal difference is no wider, in goals per match.
+        sequential: Play until it is decided who wins more (a draw is half a win).
+        confidence: Of all intervals.
+        workers: Processes that play side by side, one for each core; they change no result.
     """
-    if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
-        raise ValueError(f"--out {out}: must be a .json file in a folder that exists")
+    files = json_files(out=out, json=json)
     given = {"matches": matches, "minutes": minutes, "team_size": team_size, "tick_skip": tick_skip}
-    for flag, number in given.items():
-        if number is not None and not number > 0:
-            raise ValueError(f"--{flag} must be positive, got {number}")
+    check_positive(**given, until_width=until_width, workers=workers)
+    check_confidence(confidence)
+    if sequential and until_width is not None:
+        raise ValueError("--sequential and --until_width: choose one of them")
     alone = _trained_elsewhere(player, runs_dir)
     if alone is not None:
+        given |= {"until_width": until_width, "sequential": sequential or None}
         unfit = ["an opponent"] if opponent is not None else [f"--{flag}" for flag in given if given[flag] is not None]
         if unfit:
             raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
-        return evaluate_episodes(alone, 100 if episodes is None else episodes, seed, sample, out)
+        with for_people(files):
+            results = evaluate_episodes(alone, 100 if episodes is None else episodes, seed, sample)
+        give_json(results, files)
+        return 0
     if episodes is not None:
         raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
-    opponent, matches, minutes = opponent or "chaser", matches or 200, minutes or 5.0
-    entrants = [entrant(name, sample, runs_dir) for name in (player, opponent)]
-    trained_in = [each.recipe for each in entrants if each.recipe is not None]
-    first = trained_in[0] if trained_in else PoolRecipe(RocketSimPool)
-    team_size = team_size or max(max(sizes) for sizes in first.team_sizes)
-    tick_skip = tick_skip or first.tick_skip
-    players = [each.build(team_size, tick_skip) for each in entrants]
-    num_pairs = -(-matches // SIDES)
-    with one_thread(), progress(f"{SIDES * num_pairs} matches") as tell:
-        played = play_matches(
-            players[0],
-            players[1],
-            num_pairs=num_pairs,
-            minutes=minutes,
-            team_size=team_size,
-            seed=seed,
-            tick_skip=tick_skip,
-            action_delay_ticks=first.action_delay_ticks,
-            progress=tell,
-        )
-    how = [] if not trained_in else ["agents draw their actions" if sample else "agents take their likeliest actions"]
-    names = [short_name(player), short_name(opponent)]
-    console().print(table(names, played, *how))
-    console().print(statistics_table(names, played.statistics))
-    print(difference_line(played))
-    if out is not None:
-        results = {"player": player, "opponent": opponent, "seed": seed, "sample": sample, "tick_skip": tick_skip}
-        out.write_text(json.dumps(results | summary(played), indent=2) + "\n", encoding="utf-8")
-        print(f"written: {out}")
+    opponent, looks = opponent or "chaser", sequential or until_width is not None
+    rules = Rules.of((player, opponent), minutes, team_size, tick_skip, sample, runs_dir)
+    limit = -(-(matches or (2000 if looks else 200)) // SIDES)
+    blocks = [Block(player, opponent, seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
+    parts: list[Matches] = []
+    known: dict[str, Any] = {}
+    what = f"{'up to ' if looks else ''}{SIDES * limit} matches"
+    with progress(what) as tell, closing(play_blocks(rules, blocks, workers, tell)) as blocks_played:
+        for part in blocks_played:
+            parts.append(part)
+            if looks and (known := look(Matches.of(parts, limit), until_width, confidence))["reached"]:
+                break
+    played = Matches.of(parts, limit)
+    names = short_name(player), short_name(opponent)
+    with for_people(files):
+        console().print(table(names, played, *rules.remarks))
+        console().print(statistics_table(names, played.statistics))
+        print("\n".join(look_lines(played, known, names)) if looks else difference_line(played, confidence))
+    settings = {"player": player, "opponent": opponent, "seed": seed, "sample": sample, "tick_skip": rules.tick_skip}
+    give_json(settings | summary(played, confidence) | known, files)
     return 0
 
 
@@ -129,23 +127,25 @@ def table(names: Sequence[str], matches: Matches, *remarks: str) -> Table:
     return made
 
 
-def difference_line(matches: Matches) -> str:
+def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     """The goal difference per match, and its interval or why there is none."""
-    mean, pairs, interval = matches.differences.mean(), len(matches.differences), difference_interval(matches)
+    mean, pairs = matches.differences.mean(), len(matches.differences)
+    interval = difference_interval(matches, confidence)
     if interval is None:
         few = f"no interval from {pairs} pairs of matches, it takes {LEAST_SAMPLES}"
         return f"goal difference per match: {mean:+.2f} ({few}: --matches {SIDES * LEAST_SAMPLES})"
-    ends = f"95 % {interval.low:+.2f} to {interval.high:+.2f}"
+    ends = f"{100 * confidence:g} % {interval.low:+.2f} to {interval.high:+.2f}"
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
 
 
-def summary(matches: Matches) -> dict[str, Any]:
+def summary(matches: Matches, confidence: float = 0.95) -> dict[str, Any]:
     """The results as numbers, for tables and files; goals are per match, touches per car and minute.
 
-    `difference_interval_95` is None where there are too few pairs for one.
+    `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
+    `difference_interval_95` (or whatever the confidence is) is None where there are too few pairs for one.
     """
     count = SIDES * len(matches.goals)
-    interval = difference_interval(matches)
+    interval = difference_interval(matches, confidence)
     return {
         "matches": count,
         "pairs": len(matches.goals),
@@ -154,18 +154,54 @@ def summary(matches: Matches) -> dict[str, Any]:
         "wins": matches.wins,
         "draws": matches.draws,
         "losses": matches.losses,
+        "results": "".join("ldw"[int(2 * score)] for score in matches.match_scores.reshape(-1).tolist()),
         "goals": matches.goals.mean(axis=(0, 1)).tolist(),
         "touches_per_minute": (matches.touches.sum(axis=(0, 1)) / (count * matches.minutes * matches.cars)).tolist(),
         "differences": matches.differences.tolist(),
         "difference": float(matches.differences.mean()),
-        "difference_interval_95": None if interval is None else list(interval),
+        "score": float(matches.scores.mean()),
+        f"difference_interval_{100 * confidence:g}": None if interval is None else list(interval),
         "statistics": statistics_summary(matches.statistics),
     }
 
 
-def difference_interval(matches: Matches) -> Interval | None:
-    """Where the player's goals minus its opponent's per match lie on average, with 95 % confidence; see `evaluate`."""
-    return mean_interval(matches.differences, resolution=1 / SIDES)
+def difference_interval(matches: Matches, confidence: float = 0.95) -> Interval | None:
+    """Where the player's goals minus its opponent's per match lie on average, for so many matches; see `evaluate`."""
+    return mean_interval(matches.differences, 1 / SIDES, confidence)
+
+
+def look(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
+    """What is known after so many matches, however often one has looked; `reached` says whether that is enough.
+
+    The interval for a fixed number of matches would be wrong, and is None.
+    """
+    score = score_sequence(matches.scores, confidence)
+    difference = difference_sequence(matches.differences, 1 / SIDES, confidence)
+    better = "player" if score.low > 0.5 else "opponent" if score.high < 0.5 else None
+    narrow = difference is not None and until_width is not None and difference.high - difference.low <= until_width
+    return {
+        f"difference_interval_{100 * confidence:g}": None,
+        "confidence": confidence,
+        "score_sequence": list(score),
+        "difference_sequence": difference and list(difference),
+        "better": better,
+        "reached": narrow if until_width is not None else better is not None,
+    }
+
+
+def look_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """The same for people."""
+    better = dict(zip(("player", "opponent"), names, strict=True)).get(known["better"])
+    verdict = "not decided who is better" if better is None else f"{better} is better"
+    sure = f"({100 * known['confidence']:g} %, however often one looks:"
+    ends = "{:.3f} to {:.3f}); ".format(*known["score_sequence"])
+    lines = [f"score per match: {matches.scores.mean():.3f} {sure} {ends}{verdict}"]
+    if known["difference_sequence"]:
+        ends = "{:+.2f} to {:+.2f})".format(*known["difference_sequence"])
+        lines.append(f"goal difference per match: {matches.differences.mean():+.2f} {sure} {ends}")
+    if not known["reached"]:
+        lines.append(f"stopped after {SIDES * len(matches.goals)} matches; --matches allows more")
+    return lines
 
 
 def _trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
@@ -183,76 +219,5 @@ def _trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
     return None
 
 
-def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
-    """Who plays under a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
-
-    Args:
-        name: The name.
-        sample: Agents draw actions instead of taking the likeliest.
-        runs_dir: Folder of the run ids.
-        explain: Agents have `envs.bots.base.Thoughts`.
-
-    Raises:
-        ValueError: Nobody does.
-    """
-    if name in BOTS:
-        return _scripted(BOTS[name])
-    module, _, attribute = name.rpartition(".")
-    if module and not Path(name).exists() and Path(name).name == name:
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.append(here)
-        try:
-            made = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError):
-            made = None
-        if made is not None:
-            if not (isinstance(made, type) and issubclass(made, Bot)):
-                raise ValueError(f"{name}: is no envs.bots.Bot")
-            return _scripted(made)
-    try:
-        trained = load_trained(name, runs_dir)
-    except ValueError as error:
-        raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
-    recipe = PoolRecipe(trained.env, f"evaluate: {name}")
-    return Entrant(lambda team_size, tick_skip: _agent(trained, recipe, team_size, tick_skip, sample, explain), recipe)
-
-
-def _scripted(kind: type[Bot]) -> Entrant:
-    """A bot that takes any settings, and a seed if it has an argument of that name."""
-    seeded = "seed" in inspect.signature(kind).parameters
-    make: Callable[..., Bot] = kind
-    return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make())
-
-
-def _agent(
-    trained: Trained,
-    recipe: PoolRecipe,
-    team_size: int | tuple[int, int],
-    tick_skip: int,
-    sample: bool,
-    explain: bool,
-) -> Player:
-    pool = recipe.build(num_arenas=1, team_size=team_size)
-    try:
-        agent = trained.agent(pool.single_observation_space, pool.single_action_space)
-        parts = pool.obs_builder, pool.action_parser
-    finally:
-        pool.close()
-
-    def player(seed: int) -> Bot:
-        obs, action = copy.deepcopy(parts)
-        mind = Mind() if explain else None
-        choose = policy(agent, not sample, seed, None if mind is None else mind.tell)
-        return PolicyBot(choose, obs, action, tick_skip, recipe.action_delay_ticks, mind)
-
-    return player
-
-
 def _with_share(count: int, of: int) -> str:
     return f"{count} ({count / of:.0%})"
-
-
-def short_name(name: str) -> str:
-    """What tables call a player."""
-    return Path(name).name if Path(name).exists() else name

@@ -1,8 +1,6 @@
 """`fabric-rl evaluate` of an agent that was trained in any other environment than a pool: whole episodes of it."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +21,7 @@ class Episodes(NamedTuple):
     """`[E]`, steps."""
 
 
-def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool, out: Path | None) -> int:
+def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool) -> dict[str, Any]:
     """Plays episodes and prints the means of their returns and lengths, with 95 % confidence intervals.
 
     Args:
@@ -31,7 +29,9 @@ def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool, 
         episodes: How many are played, at least.
         seed: Of the environment.
         sample: The agent draws actions instead of taking the likeliest.
-        out: .json file for the results.
+
+    Returns:
+        The same as numbers.
     """
     if episodes < 1:
         raise ValueError(f"--episodes must be positive, got {episodes}")
@@ -51,10 +51,7 @@ def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool, 
             f"95 % {interval.low:,.5g} to {interval.high:,.5g}" if interval else "no interval: too few, or all alike"
         )
         print(f"  mean {name} {values.mean():,.5g} ({known})")
-    if out is not None:
-        out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"written: {out}")
-    return 0
+    return results
 
 
 def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes: int, seed: int) -> Episodes:

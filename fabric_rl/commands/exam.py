@@ -15,7 +15,7 @@ from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from envs.state.layout import Bool
-from fabric_rl.commands.evaluate import Entrant, entrant, short_name
+from fabric_rl.commands.entrants import Entrant, entrant, short_name
 from fabric_rl.commands.output import check_out, console, progress
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.selfplay.ratings.intervals import share_interval

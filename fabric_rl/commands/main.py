@@ -63,6 +63,8 @@ COMMANDS = {
     "show-resets": Command(
         "fabric_rl.commands.show_resets:show_resets", "where episodes begin, as a picture and a table"
     ),
+    "league": Command("fabric_rl.commands.league:league", "everybody against everybody, with ratings on one ladder"),
+    "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name of league"),
     "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
     "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
     "export-replay": Command(
@@ -150,7 +152,8 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> Non
     parser.description = text.description
     several = {p.name for p in parameters if get_origin(p.annotation) is Sequence}
     optional = {p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty}
-    parser.add_function_arguments(function, as_group=False, as_positional=True, skip={*several, *optional})
+    bare = {p.name for p in parameters if p.name == "json"}  # without a file: standard output
+    parser.add_function_arguments(function, as_group=False, as_positional=True, skip={*several, *optional, *bare})
     if any(p.name == "env" for p in parameters):  # in its place, see with_env_of_config
         parser.add_argument("--config", help=_CONFIG)
     helps = {param.arg_name: param.description for param in text.params}
@@ -159,6 +162,8 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> Non
             kind, name = get_args(p.annotation)[0], p.name if p.default is p.empty else f"--{p.name}"
             default = {} if p.default is p.empty else {"default": p.default}
             parser.add_argument(name, nargs="+", type=kind, help=helps[p.name], **default)
+        elif p.name in bare:
+            parser.add_argument(f"--{p.name}", nargs="?", const="-", type=p.annotation, help=helps[p.name])
         elif p.name in optional:
             parser.add_argument(p.name, nargs="?", type=p.annotation, default=p.default, help=helps[p.name])
 

@@ -1,9 +1,10 @@
 """Where the commands put what they found out: tables on the console, pictures and tables in files."""
 
+import json
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,8 @@ from envs.render.videos import find_ffmpeg
 from fabric_rl.metrics.csv_tables import write_rows
 
 Found = TypeVar("Found")
+STDOUT = Path("-")
+"""In place of a file: standard output, which is what a bare `--json` means."""
 WIDTH = 132
 """Columns of a table that does not go to a terminal."""
 
@@ -74,6 +77,31 @@ def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callabl
     for path in paths:
         writers[path.suffix](found, path)
         print(f"written: {path}")
+
+
+def json_files(**flags: Path | None) -> list[Path]:
+    """Where the JSON goes, checked before any work is done for it; a ValueError names the flag."""
+    for flag, path in flags.items():
+        if path not in (None, STDOUT) and (path.suffix != ".json" or not path.parent.is_dir()):
+            raise ValueError(f"--{flag} {path}: must be a .json file in a folder that exists")
+    return [path for path in flags.values() if path is not None]
+
+
+def for_people(files: Collection[Path]) -> AbstractContextManager[object]:
+    """What is printed meanwhile leaves standard output to the JSON, if that goes there."""
+    return redirect_stdout(sys.stderr) if STDOUT in files else nullcontext()
+
+
+def give_json(found: Mapping[str, Any], files: Sequence[Path]) -> None:
+    """Writes it into files, and says so, or to standard output."""
+    text = json.dumps(found, indent=2)
+    for path in files:
+        if path == STDOUT:
+            print(text)
+        else:
+            path.write_text(text + "\n", encoding="utf-8")
+            with for_people(files):
+                print(f"written: {path}")
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there

@@ -17,7 +17,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.render.videos import FORMATS
 from envs.replays.match import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink, read_replay
-from fabric_rl.commands.evaluate import entrant, short_name
+from fabric_rl.commands.entrants import entrant, short_name
 from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import check_out
 from fabric_rl.ranks.threads import one_thread

@@ -137,12 +137,13 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
 
 
 def _league(folder: Path) -> dict[str, Any] | None:
-    """Of `league.json`: `names [P]`, `payoff [P, P]` (the row's share of wins, null: never met), `ratings [P, 3]`."""
+    """Of `league.json`: `names [P]`, `payoff [P, P]` (score of the row), `ratings [P, 3]` with their intervals."""
     found = read_json(folder / "league.json")
     try:
         names, payoff = list(map(str, found["names"])), np.array(found["payoff"], np.float64)
-        ratings = np.array(found.get("ratings") or np.zeros((0, 3)), np.float64)
-        if payoff.shape != (len(names), len(names)) or ratings.shape not in ((len(names), 3), (0, 3)):
+        rows = [[row[key] for key in ("rating", "low", "high")] for row in found.get("ratings", ())]
+        ratings = np.array(rows, np.float64).reshape(-1, 3)
+        if payoff.shape != (len(names), len(names)) or len(ratings) not in (len(names), 0):
             return None
     except (KeyError, TypeError, ValueError):
         return None

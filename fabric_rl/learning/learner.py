@@ -39,15 +39,16 @@ class Onlooker:
         self._kl_adaptive = KLAdaptive(args.desired_kl, self._base_lrs) if adapts else None
         self._precision = fabric.strategy.precision
 
-    def apply_schedules(self, progress: float, learning_rate: float | None) -> None:
+    def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float = 1.0) -> None:
         """Sets the agent's `progress` and the learning rates.
 
         Args:
             progress: Share of the run that is done, 0..1.
             learning_rate: The initial one of all parameters in place of the optimizer's own; None keeps those.
+            learning_rate_factor: Multiplies all of them.
         """
         self.agent.progress.fill_(progress)
-        factor = self._factor(progress)
+        factor = self._factor(progress) * learning_rate_factor
         rates = self._base_lrs if learning_rate is None else [learning_rate] * len(self._base_lrs)
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = lr * factor

@@ -140,6 +140,21 @@ def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
     assert first["wins"] + first["draws"] + first["losses"] == first["matches"] == 2
 
 
+def test_the_milestones_of_a_run_are_a_league(runs, tmp_path, capsys):
+    shutil.copytree(runs / "stacked", tmp_path / "two")
+    first = next((tmp_path / "two" / "milestones").glob("*/*"))
+    shutil.copytree(first, first.with_name("000000000032"))
+    few = ["--matches", 2, "--minutes", 0.02, "--runs_dir", tmp_path]
+    assert command("league", "two", *few) == 0
+    found = json.loads((tmp_path / "two" / "league.json").read_text())
+    assert found["names"] == ["main/32", "main/64"] and [row["steps"] for row in found["ratings"]] == [32, 64]
+    assert found["payoff"][0][1] == 0.5  # the same weights
+    assert "main/64" in capsys.readouterr().out
+    shutil.rmtree(first)
+    assert command("league", "two", *few) == 2
+    assert "two has 1 milestone, and a league takes two; train with --milestone_interval" in capsys.readouterr().err
+
+
 def test_sampled_actions_come_from_a_generator_of_the_players_own(runs, tmp_path, capsys):
     agent = load_trained("plain", runs).agent(spaces.Box(-1, 1, (92,)), spaces.Discrete(90))
     obs, begins = np.zeros((50, 92), np.float32), np.zeros(50, bool)

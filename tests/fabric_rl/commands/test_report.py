@@ -117,7 +117,8 @@ def test_a_run_without_a_game(tmp_path):
 def test_parts_lessons_and_a_league(runs):
     names = "reward/Touch,reward_percent/Touch,reward/step,lesson/speed,lesson/speed_measure"
     (runs / "tiny/metrics.csv").write_text(f"step,{names}\n10,0.25,75,0.3,0,0.1\n20,0.5,80,0.6,0,0.3\n30,1,90,1,1,0\n")
-    league = {"names": ["a", "b"], "payoff": [[None, 0.75], [0.25, None]], "ratings": [[30, 25, 35], [20, 15, 25]]}
+    rows = [{"rating": 30, "low": 25, "high": 35}, {"rating": 20, "low": 15, "high": 25}]
+    league = {"names": ["a", "b"], "payoff": [[None, 0.75], [0.25, None]], "ratings": rows}
     (runs / "tiny/league.json").write_text(json.dumps(league))
     assert report(runs) == 0
     texts = Page(runs / "tiny/report.html").texts

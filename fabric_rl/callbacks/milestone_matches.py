@@ -1,0 +1,248 @@
+"""MilestoneMatches: milestones play each other while training goes on; ratings, the best one, and an alarm."""
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.form import COUNT, Many, Number
+from fabric_rl.metrics.log import logger
+from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.json_files import read_json, write_json
+from fabric_rl.runs.records import SET_ASIDE
+from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
+
+BEST, RATINGS = "best", "ratings.json"
+"""In the folder of a run: the best milestone, and all matches and ratings."""
+_SAID, _ERRORS = ".match.json", ".match.log"
+_PLAY = "from importlib.metadata import entry_points as e; e(group='console_scripts')['fabric-rl'].load()()"
+_RATED = ("elo", "openskill_mu", "openskill_sigma")
+_SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
+
+
+class MilestoneMatches(Callback):
+    """Every milestone plays the one before it and the best one so far, in a process of its own at low priority.
+
+    They play `fabric-rl evaluate --sequential`. Milestones are rated on one ladder on which the first one has 1200
+    (`fabric_rl.selfplay.ratings.ladder.fit_ladder`, and OpenSkill). The best one is copied to `best/` in the folder of
+    the run, all matches and ratings are in `ratings.json`, and ratings in `fabric-rl runs`. Where a milestone is
+    decidedly worse than the one before or the best one the log says so.
+
+    Metrics, of the newest milestone that has played: `rating/elo`, `rating/openskill_mu`, `rating/openskill_sigma`
+    (with `team_sizes`: `rating/elo_2v2`...), and `rating/worse`: 1 if it is, else 0.
+
+    Results come when they come, and change nothing that is learned. With `in_step`, which `stop` and `lower_rate`
+    bring with them, those of a milestone count from the next one on, and training waits there for them: so the same
+    settings and seed still give the same weights. A match that was interrupted is played again.
+    """
+
+    _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
+    _form: ClassVar = {
+        "played": Many({"player": "", "opponent": "", "team_size": COUNT, "better": "", "results": ""}),
+        "judged": Many({"milestone": "", "worse": True}),
+        "best": "",
+        "factor": Number(0),
+    }
+
+    def __init__(
+        self,
+        matches: int = 400,
+        minutes: float = 5.0,
+        team_sizes: Sequence[int] = (),
+        confidence: float = 0.99,
+        stop: bool = False,
+        lower_rate: float = 1.0,
+        in_step: bool = False,
+        seed: int = 0,
+    ) -> None:
+        """Sets what is played, and what follows.
+
+        Args:
+            matches: Between two milestones, at most; fewer where it is decided sooner who is better.
+            minutes: Game time of each match.
+            team_sizes: Cars in a team; with several all of them are played. Default: as it is trained.
+            confidence: With which it has to be decided; of 100 milestones that are as good as the one before, one is
+                called better or worse at 0.99.
+            stop: End training when a milestone is worse.
+            lower_rate: Multiply the learning rates by this then. Of no use with `--lr_schedule kl_adaptive`.
+            in_step: Training depends on the results (phases, lessons...), so it waits for them.
+            seed: Of the matches.
+
+        Raises:
+            ValueError: Settings that cannot work.
+        """
+        if matches < 20 or not minutes > 0 or not all(size > 0 for size in team_sizes):
+            raise ValueError("MilestoneMatches: takes 20 matches or more, and minutes and team_sizes above 0")
+        if not 0 < confidence < 1 or not 0 < lower_rate <= 1:
+            raise ValueError("MilestoneMatches: confidence must be between 0 and 1, lower_rate above 0 and at most 1")
+        self.stop, self.lower_rate, self.in_step = stop, lower_rate, in_step or stop or lower_rate < 1
+        self._sizes = {size: f"_{size}v{size}" for size in team_sizes} or {0: ""}
+        self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}", f"--seed={seed}"]
+        self._words.append(f"--confidence={confidence}")
+        self._played: list[dict[str, Any]] = []
+        self._judged: list[dict[str, Any]] = []
+        self._best, self._factor = "", 1.0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._game: dict[str, Any] = {}
+        self._given_up = self._alarm = False
+        self._folder = Path()
+        self._metrics: dict[str, float] = {}
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Goes on from what is known.
+
+        Raises:
+            ValueError: The run has no folder.
+        """
+        if state.folder is None:
+            raise ValueError("MilestoneMatches: this run keeps no milestones that could play")
+        self._folder, state.learning_rate_factor = state.folder, self._factor
+        if self._judged and state.fabric.is_global_zero:
+            self._publish()
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        """Takes results and starts matches; after an alarm it does what was asked for."""
+        if state.fabric.is_global_zero:
+            self._go_on(may_wait=1 if self.in_step else None)
+        if self.in_step and state.fabric.broadcast(self._alarm):
+            self._alarm, state.stop = False, state.stop or self.stop
+            self._factor *= self.lower_rate
+            state.learning_rate_factor = self._factor
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Waits for the last results, unless the run was stopped: then it plays when it goes on."""
+        if state.fabric.is_global_zero:
+            if state.stopped_by is None:
+                self._go_on(may_wait=0)
+            self._end()
+
+    def on_exception(self, state: TrainState, error: BaseException) -> None:
+        """Nobody waits for the match any more."""
+        self._end()
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Those of the newest milestone that has played."""
+        names = ["rating/worse", *(f"rating/{name}{suffix}" for suffix in self._sizes.values() for name in _RATED)]
+        return {name: (self._metrics.get(name, 0.0), float(name in self._metrics)) for name in names}
+
+    def _go_on(self, may_wait: int | None) -> None:
+        """Plays and judges milestones in their order, as far as that goes without waiting.
+
+        Args:
+            may_wait: So many of the newest ones are not judged yet, all before them are; None: whatever is there.
+        """
+        judged = {each["milestone"] for each in self._judged}
+        folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
+        there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
+        waiting = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
+        waiting = [name for name in waiting if name not in judged]
+        while waiting and not self._given_up:
+            must = may_wait is not None and len(waiting) > may_wait
+            before = self._judged[-1]["milestone"] if self._judged else ""
+            opponents = dict.fromkeys(filter(None, (before, self._best)))
+            games = [(waiting[0], opponent, size) for opponent in opponents for size in self._sizes]
+            known = [(each["player"], each["opponent"], each["team_size"]) for each in self._played]
+            missing = [game for game in games if game not in known]
+            if missing:
+                process = self._process = self._process or self._start(*missing[0])
+                if not must and process.poll() is None:
+                    return
+                self._collect(process)
+            elif may_wait is None or must:
+                self._judge(waiting.pop(0))
+            else:
+                return
+
+    def _start(self, player: str, opponent: str, team_size: int) -> "subprocess.Popen[bytes]":
+        self._game = {"player": player, "opponent": opponent, "team_size": team_size}
+        names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
+        words = ["evaluate", *names, *self._words, *([f"--team_size={team_size}"] if team_size else [])]
+        with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _PLAY, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=errors,
+                env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+                start_new_session=True,
+                creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),
+            )
+        if sys.platform != "win32":
+            os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+        return process
+
+    def _collect(self, process: "subprocess.Popen[bytes]") -> None:
+        """Takes the result of the match, and waits for it."""
+        status, self._process = process.wait(), None
+        found = read_json(self._folder / _SAID)
+        if "results" in found:
+            self._played.append(self._game | {"better": found["better"] or "", "results": found["results"]})
+            return
+        self._given_up = True
+        why = (self._folder / _ERRORS).read_text(errors="replace").strip().rpartition("\n")[2] or f"status {status}"
+        warnings.warn(f"MilestoneMatches: no more matches in this run: {why}", RuntimeWarning, stacklevel=2)
+
+    def _judge(self, milestone: str) -> None:
+        mine = [each for each in self._played if each["player"] == milestone]
+        worse = dict.fromkeys(each["opponent"] for each in mine if each["better"] == "opponent")
+        against_best = {each["better"] for each in mine if each["opponent"] == self._best}
+        if not self._best or ("player" in against_best and "opponent" not in against_best):
+            self._best = milestone
+        self._judged.append({"milestone": milestone, "worse": bool(worse)})
+        self._alarm |= bool(worse)
+        if worse:
+            logger.warning("milestone %s plays worse than %s; best is %s", milestone, " and ".join(worse), self._best)
+        self._publish()
+
+    def _publish(self) -> None:
+        """Rates all milestones that are judged: metrics and files."""
+        names = [each["milestone"] for each in self._judged]
+        self._metrics, tables = {"rating/worse": float(self._judged[-1]["worse"])}, {}
+        for size, suffix in self._sizes.items():
+            results = {
+                (names.index(each["player"]), names.index(each["opponent"])): np.reshape(
+                    [_SCORES[letter] for letter in each["results"]], (-1, 2)
+                )
+                for each in self._played
+                if each["team_size"] == size and each["player"] in names
+            }
+            ratings, _ = rate(results, len(names), first=MEAN_RATING)
+            tables[f"ratings{suffix}"] = [
+                {"milestone": name} | each._asdict() for name, each in zip(names, ratings, strict=True)
+            ]
+            newest = (ratings[-1].rating, ratings[-1].openskill_mu, ratings[-1].openskill_sigma)
+            self._metrics |= {f"rating/{name}{suffix}": each for name, each in zip(_RATED, newest, strict=True)}
+        try:
+            write_json(self._folder / RATINGS, {"best": self._best, **tables, "matches": self._played})
+            meta = self._folder / "milestones" / names[-1] / "meta.json"
+            if meta.is_file():
+                write_json(meta, read_json(meta) | {"rating": next(iter(tables.values()))[-1]["rating"]})
+            _copy_newest(self._folder / "milestones" / self._best, self._folder / BEST)
+        except OSError as error:
+            warnings.warn(f"MilestoneMatches: {error}; training goes on", RuntimeWarning, stacklevel=2)
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        for name in (_SAID, _ERRORS):
+            (self._folder / name).unlink(missing_ok=True)
+
+
+def _copy_newest(source: Path, folder: Path) -> None:
+    """Makes the newest checkpoint of `source` the only one of `folder`."""
+    newest = checkpoints(source)[-1:]
+    if newest and not (folder / newest[0].name).is_file():
+        folder.mkdir(exist_ok=True)
+        temporary = shutil.copy2(newest[0], folder / "new.tmp")
+        os.replace(temporary, folder / newest[0].name)
+    for other in checkpoints(folder):
+        if newest and other.name != newest[0].name:
+            other.unlink()

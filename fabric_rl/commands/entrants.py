@@ -1,0 +1,138 @@
+"""Who plays in matches: trained agents and bots by their names, and what both sides play by."""
+
+import copy
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from envs.bots import BOTS, Bot
+from envs.bots.policy import Mind, PolicyBot
+from envs.matches.matches import Player
+from envs.matches.recipe import PoolRecipe
+from envs.pool.rocket_pool import RocketSimPool
+from fabric_rl.runs.trained import Trained, load_trained, policy
+
+
+class Entrant(NamedTuple):
+    """Who plays: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
+
+    build: Callable[[int | tuple[int, int], int], Player]
+    recipe: PoolRecipe | None = None
+
+
+class Rules(NamedTuple):
+    """What all players play by: minutes of a match, cars in a team, ticks; whether agents draw their actions."""
+
+    minutes: float
+    team_size: int
+    tick_skip: int
+    action_delay_ticks: int
+    sample: bool
+    runs_dir: str
+    remarks: tuple[str, ...]
+    """How agents act, for titles."""
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        minutes: float | None,
+        team_size: int | None,
+        tick_skip: int | None,
+        sample: bool,
+        runs_dir: str,
+    ) -> "Rules":
+        """Looks for the players; what is None is as the first agent was trained; a ValueError if one is not there."""
+        check_positive(minutes=minutes, team_size=team_size, tick_skip=tick_skip)
+        recipes = [each.recipe for each in (entrant(name, sample, runs_dir) for name in names) if each.recipe]
+        first = recipes[0] if recipes else PoolRecipe(RocketSimPool)
+        size, skip = team_size or max(max(sizes) for sizes in first.team_sizes), tick_skip or first.tick_skip
+        how = ("agents draw their actions" if sample else "agents take their likeliest actions",) if recipes else ()
+        return cls(minutes or 5.0, size, skip, first.action_delay_ticks, sample, runs_dir, how)
+
+
+def check_positive(**flags: float | None) -> None:
+    """A ValueError that names the first flag which is given and not positive."""
+    for flag, number in flags.items():
+        if number is not None and not number > 0:
+            raise ValueError(f"--{flag} must be positive, got {number}")
+
+
+def check_confidence(confidence: float) -> None:
+    """A ValueError if it is not between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence must be between 0 and 1, got {confidence}")
+
+
+def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
+    """Who plays under a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
+
+    Args:
+        name: The name.
+        sample: Agents draw actions instead of taking the likeliest.
+        runs_dir: Folder of the run ids.
+        explain: Agents have `envs.bots.base.Thoughts`.
+
+    Raises:
+        ValueError: Nobody does.
+    """
+    if name in BOTS:
+        return _scripted(BOTS[name])
+    module, _, attribute = name.rpartition(".")
+    if module and not Path(name).exists() and Path(name).name == name:
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.append(here)
+        try:
+            made = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError):
+            made = None
+        if made is not None:
+            if not (isinstance(made, type) and issubclass(made, Bot)):
+                raise ValueError(f"{name}: is no envs.bots.Bot")
+            return _scripted(made)
+    try:
+        trained = load_trained(name, runs_dir)
+    except ValueError as error:
+        raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
+    recipe = PoolRecipe(trained.env, f"evaluate: {name}")
+    return Entrant(lambda team_size, tick_skip: _agent(trained, recipe, team_size, tick_skip, sample, explain), recipe)
+
+
+def _scripted(kind: type[Bot]) -> Entrant:
+    """A bot that takes any settings, and a seed if it has an argument of that name."""
+    seeded = "seed" in inspect.signature(kind).parameters
+    make: Callable[..., Bot] = kind
+    return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make())
+
+
+def _agent(
+    trained: Trained,
+    recipe: PoolRecipe,
+    team_size: int | tuple[int, int],
+    tick_skip: int,
+    sample: bool,
+    explain: bool,
+) -> Player:
+    pool = recipe.build(num_arenas=1, team_size=team_size)
+    try:
+        agent = trained.agent(pool.single_observation_space, pool.single_action_space)
+        parts = pool.obs_builder, pool.action_parser
+    finally:
+        pool.close()
+
+    def player(seed: int) -> Bot:
+        obs, action = copy.deepcopy(parts)
+        mind = Mind() if explain else None
+        choose = policy(agent, not sample, seed, None if mind is None else mind.tell)
+        return PolicyBot(choose, obs, action, tick_skip, recipe.action_delay_ticks, mind)
+
+    return player
+
+
+def short_name(name: str) -> str:
+    """What tables call a player."""
+    return Path(name).name if Path(name).exists() else name

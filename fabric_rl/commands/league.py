@@ -1,0 +1,184 @@
+"""`fabric-rl league`: everybody against everybody, and one ladder for all."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
+from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, short_name
+from fabric_rl.commands.games import Block, play_blocks
+from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files, new_figure, progress
+from fabric_rl.runs.json_files import write_json
+from fabric_rl.runs.records import find_run
+from fabric_rl.selfplay.ratings.ladder import rate
+
+_WIDEST = 10
+"""Players whose matrix is shown on a terminal."""
+
+
+class Player(NamedTuple):
+    """Who plays in a league."""
+
+    label: str
+    name: str
+    """As for `fabric-rl evaluate`."""
+    steps: int | None = None
+    """Of a milestone."""
+
+
+def league(
+    players: Sequence[str],
+    matches: int = 40,
+    minutes: float | None = None,
+    team_size: int | None = None,
+    seed: int = 0,
+    sample: bool = False,
+    tick_skip: int | None = None,
+    runs_dir: str = "runs",
+    json: Path | None = None,
+    png: Path | None = None,
+    confidence: float = 0.95,
+    workers: int = 1,
+) -> int:
+    """Lets everybody play everybody, and rates them on one ladder, with intervals.
+
+    It prints ratings (Elo by the model of Bradley and Terry; 400 points more are odds of 10 to 1), the score of each
+    against each, and whether a ladder fits at all: A may beat B, B beat C and C beat A.
+
+    Args:
+        players: Two or more, see `fabric-rl evaluate`; or one run, whose milestones play, and whose folder gets
+            league.json.
+        matches: How many each two of them play, in pairs.
+        minutes: Game time of each match; default: 5.
+        team_size: Cars in a team; default: as the first agent was trained.
+        seed: Of all that is drawn; the same one gives the same results.
+        sample: Agents draw actions instead of taking the likeliest.
+        tick_skip: Ticks per decision; default: as the first agent was trained.
+        runs_dir: Folder of the run ids.
+        json: .json file for the results; without a file they go to standard output.
+        png: .png file for a picture of ratings and scores.
+        confidence: Of the intervals.
+        workers: Processes that play side by side, one for each core; they change no result.
+    """
+    files = json_files(json=json)
+    check_out([png] if png else [], [".png"], "--png")
+    check_positive(matches=matches, workers=workers)
+    check_confidence(confidence)
+    folder, field = _field(players, runs_dir)
+    rules = Rules.of([player.name for player in field], minutes, team_size, tick_skip, sample, runs_dir)
+    pairs, pairings = -(-matches // SIDES), list(combinations(range(len(field)), 2))
+    seeds = np.random.SeedSequence(seed).generate_state(len(pairings)).tolist()
+    blocks = [
+        Block(field[i].name, field[j].name, own_seed, number)
+        for number in range(-(-pairs // PAIRS_AT_ONCE))
+        for (i, j), own_seed in zip(pairings, seeds, strict=True)
+    ]
+    what = f"{len(pairings)} times {SIDES * pairs} matches"
+    with progress(what) as tell, closing(play_blocks(rules, blocks, workers, tell)) as blocks_played:
+        parts = list(blocks_played)
+    played = {pair: Matches.of(parts[first :: len(pairings)], pairs) for first, pair in enumerate(pairings)}
+    found = standings(field, played, confidence) | {"seed": seed, "sample": sample, "minutes": rules.minutes}
+    found |= {"team_size": rules.team_size, "tick_skip": rules.tick_skip, "confidence": confidence}
+    title = [f"{what} of {rules.minutes:g} minutes, {rules.team_size}v{rules.team_size}", *rules.remarks]
+    with for_people(files):
+        for table in tables(found, "; ".join(title)):
+            console().print(table)
+        print(verdict(found))
+        if png is not None:
+            draw_league(found, png)
+            print(f"written: {png}")
+    give_json(found, files)
+    if folder is not None:
+        write_json(folder / "league.json", found)
+    return 0
+
+
+def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Player]]:
+    """Who plays, and the folder of the run, if it is one's milestones."""
+    if len(names) > 1:
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"{twice[0]} is named twice; a league takes different players")
+        short = [short_name(name) for name in names]
+        labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+        return None, [Player(label, name) for label, name in zip(labels, names, strict=True)]
+    try:
+        run = find_run(runs_dir, names[0])
+    except ValueError as error:
+        raise ValueError(f"a league takes two players or more, or a run with milestones; {error}") from error
+    milestones = sorted(run.milestones, key=lambda milestone: milestone.steps)
+    if len(milestones) < 2:
+        has = "1 milestone" if milestones else "no milestones"
+        raise ValueError(f"{run.name} has {has}, and a league takes two; train with --milestone_interval")
+    return run.folder, [Player(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
+
+
+def standings(
+    field: Sequence[Player], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
+) -> dict[str, Any]:
+    """What is known of players, who are numbered, by the matches of i against j: the contents of `--json`."""
+    payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
+    for (i, j), matches in played.items():
+        payoff[i, j], games[i, j] = matches.scores.mean(), SIDES * len(matches.scores)
+        payoff[j, i], games[j, i] = 1 - payoff[i, j], games[i, j]
+    ratings, misfit = rate({pair: matches.match_scores for pair, matches in played.items()}, len(field), confidence)
+    return {
+        "names": [player.label for player in field],
+        "payoff": payoff.tolist(),
+        "games": games.tolist(),
+        "ratings": [
+            {"name": player.label, "player": player.name, "steps": player.steps} | rating._asdict()
+            for player, rating in zip(field, ratings, strict=True)
+        ],
+        "misfit": misfit,
+    }
+
+
+def tables(found: Mapping[str, Any], title: str) -> list[Table]:
+    """The ladder, the best one first, and the score of everybody against everybody, if there are not too many."""
+    ladder = Table(title=title)
+    for header in ("player", "rating", "interval", "score", "OpenSkill"):
+        ladder.add_column(header, justify="left" if header == "player" else "right", overflow="fold")
+    for row, payoff in sorted(zip(found["ratings"], found["payoff"], strict=True), key=lambda each: -each[0]["rating"]):
+        score = (sum(payoff) - 0.5) / (len(payoff) - 1)
+        skill = f"{row['openskill_mu']:.1f} ± {row['openskill_sigma']:.1f}"
+        interval = f"{row['low']:.0f} to {row['high']:.0f}"
+        ladder.add_row(row["name"], f"{row['rating']:.0f}", interval, f"{score:.1%}", skill)
+    names = found["names"]
+    matrix = Table("score against", *names)
+    for i, name in enumerate(names):
+        matrix.add_row(name, *("-" if i == j else f"{score:.0%}" for j, score in enumerate(found["payoff"][i])))
+    return [ladder, matrix] if len(names) <= _WIDEST else [ladder]
+
+
+def verdict(found: Mapping[str, Any]) -> str:
+    """Whether one ladder is enough."""
+    if found["misfit"] is None:
+        return "two players are always on one ladder"
+    fits = "does not explain" if found["misfit"] < 0.05 else "explains"
+    return f"one ladder {fits} these results (p = {found['misfit']:.2g})"
+
+
+def draw_league(found: Mapping[str, Any], path: Path) -> None:
+    """Ratings with their intervals, of milestones over their steps, and all scores."""
+    left, right = (figure := new_figure(12, 5)).subplots(1, 2)
+    names, rows = found["names"], found["ratings"]
+    over_steps = all(row["steps"] is not None for row in rows)
+    places = [row["steps"] for row in rows] if over_steps else range(len(rows))
+    ratings, half = [row["rating"] for row in rows], [row["high"] - row["rating"] for row in rows]
+    left.errorbar(places, ratings, yerr=half, fmt="o-" if over_steps else "o", capsize=4)
+    left.set(ylabel="rating", xlabel="agent-steps" if over_steps else "")
+    left.grid(alpha=0.3)
+    right.imshow(found["payoff"], vmin=0, vmax=1, cmap="RdYlGn")
+    for (i, j), score in np.ndenumerate(found["payoff"]):
+        right.text(j, i, "" if i == j else f"{score:.0%}", ha="center", va="center")
+    right.set(title="score of the row against the column")
+    right.set_yticks(range(len(names)), names)
+    for axes in (right,) if over_steps else (left, right):
+        axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    figure.savefig(path, format="png", dpi=120)

@@ -1,0 +1,96 @@
+"""Confidence sequences: intervals that one may look at after every sample, and stop when one likes what one sees.
+
+An interval for a fixed number of samples does not allow that: who looks again and again at two equal players sees one
+of them "significantly" better sooner or later. A confidence sequence holds the mean at all times at once, in
+`confidence` of all cases (Darling and Robbins, 1967).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval
+
+_MOST_BET = 0.75
+"""Share of the capital; Waudby-Smith and Ramdas take 1/2 or 3/4."""
+_GRID = np.linspace(0.0, 1.0, 2001)
+_TIGHTEST = 50
+"""Samples at which `difference_sequence` is as narrow as it can be."""
+
+
+def score_sequence(scores: NDArray[np.float64], confidence: float = 0.95) -> Interval:
+    r"""Confidence sequence for the mean of scores between 0 and 1, exact for any distribution of them, by betting.
+
+    Somebody bets that the mean is not m, and another one that it is not m in the other direction. If it is m neither
+    gets rich; where one does, m is not the mean (Waudby-Smith and Ramdas, "Estimating means of bounded random variables
+    by betting", J. R. Stat. Soc. B 86, 2024, Theorem 3: hedged capital, with predictable plug-in bets):
+
+        C_n = {m : max(K_n^+(m), K_n^-(m)) / 2 < 1 / alpha},  K_n^\pm(m) = \prod_{i <= n} (1 \pm lambda_i (x_i - m))
+        lambda_i = min(3/4, \sqrt{2 log(2 / alpha) / (s_{i-1}^2 i log(i + 1))})
+        s_i^2 = (1/4 + \sum_{j <= i} (x_j - mu_j)^2) / (i + 1),  mu_i = (1/2 + \sum_{j <= i} x_j) / (i + 1)
+
+    Args:
+        scores: `[n]` in their order, each with that mean whatever came before; of a pair of matches the mean of both,
+            a win 1, a draw 1/2, a defeat 0.
+        confidence: 1 - alpha, between 0 and 1.
+
+    Returns:
+        The interval after the last of them, rounded outwards to 1/2000; 0 to 1 without any.
+    """
+    x = np.asarray(scores, np.float64)
+    if x.ndim != 1 or not ((x >= 0) & (x <= 1)).all():
+        raise ValueError(f"score_sequence: scores must be a vector of numbers from 0 to 1, got {list(x.shape)}")
+    enough = math.log(2 / _alpha("score_sequence", confidence))
+    i = np.arange(1, len(x) + 1)
+    mu = (0.5 + np.cumsum(x)) / (i + 1)
+    variance = (0.25 + np.cumsum(np.square(x - mu))) / (i + 1)
+    before = np.concatenate(([0.25], variance))[: len(x)]
+    bets = np.minimum(_MOST_BET, np.sqrt(2 * enough / (before * i * np.log1p(i))))
+    won = bets[:, None] * (x[:, None] - _GRID)
+    held = np.flatnonzero(np.maximum(np.log1p(won).sum(axis=0), np.log1p(-won).sum(axis=0)) < enough)
+    # The same bets on both sides: the product of the two capitals is at most 1, and it is never empty, nor has it gaps.
+    return Interval(float(_GRID[max(held[0] - 1, 0)]), float(_GRID[min(held[-1] + 1, len(_GRID) - 1)]))
+
+
+def difference_sequence(
+    samples: NDArray[np.float64], resolution: float = 0.0, confidence: float = 0.95
+) -> Interval | None:
+    r"""Confidence sequence for the mean of samples without bounds, as goal differences are.
+
+    Asymptotic: as Student's interval it rests on the central limit theorem, here for all times at once (Waudby-Smith,
+    Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", Annals
+    of Statistics 52, 2024, Theorem 2.2; its normal mixture is that of Robbins, 1970):
+
+        mean \pm s \sqrt{2 (n r + 1) / (n^2 r) log(\sqrt{n r + 1} / alpha)}
+        r = (-2 log(alpha) + log(1 - 2 log(alpha))) / 50
+
+    with the variance s^2 of `mean_interval`, for the same reason. Simulated as there, looked at from 10 samples on
+    after every 10 up to 600, it always holds the mean in 93 % of all cases or more (in 90 % where the players' strength
+    scatters). It is half as wide again as `mean_interval`: the price of looking.
+
+    Args:
+        samples: `[n]` independent ones, in their order.
+        resolution: See `mean_interval`.
+        confidence: 1 - alpha, between 0 and 1.
+
+    Returns:
+        The interval after the last of them; None for fewer than `LEAST_SAMPLES`.
+    """
+    x = np.asarray(samples, np.float64)
+    if x.ndim != 1 or not np.isfinite(x).all() or not resolution >= 0:
+        raise ValueError(f"difference_sequence: takes a vector of finite numbers, got {list(x.shape)} and {resolution}")
+    log_alpha, n = math.log(_alpha("difference_sequence", confidence)), len(x)
+    if n < LEAST_SAMPLES:
+        return None
+    mean = float(x.mean())
+    variance = (float(np.square(x - mean).sum()) + 2 * resolution**2) / (n - 1)
+    spread = n * (math.log1p(-2 * log_alpha) - 2 * log_alpha) / _TIGHTEST + 1  # n r + 1
+    half = math.sqrt(variance * 2 * spread / (n * (spread - 1)) * (math.log(spread) / 2 - log_alpha))
+    return Interval(mean - half, mean + half)
+
+
+def _alpha(who: str, confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"{who}: confidence must be between 0 and 1, got {confidence}")
+    return 1 - confidence

@@ -1,0 +1,170 @@
+"""Milestones that play each other while training goes on, in real processes."""
+
+import json
+import os
+import shutil
+import warnings
+
+import pytest
+import torch
+
+from fabric_rl import TrainArgs, TrainState, load_checkpoint, load_trained
+from fabric_rl.callbacks import MilestoneMatches
+from fabric_rl.metrics.csv_tables import read_rows
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.provenance import CONFIG, EXPORTED
+from fabric_rl.runs.records import load_run
+from fabric_rl.runs.resume import PRETRAINED
+from train_fabric import cli
+
+SCHOOL = PRETRAINED / "school_1v1"
+
+
+def run_folder(folder, *milestones):
+    """A run whose milestones are the trained agent ("good") or one whose actor says nothing ("bad")."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(SCHOOL / CONFIG, folder / CONFIG)
+    weights = checkpoint.read(SCHOOL / EXPORTED)
+    for steps, kind in enumerate(milestones, 1):
+        milestone = folder / "milestones" / "main" / f"{steps:012d}"
+        if milestone.is_dir():
+            continue
+        milestone.mkdir(parents=True)
+        kept = weights["agent"]
+        if kind == "bad":
+            kept = {name: torch.zeros_like(x) if name.startswith("actor") else x for name, x in kept.items()}
+        assert kind == "good" or any((kept[name] != x).any() for name, x in weights["agent"].items())
+        checkpoint.write(milestone / EXPORTED, {"agent": kept})
+        (milestone / "meta.json").write_text(json.dumps({"steps": steps, "entropy": 1.5}))
+    return folder
+
+
+def state_of(fabric, folder):
+    return TrainState(fabric, None, None, TrainArgs(total_timesteps=1000), folder=folder)
+
+
+FEW = {"matches": 60, "minutes": 2.0, "confidence": 0.9}
+
+
+def test_one_that_is_worse_raises_an_alarm_at_the_next_milestone(fabric, tmp_path, caplog):
+    """The second one has lost all its matches to the first."""
+    first, second = "main/000000000001", "main/000000000002"
+    lost = {"player": second, "opponent": first, "team_size": 0, "better": "opponent", "results": "l" * 18}
+    known = {"played": [lost], "judged": [{"milestone": first, "worse": False}], "best": first, "factor": 1.0}
+    state = state_of(fabric, run_folder(tmp_path, "good", "bad"))
+    alarm = MilestoneMatches(stop=True, lower_rate=0.5)
+    alarm.load_state_dict(known)
+    alarm.on_train_start(state)
+    alarm.on_iteration_start(state)
+    assert not state.stop and alarm.drain_metrics()["rating/elo"] == (1200, 1)  # not before there is another one
+
+    run_folder(tmp_path, "good", "bad", "good")
+    alarm.on_iteration_start(state)
+    assert state.stop and state.learning_rate_factor == 0.5
+    assert f"milestone {second} plays worse than {first}; best is {first}" in caplog.text
+    metrics = {name: total for name, (total, count) in alarm.drain_metrics().items() if count}
+    # 9 pairs lost and one drawn that is added: 400 log10(19) points less.
+    assert metrics["rating/worse"] == 1 and metrics["rating/elo"] == pytest.approx(1200 - 511.50, abs=0.01)
+    assert metrics["rating/openskill_mu"] < 25 and metrics["rating/openskill_sigma"] < 25 / 3
+    found = json.loads((tmp_path / "ratings.json").read_text())
+    assert found["best"] == first and found["ratings"][0]["rating"] == 1200 and found["matches"] == [lost]
+    assert found["ratings"][1]["low"] < metrics["rating/elo"] < found["ratings"][1]["high"] < 1200
+    meta = json.loads((tmp_path / "milestones" / second / "meta.json").read_text())
+    assert meta == {"steps": 2, "entropy": 1.5, "rating": metrics["rating/elo"]}
+    playing = alarm._process  # the third one's first match
+    assert playing is not None and (os.name == "nt" or os.getpriority(os.PRIO_PROCESS, playing.pid) == 19)
+
+    again = MilestoneMatches(stop=True, lower_rate=0.5)
+    again.load_state_dict(alarm.state_dict())
+    alarm.on_exception(state, RuntimeError())
+    assert playing.poll() is not None
+    resumed = state_of(fabric, tmp_path)
+    again.on_train_start(resumed)
+    assert resumed.learning_rate_factor == 0.5 and again.drain_metrics() == alarm.drain_metrics()
+    again.on_iteration_start(resumed)
+    assert not resumed.stop and again._process is not None  # it is played again, the others are not
+    again.on_exception(resumed, RuntimeError())
+    assert not list(tmp_path.glob(".match*"))
+
+
+@pytest.mark.slow
+def test_one_that_is_better_becomes_the_best_without_waiting(fabric, tmp_path):
+    state = state_of(fabric, run_folder(tmp_path, "bad", "good", "good"))
+    matches = MilestoneMatches(**FEW, team_sizes=[1])
+    matches.on_train_start(state)
+    while len(matches._judged) < 3:
+        matches.on_iteration_start(state)
+        if matches._process is not None:
+            matches._process.wait()
+    assert matches._best == "main/000000000002" and [each["worse"] for each in matches._judged] == [False] * 3
+    assert matches.drain_metrics()["rating/elo_1v1"][0] > 1250 and not state.stop
+    assert [(each["player"][-1], each["opponent"][-1]) for each in matches._played] == [("2", "1"), ("3", "2")]
+    assert "ratings_1v1" in json.loads((tmp_path / "ratings.json").read_text())
+
+
+SMALL = ["--num_steps", "16", "--accelerator", "cpu", "--plain", "--env", "envs.RocketSimPool", "--env.num_arenas", "2"]
+SMALL += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]", "--milestone_interval", "64"]
+SMALL += [
+    "--callbacks",
+    "fabric_rl.callbacks.MilestoneMatches",
+    "--callbacks.matches",
+    "20",
+    "--callbacks.minutes",
+    "0.02",
+]
+
+
+def test_a_training_keeps_its_best_and_shows_ratings(tmp_path):
+    cli([*SMALL, "--total_timesteps", "128", "--runs_dir", str(tmp_path), "--run_id", "r"])
+    record = load_run(tmp_path / "r")
+    assert [m.rating for m in record.milestones] == [1200, pytest.approx(1200)]  # nobody scores in a second
+    assert load_trained("r/best", tmp_path).path.name == "step_000000000064.ckpt"
+    assert load_checkpoint(tmp_path / "r" / "best")[1]["steps"] == 64
+    found = json.loads((tmp_path / "r" / "ratings.json").read_text())
+    assert len(found["ratings"]) == 2 and found["matches"][0]["results"] == "d" * 20
+
+
+@pytest.mark.slow
+def test_in_step_training_is_the_same_to_the_bit_after_a_resume_and_its_metrics_are_logged(tmp_path):
+    flags = [*SMALL, "--total_timesteps", "256", "--runs_dir", str(tmp_path), "--callbacks.in_step", "true"]
+    cli([*flags, "--checkpoint_every_timesteps", "128", "--run_id", "whole"])
+    rows = read_rows(tmp_path / "whole" / "metrics.csv")
+    assert [row["rating/elo"] for row in rows] == ["", "", "1200.0", "1200.0"]  # from the second one on
+    shutil.copytree(tmp_path / "whole", tmp_path / "again")
+    cli([*flags, "--resume", str(tmp_path / "again" / "checkpoints" / "step_000000000128.ckpt")])
+    one, other = (load_checkpoint(tmp_path / name)[1] for name in ("whole", "again"))
+    assert all(torch.equal(x, other["agent"][name]) for name, x in one["agent"].items())
+    judged = [[each["milestone"] for each in state["callbacks"][0]["judged"]] for state in (one, other)]
+    assert judged[0] == judged[1] == [f"main/{steps:012d}" for steps in (64, 128)]
+
+
+def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
+    state = state_of(fabric, run_folder(tmp_path, "good", "good"))
+    matches = MilestoneMatches()
+    matches.on_train_start(state)
+    (tmp_path / CONFIG).unlink()
+    with pytest.warns(RuntimeWarning, match=r"no more matches in this run: fabric-rl evaluate: error: .*config\.yaml"):
+        matches.on_train_end(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        matches.on_iteration_start(state)
+    assert matches._process is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"matches": 10}, "takes 20 matches or more"),
+        ({"team_sizes": [0]}, "team_sizes above 0"),
+        ({"confidence": 1.0}, "confidence must be between 0 and 1"),
+        ({"lower_rate": 0.0}, "lower_rate above 0"),
+    ],
+)
+def test_settings_that_cannot_work(settings, said):
+    with pytest.raises(ValueError, match=f"MilestoneMatches: .*{said}"):
+        MilestoneMatches(**settings)
+
+
+def test_a_run_without_a_folder(fabric):
+    with pytest.raises(ValueError, match="keeps no milestones"):
+        MilestoneMatches().on_train_start(state_of(fabric, None))

@@ -1,0 +1,96 @@
+"""`fabric-rl evaluate` until something is known, by several processes, and as JSON."""
+
+import json
+
+import numpy as np
+import pytest
+
+from envs.matches.matches import PAIRS_AT_ONCE
+from fabric_rl.commands.entrants import Rules
+from fabric_rl.commands.games import Block, play_blocks
+from fabric_rl.commands.main import main
+
+
+@pytest.fixture
+def evaluate(capsys):
+    """Runs `fabric-rl evaluate` in this process: (status, output, errors)."""
+
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(["evaluate", *map(str, words)])
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_the_number_of_workers_changes_nothing():
+    rules = Rules.of(("shooter", "random"), 0.06, None, None, False, "runs")
+    blocks = [Block("shooter", "random", 3, number) for number in range(3)]
+    alone, told = list(play_blocks(rules, blocks, 1, lambda share: None)), []
+    several = list(play_blocks(rules, blocks, 2, told.append))
+    assert told == [1 / 3, 2 / 3, 1]
+    for one, other in zip(alone, several, strict=True):
+        assert (one.goals == other.goals).all() and (one.touches == other.touches).all()
+    assert any((one.touches != alone[0].touches).any() for one in alone[1:])  # other pairs
+
+
+@pytest.mark.slow
+def test_a_worker_that_fails_says_why_and_nobody_waits_for_the_others():
+    rules = Rules.of(("idle",), 20.0, None, None, False, "runs")
+    playing = play_blocks(rules, [Block("nobody", "idle", 0, 0), *[Block("idle", "idle", 0, 0)] * 5], 2, print)
+    with pytest.raises(ValueError, match="agent nobody: no such checkpoint"):
+        next(playing)
+
+
+def test_it_plays_until_it_is_decided(evaluate, tmp_path):
+    words = ["shooter", "idle", "--minutes", 0.25]
+    status, output, _ = evaluate(*words, "--sequential", "--json", tmp_path / "a.json")
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert status == 0 and found["better"] == "player" and found["reached"] is True
+    assert found["pairs"] % PAIRS_AT_ONCE == 0 and found["pairs"] <= 30
+    low, high = found["score_sequence"]
+    assert 0.5 < low < found["score"] <= high and found["confidence"] == 0.95
+    assert found["difference_interval_95"] is None and found["difference_sequence"][0] > 0
+    assert "however often one looks" in output and "shooter is better" in output and "stopped after" not in output
+    # The pairs are those of a fixed number of matches.
+    evaluate(*words, "--matches", 20, "--out", tmp_path / "b.json")
+    fixed = json.loads((tmp_path / "b.json").read_text())
+    assert fixed["differences"] == found["differences"][:10] and fixed["difference_interval_95"] is not None
+
+
+def test_it_stops_at_a_limit(evaluate, tmp_path):
+    out = tmp_path / "a.json"
+    status, output, _ = evaluate(
+        "idle", "idle", "--sequential", "--matches", 44, "--minutes", 0.01, "--json", out, "--confidence", 0.9
+    )
+    found = json.loads(out.read_text())
+    assert status == 0 and (found["matches"], found["better"], found["reached"]) == (44, None, False)
+    assert "(90 %, however often" in output and "stopped after 44 matches; --matches allows more" in output
+    assert "difference_interval_90" in found and found["confidence"] == 0.9
+
+
+def test_until_the_interval_is_narrow(evaluate, tmp_path):
+    out = tmp_path / "a.json"
+    assert evaluate("idle", "idle", "--until-width", 0.25, "--minutes", 0.01, "--json", out)[0] == 0
+    found = json.loads(out.read_text())
+    assert np.diff(found["difference_sequence"]) <= 0.25 and found["pairs"] == 20 and found["reached"] is True
+
+
+def test_json_on_standard_output_is_nothing_else(evaluate):
+    status, output, errors = evaluate("idle", "idle", "--matches", 2, "--minutes", 0.01, "--json")
+    assert status == 0 and json.loads(output)["matches"] == 2 and "goal difference per match" in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--sequential", "--until-width", 1], "--sequential and --until_width: choose one of them"),
+        (["--until-width", 0], "--until_width must be positive, got 0"),
+        (["--confidence", 1], "--confidence must be between 0 and 1, got 1"),
+        (["--workers", 0], "--workers must be positive, got 0"),
+        (["--json", "a.txt"], "--json a.txt: must be a .json file in a folder that exists"),
+    ],
+)
+def test_mistakes_are_one_line(evaluate, words, said):
+    status, output, errors = evaluate("idle", "idle", *words)
+    assert (status, output, errors.count("\n")) == (2, "", 1) and said in errors

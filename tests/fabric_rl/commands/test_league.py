@@ -1,0 +1,82 @@
+"""`fabric-rl league`: ratings of players who have really met."""
+
+import json
+
+import numpy as np
+import pytest
+
+from envs.matches.matches import Matches
+from fabric_rl.commands.league import Player, standings, tables, verdict
+from fabric_rl.commands.main import main
+
+
+@pytest.fixture
+def league(capsys):
+    """Runs `fabric-rl league` in this process: (status, output, errors)."""
+
+    def run(*words, name="league"):
+        with pytest.raises(SystemExit) as ended:
+            main([name, *map(str, words)])
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_league_of_bots(league, tmp_path):
+    pytest.importorskip("matplotlib")
+    files = ["--json", tmp_path / "a.json", "--png", tmp_path / "a.png"]
+    status, output, _ = league("shooter", "idle", "chaser", "--matches", 20, "--minutes", 0.25, *files)
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert status == 0 and (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert found["names"] == ["shooter", "idle", "chaser"]
+    payoff, games = np.array(found["payoff"]), np.array(found["games"])
+    assert (payoff + payoff.T == 1).all() and games.tolist() == [[0, 20, 20], [20, 0, 20], [20, 20, 0]]
+    ratings = {row["name"]: row for row in found["ratings"]}
+    assert (
+        ratings["shooter"]["rating"] > ratings["idle"]["rating"] and ratings["shooter"]["low"] > ratings["idle"]["high"]
+    )
+    assert ratings["shooter"]["openskill_mu"] > ratings["idle"]["openskill_mu"]
+    assert output.index("shooter") < output.index("idle") and "3 times 20 matches of 0.25 minutes, 1v1" in output
+    assert "one ladder explains these results" in output and "score against" in output
+
+
+def test_the_alias_and_json_on_standard_output(league):
+    words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--json"]
+    status, output, _ = league(*words, name="run_selfplay_eval")
+    found = json.loads(output)
+    assert status == 0 and found["names"] == ["idle", "random"] and found["misfit"] is None
+    assert json.loads(league(*words)[1]) == found
+
+
+def test_standings_by_hand():
+    """Wins of 0 against 1 in both matches, draws of 0 against 2, one of each of 1 against 2."""
+
+    def pairs(*goals):
+        return Matches(np.array([goals] * 10), np.zeros((10, 2, 2), int), 1.0, 1)
+
+    played = {(0, 1): pairs((2, 1), (1, 0)), (0, 2): pairs((0, 0), (1, 1)), (1, 2): pairs((1, 0), (0, 0))}
+    found = standings([Player("a", "a", 5), Player("b", "b", 7), Player("c", "c", 9)], played)
+    assert found["payoff"] == [[0.5, 1.0, 0.5], [0.0, 0.5, 0.75], [0.5, 0.25, 0.5]]
+    ratings = [row["rating"] for row in found["ratings"]]
+    assert (
+        np.argmax(ratings) == 0 and found["misfit"] < 0.01 and [row["steps"] for row in found["ratings"]] == [5, 7, 9]
+    )
+    assert "does not explain these results" in verdict(found)
+    columns = [list(column.cells) for column in tables(found, "")[0].columns]
+    assert dict(zip(columns[0], columns[3], strict=True)) == {"a": "75.0%", "b": "37.5%", "c": "37.5%"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["idle"], "a league takes two players or more, or a run with milestones; there is no run idle in runs"),
+        (["idle", "chaser", "idle"], "idle is named twice; a league takes different players"),
+        (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),
+        (["idle", "chaser", "--matches", 0], "--matches must be positive"),
+        (["idle", "chaser", "--png", "a.jpg"], "--png a.jpg: must end in .png"),
+        (["idle", "chaser", "--json", "no/a.json"], "--json no/a.json: must be a .json file in a folder that exists"),
+    ],
+)
+def test_mistakes_are_one_line(league, words, said):
+    status, output, errors = league(*words)
+    assert (status, output, errors.count("\n")) == (2, "", 1) and said in errors
