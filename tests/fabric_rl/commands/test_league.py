@@ -52,7 +52,7 @@ def test_standings_by_hand():
     """Wins of 0 against 1 in both matches, draws of 0 against 2, one of each of 1 against 2."""
 
     def pairs(*goals):
-        return Matches(np.array([goals] * 10), np.zeros((10, 2, 2), int), 1.0, 1)
+        return Matches(np.array([goals] * 10), np.zeros((10, 2, 2), int), 1.0, 1, {})
 
     played = {(0, 1): pairs((2, 1), (1, 0)), (0, 2): pairs((0, 0), (1, 1)), (1, 2): pairs((1, 0), (0, 0))}
     found = standings([Player("a", "a", 5), Player("b", "b", 7), Player("c", "c", 9)], played)
