@@ -10,10 +10,12 @@ from rich.table import Table
 from envs.bots import BOTS
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.matches.recipe import PoolRecipe
+from envs.replays.replay import SUFFIX
 from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, short_name
 from fabric_rl.commands.evaluate_episodes import evaluate_episodes
 from fabric_rl.commands.games import Block, play_blocks
-from fabric_rl.commands.output import console, for_people, give_json, json_files, progress
+from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files, progress
+from fabric_rl.commands.record import record as record_game
 from fabric_rl.commands.statistics import statistics_summary, statistics_table
 from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
@@ -38,6 +40,7 @@ def evaluate(
     sequential: bool = False,
     confidence: float = 0.95,
     workers: int = 1,
+    record: Path | None = None,
 ) -> int:
     """Plays pairs of matches on real physics: the same kickoffs twice, the second time with sides changed.
 
@@ -69,9 +72,12 @@ def evaluate(
         until_width: Play until the interval of the goal difference is no wider, in goals per match.
         sequential: Play until it is decided who wins more (a draw is half a win).
         confidence: Of all intervals.
+        record: .frl file for one more game of the two, to watch (docs/watching.md).
         workers: Processes that play side by side, one for each core; they change no result.
     """
     files = json_files(out=out, json=json)
+    if record is not None:
+        check_out([record], [SUFFIX], "--record")
     given = {"matches": matches, "minutes": minutes, "team_size": team_size, "tick_skip": tick_skip}
     check_positive(**given, until_width=until_width, workers=workers)
     check_confidence(confidence)
@@ -79,7 +85,7 @@ def evaluate(
         raise ValueError("--sequential and --until_width: choose one of them")
     alone = _trained_elsewhere(player, runs_dir)
     if alone is not None:
-        given |= {"until_width": until_width, "sequential": sequential or None}
+        given |= {"until_width": until_width, "sequential": sequential or None, "record": 1 if record else None}
         unfit = ["an opponent"] if opponent is not None else [f"--{flag}" for flag in given if given[flag] is not None]
         if unfit:
             raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
@@ -109,6 +115,19 @@ def evaluate(
         print("\n".join(look_lines(played, known, names)) if looks else difference_line(played, confidence))
     settings = {"player": player, "opponent": opponent, "seed": seed, "sample": sample, "tick_skip": rules.tick_skip}
     give_json(settings | summary(played, confidence) | known, files)
+    if record is not None:
+        with for_people(files):
+            record_game(
+                player,
+                opponent,
+                minutes=rules.minutes,
+                out=record,
+                team_size=rules.team_size,
+                seed=seed,
+                sample=sample,
+                tick_skip=rules.tick_skip,
+                runs_dir=runs_dir,
+            )
     return 0
 
 

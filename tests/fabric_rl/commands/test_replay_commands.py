@@ -84,6 +84,17 @@ def test_where_nothing_was_played_there_is_no_file(tmp_path, monkeypatch, capsys
     assert list(tmp_path.iterdir()) == [] and "error: no more ideas" in capsys.readouterr().err
 
 
+def test_a_game_of_an_evaluation(tmp_path, capsys):
+    file = tmp_path / "game.frl"
+    words = ["--matches", "2", "--minutes", "0.05", "--team_size", "2", "--tick_skip", "4", "--record", file]
+    assert command("evaluate", "chaser", "idle", *words) == 0
+    assert f"written: {file}" in capsys.readouterr().out
+    found = read_replay(file)
+    assert found.about["names"] == ["chaser", "idle"]
+    assert (found.about["tick_skip"], found.about["teams"]) == (4, [0, 0, 1, 1])
+    assert found.games[0].result["seconds"] == 3
+
+
 def test_one_page(replay, tmp_path, capsys):
     page = tmp_path / "game.html"
     assert command("export-replay", replay, page) == 0
@@ -123,6 +134,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["record", "chaser", "--minutes", "0"], "--minutes must be above 0"),
         (["record", "chaser", "--team_size", "0"], "--team_size must be positive"),
         (["record", "nobody"], "nobody"),
+        (["evaluate", "chaser", "--record", "game.mp4"], "--record game.mp4: must end in .frl"),
         (["export-replay", "absent.frl", "x.html"], "No such file or directory: 'absent.frl'"),
         (["export-replay", "damaged.frl", "x.html"], "damaged.frl: a damaged replay"),
         (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
