@@ -332,6 +332,8 @@ class Opponents(VectorEnv):
         Raises:
             ValueError: It is of another pool, or an opponent is not in the roster.
         """
+        if len(state["tables"]) != len(self._tables):
+            raise ValueError(f"--self_play.at_once is {len(self._tables)}, what was saved has {len(state['tables'])}")
         check(state, self.form(), "it")
         unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
         if unknown:

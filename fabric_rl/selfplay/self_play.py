@@ -6,12 +6,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.form import COUNT, Maybe, Number, Whatever, check
+from fabric_rl.form import COUNT, Maybe, Number, Numbers, Whatever, check, fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
@@ -137,15 +139,20 @@ class SelfPlay(Callback):
         """
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
             raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
-        for each in self.roster.opponents:
-            if each.weights is not None:
-                try:
-                    check_weights(each.weights, state.agent)
-                except ValueError as error:
-                    raise ValueError(f"--self_play: the snapshot of {each.name} in the pool: {error}") from error
         spaces = (state.env.single_observation_space, state.env.single_action_space)
         self._judge = Frozen(self._agent, *spaces)
         self._judge.to(state.fabric.device)
+        for each in self.roster.opponents:
+            if each.weights is not None:
+                try:
+                    check_weights(each.weights, self._judge.of(LATEST, None))
+                except ValueError as error:
+                    raise ValueError(f"--self_play: the snapshot of {each.name} in the pool: {error}") from error
+        if self._probe is not None:
+            with fitting("what --self_play has kept of the last rollout"):
+                obs, mask = self._probe
+                check(obs, Numbers(torch.zeros(len(obs), *(spaces[0].shape or ()), dtype=obs.dtype)), "it")
+                self._probe = obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device)
         if isinstance(state.env, Opponents):
             state.env.policies.to(state.fabric.device)
 
@@ -192,11 +199,14 @@ class SelfPlay(Callback):
         state.metrics |= self._metrics([score for number, score in results if number in self.roster.numbers])
         if self.open:
             return
+        streaks = [skill.streak(n, state.metrics) for skill, n in zip(self.gate, self._streaks, strict=True)]
+        measured, self._streaks = state.fabric.broadcast(
+            ({*state.metrics, *state.sums}, streaks)
+        )  # rank 0's: it has all
         for skill in self.gate:
-            if skill.metric not in state.metrics and skill.metric not in state.sums:
-                hint = did_you_mean(skill.metric, sorted({*state.metrics, *state.sums}))
+            if skill.metric not in measured:
+                hint = did_you_mean(skill.metric, sorted(measured))
                 raise ValueError(f"--self_play.gate: nothing measures {skill.metric}{hint}")
-        self._streaks = [s.streak(n, state.metrics) for s, n in zip(self.gate, self._streaks, strict=True)]
 
     def _metrics(self, scores: Sequence[float]) -> dict[str, float]:
         found = {
@@ -211,31 +221,34 @@ class SelfPlay(Callback):
         return found
 
     def _admit(self, state: TrainState, weights: Weights) -> None:
-        """The agent as it is joins the pool, unless it acts too much like one that is there.
+        """The agent as it is joins the pool, unless it acts too much like one that is there."""
+        snapshots = self.roster.snapshots
+        apart = self._divergence(state, [*(each.weights or {} for each in snapshots), weights])
+        if apart is None or min(apart[-1, :-1]) >= self.min_kl:
+            self.roster.admit(state.steps, {name: x.detach().cpu().clone() for name, x in weights.items()}, apart)
+            snapshots = [*snapshots, self.roster.opponents[-1]]
+        if apart is not None:
+            kept = [at for at, each in enumerate(snapshots) if not each.retired]
+            self._diversity = diversity(apart[np.ix_(kept, kept)])
+
+    def _divergence(self, state: TrainState, everyone: Sequence[Weights]) -> NDArray[np.float64] | None:
+        """See `divergence`, the same on all ranks; None if there is nothing to compare, or on.
 
         Raises:
             ValueError: `min_kl` for an agent that does not say how likely its actions are.
         """
-        snapshots = self.roster.snapshots
-        apart = None
-        if self._probe is not None and snapshots:
-            policies = []
-            for each in (*(snapshot.weights or {} for snapshot in snapshots), weights):
-                self._judge.refresh(each)
-                policies.append(probabilities_on(self._judge.of(LATEST, None), *self._probe))
-            if policies[-1] is not None:
-                apart = divergence([probs for probs in policies if probs is not None])
-            elif self.min_kl:
-                name = type(state.agent).__name__
-                raise ValueError(f"--self_play.min_kl: --agent {name} does not say how likely its actions are")
-        if apart is not None:
-            self._diversity = diversity(apart[:-1, :-1])
-            if min(apart[-1, :-1]) < self.min_kl:
-                return
-        self.roster.admit(state.steps, {name: x.detach().cpu().clone() for name, x in weights.items()}, apart)
-        if apart is not None:
-            kept = [at for at, each in enumerate(snapshots) if not each.retired] + [len(snapshots)]
-            self._diversity = diversity(apart[np.ix_(kept, kept)])
+        if self._probe is None or len(everyone) < 2:
+            return None
+        policies = []
+        for weights in everyone:
+            self._judge.refresh(weights)
+            policies.append(probabilities_on(self._judge.of(LATEST, None), *self._probe))
+        found = [each for each in policies if each is not None]
+        if self.min_kl and not found:
+            name = type(state.agent).__name__
+            raise ValueError(f"--self_play.min_kl: --agent {name} does not say how likely its actions are")
+        apart: NDArray[np.float64] | None = state.fabric.broadcast(divergence(found) if found else None)
+        return apart
 
     # ------------------------------------------------------------------ saving
 

@@ -7,8 +7,10 @@ import torch
 
 from agents import PPOLightningAgent
 from envs import GameMetrics, GymnasiumEnvs, NoTouchCondition, RocketSimPool
-from fabric_rl import TrainArgs, train
+from envs.bots import BallChaser, HopBot, PolicyBot
+from fabric_rl import Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.callbacks import Callback
+from fabric_rl.commands.guests import guests_of
 from fabric_rl.curricula.phases import Promotion
 from fabric_rl.selfplay import MostSimilar, SelfPlay
 from fabric_rl.selfplay.roster import LATEST
@@ -33,10 +35,10 @@ class Watch(Callback):
         self.seen.append((dict(state.metrics), self.look(state)))
 
 
-def run(fabric, self_play, iterations=6, env=ENV, agent=AGENT, look=lambda state: None, **more):
+def run(fabric, self_play, iterations=6, env=ENV, agent=AGENT, look=lambda state: None, bots=(), **more):
     watch = Watch(look)
     args = TrainArgs(total_timesteps=iterations * STEPS, num_steps=32, minibatch_size=64, seed=4)
-    train(fabric, self_play.around(env, agent), agent, args, callbacks=[self_play, watch], plain=True, **more)
+    train(fabric, self_play.around(env, agent, bots), agent, args, callbacks=[self_play, watch], plain=True, **more)
     return watch.seen
 
 
@@ -139,3 +141,66 @@ def test_mirror_play_trains_as_without(fabric):
     self_play = settings(share=0.0)
     ours, theirs = weights(self_play.around(ENV, AGENT), [self_play]), weights(ENV, [])
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def saved_after(fabric, folder, self_play, iterations=4):
+    """The checkpoint of a short run."""
+    kept = Run.create(folder, "r")
+    run(fabric, self_play, iterations, run=kept, saving=Saving())
+    return load_checkpoint(kept.dir)[1]
+
+
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (
+            lambda own: own["roster"]["opponents"][1]["weights"].popitem(),
+            "the snapshot of 256 steps in the pool: .* missing",
+        ),
+        (
+            lambda own: own["roster"]["opponents"][1]["weights"]["policy_head.layer.bias"].fill_(float("nan")),
+            "the snapshot of 256 steps in the pool: .*policy_head.layer.bias has NaN",
+        ),
+        (lambda own: own["roster"]["opponents"].clear(), "SelfPlay does not fit: its pool of opponents is empty"),
+        (lambda own: own["roster"].update(rating="much"), r"SelfPlay does not fit: it\['rating'\] is 'much'"),
+        (lambda own: own.update(saved_at=-2), r"it\['saved_at'\] is -2"),
+        (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what self_play has kept of the last rollout"),
+    ],
+)
+def test_a_corrupt_pool_of_a_resumed_run_is_one_line(fabric, tmp_path, spoil, words):
+    state = saved_after(fabric, tmp_path, settings())
+    spoil(state["callbacks"][0])
+    with pytest.raises(ValueError, match=words) as error:
+        run(fabric, settings(), 6, resume=state)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_another_number_of_tables_is_one_line(fabric, tmp_path):
+    state = saved_after(fabric, tmp_path, settings())
+    with pytest.raises(ValueError, match=r"self_play\.at_once is 7, what was saved has 4"):
+        run(fabric, settings(at_once=7), 6, resume=state)
+
+
+def test_guests_by_name(fabric, tmp_path):
+    saved_after(fabric, tmp_path, settings(), 1)
+    (tmp_path / "r/config.yaml").write_text(
+        "env: {class_path: envs.RocketSimPool}\nagent: {class_path: agents.PPOLightningAgent, init_args: "
+        "{actor_hidden_sizes: [8], critic_hidden_sizes: [8]}}\n"
+    )
+    names = ["chaser", "envs.bots.HopBot", "r"]
+    self_play = settings(guests=names, play_against_latest_model_ratio=0.0, save_steps=10**9)
+    bots = guests_of(names, ENV, str(tmp_path), seed=0)
+    assert [type(bot) for bot in bots] == [BallChaser, HopBot, PolicyBot]
+    seen = run(fabric, self_play, look=lambda state: state.env.playing, bots=bots)
+    assert set().union(*(playing for _, playing in seen)) >= {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [("nobody", "agent nobody: no such checkpoint"), ("json.dumps", "is no envs.bots.Bot"), ("{torn}", "torn.ckpt")],
+)
+def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
+    torn = tmp_path / "torn.ckpt"
+    torn.write_bytes(b"half of a checkpoint")
+    with pytest.raises(ValueError, match=f"^--self_play.guests: .*{words}"):
+        guests_of([name.format(torn=torn)], ENV, str(tmp_path), seed=0)
