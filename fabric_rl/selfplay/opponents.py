@@ -1,7 +1,7 @@
 """Opponents: a vector environment around a pool, of which only the learners are left to see."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from fabric_rl.form import Maybe, Number, Numbers, Whatever, check, fitting
+from fabric_rl.form import Maybe, Number, Numbers, check, fitting
 from fabric_rl.rollouts.collect import AllAtOnce
 from fabric_rl.rollouts.finite import within
 from fabric_rl.rollouts.gpu_copies import to_device, to_host
@@ -95,17 +95,15 @@ class Opponents(VectorEnv):
         self.seats = Seats(*sides, share)
         self.num_envs = len(self.seats.learners)
         self.metadata, self.render_mode = pool.metadata, None
-        self.single_observation_space, self.single_action_space = (
-            pool.single_observation_space,
-            pool.single_action_space,
-        )
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.single_observation_space = obs_space = pool.single_observation_space
+        self.single_action_space = pool.single_action_space
+        self.observation_space = batch_space(obs_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.reward_signals = reward_signals(pool)
         self.layout: dict[str, str] = dict(getattr(pool, "layout", {}))
         self.headlines = dict(pool.headlines) if isinstance(pool, HasHeadlines) else {}
         self.num_seeds = pool.num_seeds if isinstance(pool, HasSeeds) else pool.num_envs
-        self.roster, self.policies = roster, Frozen(agent, self.single_observation_space, self.single_action_space)
+        self.roster, self.policies = roster, Frozen(agent, obs_space, self.single_action_space)
         self.results: list[tuple[int, float]] = []
         self.team: int | None = None
         if guests and isinstance(pool, HasGuests):
@@ -116,8 +114,8 @@ class Opponents(VectorEnv):
         self._tables = np.full(at_once, LATEST)
         self._opponent = np.full(len(self.seats.played), LATEST)
         self._table_of = np.cumsum(self.seats.played) % at_once
-        dtype = np.uint8 if self.single_observation_space.dtype == np.uint8 else np.float32
-        self._obs: Array = np.zeros((pool.num_envs, *(self.single_observation_space.shape or ())), dtype)
+        dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
+        self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)
         self._mask: Array | None = None
         self._deciding: list[list[tuple[int, Rows]]] = []
         self._seat()
@@ -147,14 +145,10 @@ class Opponents(VectorEnv):
         self._deciding = []
         for rows in self._pool_rows:
             own = (seats.rivals >= rows.start) & (seats.rivals < rows.stop)
-            deciding = []
-            for opponent in np.unique(number[own]).tolist():
-                cars = seats.rivals[own & (number == opponent)]
-                if opponent in guests:
-                    who[cars] = opponent
-                else:
-                    deciding.append((opponent, cars))
-            self._deciding.append(deciding)
+            cars = [(each, seats.rivals[own & (number == each)]) for each in np.unique(number[own]).tolist()]
+            for guest, its_cars in (pair for pair in cars if pair[0] in guests):
+                who[its_cars] = guest
+            self._deciding.append([pair for pair in cars if pair[0] not in guests])
         if guests and isinstance(self.pool, HasGuests):
             self.pool.guests.seat(who)
         self.policies.keep_only(self.playing)
@@ -278,16 +272,13 @@ class Opponents(VectorEnv):
 
     def check_parameters(self, values: Mapping[str, ParameterValue]) -> None:
         """See the pool's own; a ValueError if it has none."""
-        self._with_parameters().check_parameters(values)
+        if not isinstance(self.pool, HasParameters):
+            raise ValueError(f"{type(self.pool).__name__} has no parameters that could be set")
+        self.pool.check_parameters(values)
 
     def set_parameters(self, values: Mapping[str, ParameterValue]) -> None:
         """See the pool's own."""
-        self._with_parameters().set_parameters(values)
-
-    def _with_parameters(self) -> HasParameters:
-        if not isinstance(self.pool, HasParameters):
-            raise ValueError(f"{type(self.pool).__name__} has no parameters that could be set")
-        return self.pool
+        cast(HasParameters, self.pool).set_parameters(values)
 
     # ------------------------------------------------------------------ exact resume
 
@@ -311,21 +302,6 @@ class Opponents(VectorEnv):
             "rng": dict(self._rng.bit_generator.state),
         }
 
-    def form(self) -> dict[str, Any]:
-        """What `state_dict` gives; the pool checks its own part."""
-        mask: Any = Whatever() if self._mask is None else self._mask
-        return {
-            "pool": Whatever(),
-            "learns": Numbers(self.seats.learns, low=0, high=1),
-            "opponent": self._opponent,
-            "tables": self._tables,
-            "team": Maybe(Number(0, 1, whole=True)),
-            "obs": Numbers(self._obs),
-            "mask": mask,
-            "memory": Numbers(self.policies.memory),
-            "rng": Whatever(),
-        }
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from what `state_dict` gave.
 
@@ -334,15 +310,15 @@ class Opponents(VectorEnv):
         """
         if len(state["tables"]) != len(self._tables):
             raise ValueError(f"--self_play.at_once is {len(self._tables)}, what was saved has {len(state['tables'])}")
-        check(state, self.form(), "it")
+        teams = {"learns": Numbers(self.seats.learns, low=0, high=1), "team": Maybe(Number(0, 1, whole=True))}
+        games = {"opponent": self._opponent, "tables": self._tables, "obs": self._obs, "mask": self._mask}
+        check(state, teams | games | {"pool": {}, "memory": self.policies.memory, "rng": {}}, "it")
         unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
         if unknown:
             raise ValueError(f"it names the opponent {min(unknown)}, which the pool of opponents lacks")
-        if not isinstance(self.pool, HasState):
-            raise ValueError(f"{type(self.pool).__name__} cannot be restored")
         with fitting("its generator"):
             self._rng.bit_generator.state = state["rng"]
-        self.pool.load_state_dict(state["pool"])
+        cast(HasState, self.pool).load_state_dict(state["pool"])
         self._opponent[:], self._tables[:], self.team = state["opponent"], state["tables"], state["team"]
         self._obs[:] = state["obs"]
         self._mask = None if state["mask"] is None else np.array(state["mask"])

@@ -82,20 +82,22 @@ class SelfPlay(Callback):
         Raises:
             ValueError: One that cannot work.
         """
-        for name, number in (("window", window), ("save_steps", save_steps), ("swap_steps", swap_steps)):
-            if number < 1:
-                raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be 1 or more, got {number}")
-        if team_change is not None and team_change < 1:
-            raise ValueError(f"SelfPlay: team_change (--self_play.team_change) must be 1 or more, got {team_change}")
-        if at_once < 1:
-            raise ValueError(f"SelfPlay: at_once (--self_play.at_once) must be 1 or more, got {at_once}")
-        ratios = {"play_against_latest_model_ratio": play_against_latest_model_ratio, "share": share}
-        for name, ratio in ratios.items():
-            if not 0 <= ratio <= 1:
-                raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be between 0 and 1, got {ratio}")
-        for name, value in {"initial_elo": initial_elo, "elo_k": elo_k, "min_kl": min_kl}.items():
-            if not 0 <= value < math.inf:
-                raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be 0 or more, got {value}")
+        limits: dict[str, tuple[float, float, float]] = {
+            "window": (window, 1, math.inf),
+            "play_against_latest_model_ratio": (play_against_latest_model_ratio, 0, 1),
+            "save_steps": (save_steps, 1, math.inf),
+            "swap_steps": (swap_steps, 1, math.inf),
+            "team_change": (1 if team_change is None else team_change, 1, math.inf),
+            "initial_elo": (initial_elo, 0, 1e6),
+            "elo_k": (elo_k, 0, 1e6),
+            "share": (share, 0, 1),
+            "at_once": (at_once, 1, math.inf),
+            "min_kl": (min_kl, 0, 1e6),
+        }
+        for name, (number, low, high) in limits.items():
+            if not low <= number <= high:
+                wanted = f"{low:g} or more" if high > 1 else f"between {low:g} and {high:g}"
+                raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be {wanted}, got {number}")
         self.window, self.play_against_latest_model_ratio = window, play_against_latest_model_ratio
         self.save_steps, self.swap_steps, self.team_change = save_steps, swap_steps, team_change
         self.initial_elo, self.elo_k, self.share, self.at_once = initial_elo, elo_k, share, at_once
@@ -108,7 +110,6 @@ class SelfPlay(Callback):
         self._saved_at = self._swapped_at = _NEVER
         self._diversity: float | None = None
         self._probe: tuple[Tensor, Tensor | None] | None = None
-        self._games = (0, 0.0)
 
     def around(self, env: EnvFactory, agent: AgentFactory, bots: Sequence[Any] = ()) -> EnvFactory:
         """The environment with opponents, for `fabric_rl.train`, which also gets this object among its callbacks.

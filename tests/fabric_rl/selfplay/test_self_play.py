@@ -74,7 +74,7 @@ def test_learners_change_sides_together_every_team_change(fabric):
 
 
 def test_a_snapshot_that_acts_like_one_of_the_pool_does_not_join(fabric):
-    self_play = settings(min_kl=1e9)
+    self_play = settings(min_kl=1e6)
     run(fabric, self_play)
     assert [each.steps for each in self_play.roster.opponents] == [0]
     self_play = settings(min_kl=1e-9, eviction=MostSimilar())
