@@ -12,6 +12,7 @@ from envs.actions import ContinuousAction
 from envs.bots import BallChaser, PolicyBot, RandomBot
 from envs.dones import GoalCondition
 from envs.obs import AdvancedObs
+from fabric_rl.runs.trained import policy
 from fabric_rl.selfplay import Oldest, Opponents, Uniform
 from fabric_rl.selfplay.roster import LATEST, Roster
 from tests.envs.comparing import assert_same
@@ -236,17 +237,22 @@ def test_process_pool_with_groups_plays_as_one_pool():
 
 @pytest.mark.parametrize("agent", [SMALL, RECURRENT])
 def test_it_goes_on_to_the_bit(agent):
-    others = roster(["random"], latest=0.3)
+    others = roster(["random", "agent with other eyes"], latest=0.2)
 
     def build():
-        return opponents(pool(RocketSimPool), 0.5, agent, others, 3, [RandomBot(4)])
+        obs, action = AdvancedObs(), ContinuousAction()
+        torch.manual_seed(7)
+        remembers = RECURRENT(obs.space(1, 1), action.action_space)
+        bot = PolicyBot(policy(remembers, deterministic=False, seed=3), obs, action)
+        return opponents(pool(RocketSimPool), 1.0, agent, others, 4, [RandomBot(4), bot])
 
     env = build()
     module = agent(env.single_observation_space, env.single_action_space)
     others.admit(0, module.state_dict(), None)
     env.policies.refresh(module.state_dict())
-    env.swap()
+    env._tables[:] = [0, 1, 1, 2]
     play(env, 9)
+    assert env.playing == {0, 1, 2}
     env.swap()
     state = env.state_dict()
     torch.manual_seed(2)
