@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from agents import PPOLightningAgent, RecurrentPPOAgent
-from envs import GymnasiumEnvs, HybridTable, LookupTable, ProcessPool, RocketSimPool, TimeoutCondition
+from envs import GymnasiumEnvs, HybridTable, LookupTable, ProcessPool, RandomState, RocketSimPool, TimeoutCondition
 from envs.actions import ContinuousAction
-from envs.bots import BallChaser, PolicyBot, RandomBot
+from envs.bots import BallChaser, Bot, PolicyBot, RandomBot
 from envs.dones import GoalCondition
 from envs.obs import AdvancedObs
 from fabric_rl.runs.trained import policy
@@ -140,7 +140,7 @@ def test_each_opponent_decides_for_its_own_arenas_with_its_own_weights():
 
 
 def test_masks_reach_learners_and_opponents():
-    env = opponents(pool(action=HybridTable()), share=0.5)
+    env = opponents(pool(action=HybridTable(), state_setter=RandomState()), share=0.5)
     rng = np.random.default_rng(0)
     _, infos = env.reset(seed=5)
     for _ in range(15):
@@ -189,7 +189,14 @@ class _Ahead:
         return np.tile(np.array([1, 0.31, 0, 0, 0, -1, 1, -1], np.float32), (len(obs), 1))
 
 
-@pytest.mark.parametrize("make", [BallChaser, lambda: PolicyBot(_Ahead(), AdvancedObs(), ContinuousAction())])
+class Sloppy(Bot):
+    """Asks for more than there is, and for half a button."""
+
+    def act(self, state):
+        return np.tile(np.array([3, 0.2, 0, 0, 0, 0.4, 0.7, 0.6], np.float32), (*state.present.shape, 1))
+
+
+@pytest.mark.parametrize("make", [BallChaser, Sloppy, lambda: PolicyBot(_Ahead(), AdvancedObs(), ContinuousAction())])
 def test_guests_drive_exactly_as_they_want_to(make):
     env = opponents(pool(arenas=2), others=roster(["guest"]), bots=[make()])
     env.swap()
@@ -213,6 +220,7 @@ def test_guests_drive_exactly_as_they_want_to(make):
         raw_obs, _, _, ended, _ = raw.step(given)
         begun = ended[::2]
         np.testing.assert_array_equal(obs, raw_obs[env.seats.learners])
+        np.testing.assert_array_equal(env.pool.state.controls, raw.state.controls)
 
 
 def test_process_pool_with_groups_plays_as_one_pool():
@@ -248,6 +256,8 @@ def test_it_goes_on_to_the_bit(agent):
 
     env = build()
     module = agent(env.single_observation_space, env.single_action_space)
+    with torch.no_grad():
+        module.policy_head.layer.weight.mul_(1000)  # what it remembers decides
     others.admit(0, module.state_dict(), None)
     env.policies.refresh(module.state_dict())
     env._tables[:] = [0, 1, 1, 2]
