@@ -33,10 +33,12 @@ from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
+from fabric_rl.commands.guests import guests_of
 from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.runs.start import started_run
+from fabric_rl.selfplay import SelfPlay
 from fabric_rl.types import AgentFactory, EnvFactory
 from fabric_rl.viewer.feeds import GAMES
 
@@ -56,6 +58,7 @@ def main(
     saving: Saving = Saving(),  # noqa: B008 - frozen
     hardware: Hardware = Hardware(),  # noqa: B008 - frozen
     estimator: Estimator = GAE(),  # noqa: B008 - has no state
+    self_play: SelfPlay | None = None,
     env_id: str | None = None,
     num_envs: int | None = None,
     capture_video: bool = False,
@@ -77,6 +80,7 @@ def main(
         saving: When the run saves itself.
         hardware: What it runs on.
         estimator: Makes advantages and value targets of each rollout (docs/research.md).
+        self_play: Opponents in the environment: snapshots of the agent, bots, other agents (docs/selfplay.md).
         env_id: A Gymnasium id such as CartPole-v1, instead of `env`.
         num_envs: Copies of `env_id` on every rank.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
@@ -131,6 +135,10 @@ def main(
             env = partial(env, video_folder=run.videos) if fabric.is_global_zero else env
         if render and fabric.is_global_zero:
             env = partial(env, render_mode="human")
+        if self_play is not None:
+            own_seed = args.seed + len(self_play.guests) * fabric.global_rank
+            env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed))
+            hooks.append(self_play)
         states = {"resume": started.resume, "weights": started.weights}
         summary = train(
             fabric,

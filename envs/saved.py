@@ -3,7 +3,7 @@
 import math
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from envs.checks import is_number
 
 
+@runtime_checkable
 class HasState(Protocol):
     """A component: what it remembers can be saved."""
 

@@ -281,6 +281,38 @@ class HasPhases(Protocol):
         """Goes on in the phase `name`, the `number`th of them, from 1; in the present phase nothing changes."""
 
 
+@runtime_checkable
+class HasTeams(Protocol):
+    """An environment whose sub-environments are players of two teams, which meet in arenas: what self-play needs.
+
+    All players of an arena begin and end their episodes together. On a step that ends some, `infos["result"]` is `[N]`
+    float32, valid where `infos["_final_obs"]`: 1 for those who have won, 0 for those who have lost, 0.5 for a draw.
+    """
+
+    @property
+    def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """`[N]` the arena of each sub-environment, 0, 1, 2... in order, and `[N]` its team, 0 or 1; None: no teams."""
+
+
+class Guests(Protocol):
+    """What lets others than the policies of this framework play some sub-environments: scripted players, say."""
+
+    def invite(self, bots: Sequence[Any]) -> None:
+        """Takes them, before the next `reset`; the environment steps, tells and saves them."""
+
+    def seat(self, who: NDArray[np.intp]) -> None:
+        """From the next step on `bots[who[i]]` decides for sub-environment `i`; -1: the action that is given does."""
+
+
+@runtime_checkable
+class HasGuests(Protocol):
+    """An environment that can have guests."""
+
+    @property
+    def guests(self) -> Guests:
+        """Takes them and says who plays what."""
+
+
 ParameterValue = float | Sequence[float]
 """What a parameter of an environment is set to: a number, or [min, max] for one that is drawn anew again and again."""
 

@@ -67,6 +67,11 @@ def test_the_state_of_the_docs_is_paid_as_they_say(capsys):
     assert capsys.readouterr().out == "[[0.5 0. ]]\n[[10. -5.]]\n"
 
 
+def test_self_play_from_python(capsys):
+    exec(block("docs/selfplay.md", "from functools import partial"), {})
+    assert capsys.readouterr().out.endswith("['chaser', '0 steps', '512 steps']\n")
+
+
 # ---------------------------------------------------------------- docs/research.md
 
 

@@ -1,7 +1,7 @@
 """What every bot is, and the bot that plays the two teams by two others."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from envs.bots.actions import nearest_actions
 from envs.checks import described
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float
+from envs.stateful import Stateful
 
 
 class Thoughts(NamedTuple):
@@ -22,7 +23,7 @@ class Thoughts(NamedTuple):
     """`[A, C, n]` of its discrete actions; None for other action spaces."""
 
 
-class Bot(ABC):
+class Bot(Stateful, ABC):
     """A scripted policy for every car of every arena.
 
     Attributes:
@@ -55,7 +56,7 @@ class Bot(ABC):
         controls, here = self.act(state), state.present
         return nearest_actions(parser, controls[here], state.on_ground[here])
 
-    def reset(self, mask: Bool, state: GameState) -> None:  # noqa: B027 - most bots keep nothing
+    def reset(self, mask: Bool, state: GameState) -> None:
         """Called for the arenas (`mask [A]`) that begin a new episode in `state`, if the bot is to know."""
 
     def thoughts(self) -> Thoughts | None:
@@ -70,6 +71,8 @@ class TeamBots(Bot):
         blue: Plays the blue cars.
         orange: Plays the orange ones.
     """
+
+    _in_state_dict: ClassVar = {"blue": "blue", "orange": "orange"}
 
     def __init__(self, blue: Bot, orange: Bot) -> None:
         """Takes both bots."""

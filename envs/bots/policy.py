@@ -10,6 +10,7 @@ from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
 from envs.bots.base import Bot, Thoughts
 from envs.obs import ObsBuilder
+from envs.saved import HasState
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -99,3 +100,16 @@ class PolicyBot(Bot):
         self._begins |= mask
         self._obs.reset(mask, state)
         self._parser.reset(mask, state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """See `Stateful`; a policy that remembers games has to have `state_dict` and `load_state_dict`, too."""
+        kept = {"obs": self._obs.state_dict(), "action": self._parser.state_dict(), "begins": self._begins.copy()}
+        return kept | ({"policy": self._choose.state_dict()} if isinstance(self._choose, HasState) else {})
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Stateful`."""
+        self._obs.load_state_dict(state["obs"])
+        self._parser.load_state_dict(state["action"])
+        self._begins = np.array(state["begins"], np.bool_)
+        if isinstance(self._choose, HasState):
+            self._choose.load_state_dict(state["policy"])

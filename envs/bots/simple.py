@@ -11,6 +11,7 @@ from envs.actions.base import ANALOGUE, BUTTONS
 from envs.bots.base import Bot
 from envs.bots.driving import blank
 from envs.checks import check_seed
+from envs.saved import generator_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 
@@ -48,3 +49,11 @@ class RandomBot(Bot):
         if isinstance(space, gymnasium.spaces.Box) and space.is_bounded():
             return self._rng.uniform(space.low, space.high, (count, *space.shape)).astype(space.dtype)
         raise ValueError(f"RandomBot: cannot draw actions from {space}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """See `Stateful`."""
+        return {"rng": dict(self._rng.bit_generator.state)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Stateful`."""
+        self._rng = generator_of(state["rng"])

@@ -15,7 +15,9 @@ class CarSlots:
         num_orange: Orange slots per arena.
         present: `[A, C]` bool, where there is a car.
         num_cars: `N`.
+        slots: `[N]` the slot of each car among all `A * C`.
         arena_of: `[N]` the arena of each car.
+        team_of: `[N]` its team, 0 blue and 1 orange.
     """
 
     def __init__(self, sizes: Sequence[tuple[int, int]], num_arenas: int, first_arena: int) -> None:
@@ -32,14 +34,15 @@ class CarSlots:
         self.num_blue, self.num_orange = blue, orange
         self.present = np.array([[*(slot[:blue] < b), *(slot[:orange] < o)] for b, o in turns])
         self._full = bool(self.present.all())
-        self._slots = np.flatnonzero(self.present)
-        self.num_cars = len(self._slots)
-        self.arena_of = self._slots // (blue + orange)
+        self.slots = np.flatnonzero(self.present)
+        self.num_cars = len(self.slots)
+        self.arena_of = self.slots // (blue + orange)
+        self.team_of = (self.slots % (blue + orange) >= blue).astype(np.intp)
 
     def cars_of(self, slots: NDArray[Any]) -> NDArray[Any]:
         """`[A, C, ...]` -> `[N, ...]`: the slots that have a car."""
         flat = slots.reshape(-1, *slots.shape[2:])
-        return flat if self._full else flat[self._slots]
+        return flat if self._full else flat[self.slots]
 
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
         """`[N, ...]` -> `[A * C, ...]`, zero in slots without a car; a ValueError for another N."""
@@ -52,5 +55,5 @@ class CarSlots:
         if self._full:
             return actions
         padded = np.zeros((self.present.size, *actions.shape[1:]), actions.dtype)
-        padded[self._slots] = actions
+        padded[self.slots] = actions
         return padded

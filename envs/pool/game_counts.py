@@ -1,5 +1,7 @@
 """GameCounts: what a pool counts of its games."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
@@ -58,3 +60,8 @@ class GameCounts:
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Takes what `state_dict` gave."""
         self._counts = {name: int(within(name, state[name])) for name in _COUNTED}
+
+
+def results(scoring_team: NDArray[Any], team: NDArray[Any]) -> NDArray[np.float32]:
+    """1 where a car's team has scored, 0 where the other one has, 0.5 where none has (`scoring_team` -1)."""
+    return np.where(scoring_team < 0, 0.5, scoring_team == team).astype(np.float32)

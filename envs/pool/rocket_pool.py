@@ -22,7 +22,8 @@ from envs.parameters import ParameterRandomizer, TunableArenas
 from envs.phased import Phased, phased_in
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
-from envs.pool.game_counts import HEADLINES, GameCounts
+from envs.pool.game_counts import HEADLINES, GameCounts, results
+from envs.pool.guests import Guests
 from envs.pool.inspector import PoolInspector
 from envs.pool.settings import (
     ONLY_IN_TRAINING,
@@ -55,13 +56,16 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     episode and `infos["final_obs"]` (`[N, D]`, valid where `infos["_final_obs"]`) the last one of the old. All cars of
     an arena end together. Every car learns: opponents are sub-environments too. An action parser with masks puts them
     into `infos["action_mask"]` (`[N, n]` bool, for the observations that were returned), `RewardSignals` put theirs
-    into `infos["reward_signals"]` (`[N, K]` float32, of the step that was taken).
+    into `infos["reward_signals"]` (`[N, K]` float32, of the step that was taken). `infos["result"]` (`[N]` float32)
+    is 1 for the team whose goal ended the episode, 0 for the other one, 0.5 where no goal did.
 
     Threads step slices of the arenas with the GIL released. Each arena draws from its own generator and begins every
     episode with a new ball and new cars, so trajectories do not depend on the number of threads or on earlier episodes.
 
     Attributes:
         state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
+        guests: Bots that play some of the cars, see `Guests`; none at first.
+        sides: `[N]` the arena of each car, and `[N]` its team, 0 blue and 1 orange.
     """
 
     headlines = HEADLINES
@@ -131,6 +135,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         init_rocketsim(collision_meshes)
         self._slots = CarSlots(sizes, num_arenas, first_arena)
+        self.guests, self.sides = Guests(self._slots), (self._slots.arena_of, self._slots.team_of)
         blue, orange = self._slots.num_blue, self._slots.num_orange
         self.state = GameState(num_arenas, blue, orange, self._slots.present)
         self.num_arenas, self.num_cars = num_arenas, blue + orange
@@ -166,9 +171,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             Observations `[N, D]` float32 and infos.
         """
         if seed is not None:
-            self._episodes.seed(
-                check_seed("RocketSimPool", seed, "reset(seed=...), with arena i drawing from seed + i,")
-            )
+            argument = "reset(seed=...), with arena i drawing from seed + i,"
+            self._episodes.seed(check_seed("RocketSimPool", seed, argument))
         self._begin_episodes(np.ones(self.num_arenas, np.bool_))
         obs = self._observe(self.state, first=not self._started)
         self._started = True
@@ -192,7 +196,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state, timers = self.state, self._timers
         timers.start()
         actions = self._slots.all_slots(as_actions("RocketSimPool", actions))
-        controls = parsed_by(self.action_parser, actions, state)
+        controls = self.guests.take_over(parsed_by(self.action_parser, actions, state), state)
         touched_before = state.touched
         timers.stop("actions")
         self._arenas.step(controls.cars, self._episodes.rngs)
@@ -225,6 +229,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             extra["reward_signals"] = cars_of(np.where(broken[:, None, None], np.float32(0), self.reward.last))
         if done.any():
             extra |= {"final_obs": cars_of(obs.copy()), "_final_obs": done[arena_of]}
+            extra["result"] = results(state.scoring_team[arena_of], self._slots.team_of)
             self._begin_episodes(done)
             timers.stop("dones_and_resets")
             fresh = np.flatnonzero(done)
@@ -302,11 +307,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Sets parameters in the place of their samplers, for episodes without a step so far and all that follow.
 
-        Args:
-            values: Parameter -> number, or [min, max] to draw from that interval; the others as before all calls.
-
-        Raises:
-            ValueError: See `check_parameters`.
+        `values`: parameter -> number, or [min, max] to draw from that interval; the others as before all calls.
         """
         self._parameters.override(values, self._started)
         self._look_ahead()
@@ -351,11 +352,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return snapshot
 
     def load_state_dict(self, snapshot: dict[str, Any]) -> None:
-        """Goes on as the pool that gave `snapshot` does, to the bit, for any number of threads.
-
-        Raises:
-            ValueError: The snapshot is of a pool with other arenas, cars or components.
-        """
+        """Goes on as the pool that gave `snapshot` does, to the bit; a ValueError unless that has the same parts."""
         components = self._components()
         check_snapshot(snapshot, self.state, self._arenas.sims, components)
         self.state.load_state_dict(snapshot["state"])
@@ -373,11 +370,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         first = {"state_setter": self.state_setter, "action": self.action_parser, "obs": self.obs_builder}
         dones = {f"done {number}": condition for number, condition in enumerate(self.done_conditions)}
         loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
-        return first | {"reward": self.reward} | dones | loggers
+        guests = {f"guest {number}": bot for number, bot in enumerate(self.guests.bots)}
+        return first | {"reward": self.reward} | dones | loggers | guests
 
     def _begin_episodes(self, mask: Bool) -> None:
         self._counts.add_physics_errors(self._episodes.begin(mask))
-        for part in (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers):
+        parts = (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers, self.guests)
+        for part in parts:
             part.reset(mask, self.state)
         if mask[0]:
             self._videos.begin()

@@ -137,6 +137,15 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return dict(self._specs[0].headlines)
 
     @property
+    def sides(self) -> tuple[Array, Array] | None:
+        """See `RocketSimPool.sides`; None if the environment has none."""
+        parts = [spec.sides for spec in self._specs if spec.sides is not None]
+        if not parts:
+            return None
+        arenas = [first + arena for first, (arena, _) in zip(self._starts, parts, strict=False)]
+        return np.concatenate(arenas), np.concatenate([team for _, team in parts])
+
+    @property
     def inspector(self) -> ProcessInspector:
         """What the callback `fabric_rl.callbacks.Debug` asks for."""
         return ProcessInspector(self.layout)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
+from numpy.typing import NDArray
 
 from envs.processes.shared_arrays import Layout
 
@@ -51,6 +52,8 @@ class ShardSpec:
     """`RocketSimPool.layout`, or empty."""
     headlines: dict[str, str]
     """`RocketSimPool.headlines`, or empty."""
+    sides: tuple[NDArray[np.intp], NDArray[np.intp]] | None
+    """`RocketSimPool.sides`, or None."""
     name: str
     """Class of the environment."""
 

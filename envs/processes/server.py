@@ -76,7 +76,8 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
     resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
     seeds, layout = getattr(env, "num_seeds", env.num_envs), dict(getattr(env, "layout", {}))
     headlines = dict(getattr(env, "headlines", {}))
-    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines, name)
+    sides = getattr(env, "sides", None)
+    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines, sides, name)
 
 
 class _Server:

@@ -45,6 +45,8 @@ def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
 
 def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - what can be pickled
     """What every rank has, in the order of the ranks, on all of them. A collective."""
+    if fabric.world_size == 1:
+        return [mine]
     everyone: list[Any] = [None] * fabric.world_size
     dist.all_gather_object(everyone, mine)
     return everyone

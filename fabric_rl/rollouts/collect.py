@@ -51,7 +51,7 @@ def collect(
     """
     timers = timers or Timers(enabled=False)
     weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0
-    grouped = env if isinstance(env, HasGroups) else _AllAtOnce(env)
+    grouped = env if isinstance(env, HasGroups) else AllAtOnce(env)
     groups = [_Collection(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
     rollout.roll_over()
     with one_thread(if_small=weights * rollout.num_envs // len(groups) < MULTIPLICATIONS_FOR_THREADS):
@@ -80,17 +80,20 @@ def collect(
         group.bootstrap(agent)
 
 
-class _AllAtOnce:
+class AllAtOnce:
     """Any environment as one with a single group."""
 
     def __init__(self, env: VectorEnv) -> None:
+        """Takes it."""
         self.env, self.group_rows = env, (slice(0, env.num_envs),)
         self._actions: NDArray[Any] | None = None
 
     def step_group(self, group: int, actions: NDArray[Any]) -> None:
+        """Keeps the actions."""
         self._actions = actions
 
     def wait_group(self, group: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Steps with them."""
         return self.env.step(self._actions)
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from fabric_rl.flags.config import as_flag, section_of
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import FlagParser
+from fabric_rl.form import GeneratorState, check
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -179,9 +180,65 @@ def _config_of(path: Path) -> Path:
     return found
 
 
-def policy(
-    agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None
-) -> Callable[..., NDArray[Any]]:
+class Policy:
+    """An agent as a function of arrays, which remembers the games that it plays; see `policy`."""
+
+    def __init__(self, agent: ActorCritic, deterministic: bool, seed: int | None, tell: Tell | None) -> None:
+        """See `policy`."""
+        self.agent, self._deterministic, self._tell = agent, deterministic, tell
+        self._memory = torch.zeros(0)
+        self._dice = None if seed is None else torch.Generator().manual_seed(seed).get_state()
+        self._masks = reads_masks(agent)
+
+    @torch.no_grad()
+    def __call__(
+        self, obs: NDArray[Any], begins: NDArray[np.bool_], action_mask: NDArray[np.bool_] | None = None
+    ) -> NDArray[Any]:
+        """Actions `[N, ...]`."""
+        agent, given = self.agent, dict[str, Tensor]()
+        device = agent.device
+        if agent.memory_size:
+            state = self._memory.to(device)
+            if len(state) != len(obs):  # other games now
+                state = torch.zeros(len(obs), agent.memory_size, device=device)
+            given["state"] = torch.where(torch.tensor(begins, device=device)[:, None], 0.0, state)
+        if action_mask is not None and self._masks:
+            given["action_mask"] = torch.tensor(action_mask, device=device)
+        seen = torch.from_numpy(obs).to(device)
+        if self._tell is not None:
+            self._tell(*_thoughts(agent, seen, given))
+        with torch.random.fork_rng(devices=[], enabled=self._dice is not None):
+            if self._dice is not None:
+                torch.set_rng_state(self._dice)
+            chosen = agent.act(seen, deterministic=self._deterministic, **given)
+            if self._dice is not None:
+                self._dice = torch.get_rng_state()
+        if chosen.state is not None:
+            self._memory = chosen.state
+        return within(agent.action_space, chosen.action.cpu().numpy())
+
+    def state_dict(self) -> dict[str, NDArray[Any] | None]:
+        """What it remembers of the games, and its generator, as arrays."""
+        dice = None if self._dice is None else self._dice.numpy().copy()
+        return {"memory": self._memory.cpu().numpy().copy(), "dice": dice}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state_dict` gave.
+
+        Raises:
+            ValueError: It is of another agent.
+        """
+        memory = torch.from_numpy(np.array(state["memory"], np.float32))
+        if memory.numel() and memory.shape[1:] != (self.agent.memory_size,):
+            raise ValueError(f"a memory of {list(memory.shape)} numbers, not of {self.agent.memory_size} for each car")
+        self._memory = memory
+        if self._dice is not None:
+            dice = torch.from_numpy(np.array(state["dice"], np.uint8))
+            check(dice, GeneratorState(), "the state of its generator")
+            self._dice = dice
+
+
+def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None) -> Policy:
     """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]` of arrays.
 
     It remembers for agents with memory; `begins` says where an episode does. Actions outside of a Box are clipped.
@@ -192,37 +249,7 @@ def policy(
         seed: What is drawn comes from a generator of its own; default: from torch's.
         tell: Is told what the agent thinks, step by step.
     """
-    memory: list[Tensor] = []
-    dice = [] if seed is None else [torch.Generator().manual_seed(seed).get_state()]
-    masks = reads_masks(agent)
-
-    @torch.no_grad()
-    def choose(
-        obs: NDArray[Any], begins: NDArray[np.bool_], action_mask: NDArray[np.bool_] | None = None
-    ) -> NDArray[Any]:
-        given: dict[str, Tensor] = {}
-        device = agent.device
-        if agent.memory_size:
-            state = memory.pop() if memory else torch.zeros(0)
-            if len(state) != len(obs):  # other games now
-                state = torch.zeros(len(obs), agent.memory_size, device=device)
-            given["state"] = torch.where(torch.tensor(begins, device=device)[:, None], 0.0, state)
-        if action_mask is not None and masks:
-            given["action_mask"] = torch.tensor(action_mask, device=device)
-        seen = torch.from_numpy(obs).to(device)
-        if tell is not None:
-            tell(*_thoughts(agent, seen, given))
-        with torch.random.fork_rng(devices=[], enabled=bool(dice)):
-            if dice:
-                torch.set_rng_state(dice[0])
-            chosen = agent.act(seen, deterministic=deterministic, **given)
-            if dice:
-                dice[0] = torch.get_rng_state()
-        if chosen.state is not None:
-            memory.append(chosen.state)
-        return within(agent.action_space, chosen.action.cpu().numpy())
-
-    return choose
+    return Policy(agent, deterministic, seed, tell)
 
 
 def _thoughts(

@@ -35,6 +35,32 @@ GROUPS = ["--env", "envs.ProcessPool", "--env.factory", "envs.RocketSimPool", "-
 GROUPS += ["--env.factory.state_setter", "envs.RandomState", "--env.num_workers", 2, "--env.groups", 2]
 GROUPS += [*ROCKET[4:], "--overlap"]
 
+# Opponents with memory: snapshots that come and go every iteration, and a bot that draws what it does.
+SELF_PLAY = [
+    "--agent",
+    "agents.RecurrentPPOAgent",
+    *ROCKET,
+    "--env.done",
+    "[{class_path: envs.NoTouchCondition, init_args: {timeout_seconds: 0.7}}]",
+]
+SELF_PLAY += ["--agent.hidden_sizes", "[8]", "--agent.memory_size", 8]
+SELF_PLAY += [
+    "--agent.sequence_length",
+    8,
+    "--self_play",
+    "fabric_rl.selfplay.SelfPlay",
+    "--self_play.guests",
+    "[random]",
+]
+SELF_PLAY += ["--self_play.save_steps", 64, "--self_play.swap_steps", 64, "--self_play.window", 3]
+SELF_PLAY += [
+    "--self_play.sampling",
+    "fabric_rl.selfplay.PFSPHard",
+    "--self_play.eviction",
+    "fabric_rl.selfplay.MostSimilar",
+]
+SELF_PLAY += ["--self_play.play_against_latest_model_ratio", 0.3, "--self_play.min_kl", 1e-7]
+
 
 def start_run(forks, runs, settings, devices, *more, **variables):
     flags = [*settings, "--checkpoint_every_timesteps", 256, "--devices", devices, "--accelerator", "cpu", "--plain"]
@@ -87,6 +113,8 @@ def longer(settings, total):
         (MEMORY, 1, 2),
         (OVERLAP, 2, 2),
         (GROUPS, 1, 2),
+        (SELF_PLAY, 1, 2),
+        pytest.param([*SELF_PLAY, "--overlap"], 2, 2, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 16384), 1, 20, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.slow),
     ],
@@ -114,7 +142,8 @@ def test_killed_runs_end_bit_identical(forks, tmp_path, settings, devices, kills
     assert_same(killed[0], whole[0])
     assert killed[1] == whole[1]
     total = settings[len(settings) - settings[::-1].index("--total_timesteps")]
-    assert len(whole[1]) == total // (16 * (4 if "--env_id" in settings else 8) * devices)
+    learners = 4 if {"--env_id", "--self_play"}.intersection(settings) else 8
+    assert len(whole[1]) == total // (16 * learners * devices)
     assert done > 0
     summaries = [json.loads((tmp_path / name / "r/summary.json").read_text()) for name in ("whole", "killed")]
     for name in ("total_steps", "iterations", "mean_return"):

@@ -1,0 +1,338 @@
+"""Opponents: a vector environment around a pool, of which only the learners are left to see."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from fabric_rl.form import Maybe, Number, Numbers, check, fitting
+from fabric_rl.rollouts.collect import AllAtOnce
+from fabric_rl.rollouts.finite import within
+from fabric_rl.rollouts.gpu_copies import to_device, to_host
+from fabric_rl.rollouts.rollout import reward_signals
+from fabric_rl.selfplay.frozen import Frozen
+from fabric_rl.selfplay.roster import LATEST, Roster
+from fabric_rl.selfplay.seats import Rows, Seats
+from fabric_rl.types import (
+    AgentFactory,
+    EnvFactory,
+    HasGroups,
+    HasGuests,
+    HasHeadlines,
+    HasMetrics,
+    HasParameters,
+    HasPhases,
+    HasSeeds,
+    HasState,
+    HasTeams,
+    HasTimers,
+    HasVideos,
+    ParameterValue,
+)
+
+Array = NDArray[Any]
+_NOBODY = -1
+_STREAM = 0x0990
+"""Keeps this generator apart from others of the same seed."""
+
+
+class Opponents(VectorEnv):
+    """A pool in which opponents play: its sub-environments are the learners, nobody else knows of the others.
+
+    In a share of the arenas one team is played by a frozen opponent (`Seats` says which); in the others all cars learn.
+    Policies decide for all arenas at once in which they play. Each arena gets its opponent when an episode begins, from
+    one of `at_once` tables; a table draws another one from the roster whenever `swap` is called. Frozen policies draw
+    their actions with torch's global generator, as the learner does.
+
+    Attributes:
+        pool: What it is around.
+        results: (number of the opponent, 1 where the learners won, 0.5, 0) of the episodes that ended, since somebody
+            emptied the list.
+        team: The team that learns in all played arenas with equal teams; None: another one with every episode.
+    """
+
+    def __init__(
+        self,
+        env: EnvFactory,
+        agent: AgentFactory,
+        roster: Roster,
+        share: float = 1.0,
+        at_once: int = 4,
+        guests: Sequence[Any] = (),
+        seed: int = 0,
+    ) -> None:
+        """Builds the pool.
+
+        Args:
+            env: Builds it.
+            agent: Builds what the weights of the roster's snapshots are of.
+            roster: Who may play; also other ranks' environments and `SelfPlay` have it.
+            share: Of the arenas with two teams in which opponents play, 0..1.
+            at_once: Opponents that play at the same time, at most; each costs one call of a policy per step.
+            guests: What the roster's guests are for the pool.
+            seed: As for the pool.
+
+        Raises:
+            ValueError: The environment has no teams, or cannot have guests.
+        """
+        self.pool = pool = env(seed=seed)
+        name = type(pool).__name__
+        sides = pool.sides if isinstance(pool, HasTeams) else None
+        if sides is None or len(set(sides[1].tolist())) < 2:
+            pool.close()
+            raise ValueError(f"--self_play: --env {name} has no two teams that could play each other")
+        if guests and not isinstance(pool, HasGuests):
+            pool.close()
+            raise ValueError(
+                f"--self_play.guests: --env {name} can only have copies of the agent as opponents; scripted bots and "
+                "other agents play in an envs.RocketSimPool"
+            )
+        self._arena_of = sides[0]
+        self.seats = Seats(*sides, share)
+        self.num_envs = len(self.seats.learners)
+        self.metadata, self.render_mode = pool.metadata, None
+        self.single_observation_space = obs_space = pool.single_observation_space
+        self.single_action_space = pool.single_action_space
+        self.observation_space = batch_space(obs_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.reward_signals = reward_signals(pool)
+        self.layout: dict[str, str] = dict(getattr(pool, "layout", {}))
+        self.headlines = dict(pool.headlines) if isinstance(pool, HasHeadlines) else {}
+        self.num_seeds = pool.num_seeds if isinstance(pool, HasSeeds) else pool.num_envs
+        self.roster, self.policies = roster, Frozen(agent, obs_space, self.single_action_space)
+        self.results: list[tuple[int, float]] = []
+        self.team: int | None = None
+        if guests and isinstance(pool, HasGuests):
+            pool.guests.invite(guests)
+        self._grouped: HasGroups = pool if isinstance(pool, HasGroups) else AllAtOnce(pool)
+        self._pool_rows = list(self._grouped.group_rows)
+        self._rng = np.random.default_rng((_STREAM, seed))
+        self._tables = np.full(at_once, LATEST)
+        self._opponent = np.full(len(self.seats.played), LATEST)
+        self._table_of = np.cumsum(self.seats.played) % at_once
+        dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
+        self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)
+        self._mask: Array | None = None
+        self._deciding: list[list[tuple[int, Rows]]] = []
+        self._seat()
+
+    # ------------------------------------------------------------------ who plays whom
+
+    def swap(self) -> None:
+        """Every table draws an opponent, for the episodes that begin from now on."""
+        self._tables[:] = [self.roster.draw(self._rng) for _ in self._tables]
+
+    @property
+    def playing(self) -> set[int]:
+        """Numbers of the opponents that play, or will when an episode begins."""
+        return {*self._opponent[self.seats.played].tolist(), *self._tables.tolist()}
+
+    def _begin(self, arenas: Rows) -> None:
+        """The arenas begin an episode."""
+        self.seats.begin(arenas, self.team)
+        self._opponent[arenas] = self._tables[self._table_of[arenas]]
+        self._seat()
+
+    def _seat(self) -> None:
+        """Who decides for whom, in every group, after that has changed."""
+        seats, who = self.seats, np.full(self.pool.num_envs, _NOBODY)
+        number = self._opponent[self._arena_of[seats.rivals]]
+        guests = self.roster.guests
+        self._deciding = []
+        for rows in self._pool_rows:
+            own = (seats.rivals >= rows.start) & (seats.rivals < rows.stop)
+            cars = [(each, seats.rivals[own & (number == each)]) for each in np.unique(number[own]).tolist()]
+            for guest, its_cars in (pair for pair in cars if pair[0] in guests):
+                who[its_cars] = guest
+            self._deciding.append([pair for pair in cars if pair[0] not in guests])
+        if guests and isinstance(self.pool, HasGuests):
+            self.pool.guests.seat(who)
+        self.policies.keep_only(self.playing)
+
+    @torch.no_grad()
+    def _decide(self, group: int, actions: Array) -> None:
+        """Writes the actions of a group's opponents into `actions [M, ...]`."""
+        device, chosen = self.policies.device, []
+        for number, rows in self._deciding[group]:
+            mask = None if self._mask is None else to_device(self._mask[rows], device)
+            weights = None if number == LATEST else self.roster.weights(number)
+            chosen.append(self.policies.act(number, weights, to_device(self._obs[rows], device), rows, mask))
+        for (_, rows), action in zip(self._deciding[group], chosen, strict=True):
+            actions[rows] = within(self.single_action_space, to_host(action))
+
+    # ------------------------------------------------------------------ the environment
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
+        """Begins an episode everywhere; see the pool's own."""
+        if seed is not None:
+            self._rng = np.random.default_rng((_STREAM, seed))
+        obs, infos = self.pool.reset(seed=seed, options=options)
+        self._obs[:] = obs
+        self._mask = np.array(infos["action_mask"]) if "action_mask" in infos else None
+        self.policies.forget(self.pool.num_envs)
+        self._begin(np.arange(len(self.seats.played)))
+        learners = self.seats.learners
+        return obs[learners], _of_rows(infos, learners, self.pool.num_envs)
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps all; see the pool's own."""
+        given = self._with_opponents(range(len(self._pool_rows)), self.seats.learners, actions)
+        return self._taken(slice(0, self.pool.num_envs), self.pool.step(given))
+
+    @property
+    def group_rows(self) -> tuple[slice, ...]:
+        """The learners of each of the pool's groups; one of all for a pool without groups."""
+        ends = [np.searchsorted(self.seats.learners, (rows.start, rows.stop)).tolist() for rows in self._pool_rows]
+        return tuple(slice(*both) for both in ends)
+
+    def step_group(self, group: int, actions: Array) -> None:
+        """See `fabric_rl.types.HasGroups`."""
+        given = self._with_opponents([group], self.seats.learners[self.group_rows[group]], actions)
+        self._grouped.step_group(group, given[self._pool_rows[group]])
+
+    def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """See `fabric_rl.types.HasGroups`."""
+        return self._taken(self._pool_rows[group], self._grouped.wait_group(group))
+
+    def _with_opponents(self, groups: Iterable[int], learners: Rows, actions: Array) -> Array:
+        """`[M, ...]` the learners' actions among those of their opponents in the groups."""
+        given = np.zeros((self.pool.num_envs, *np.shape(actions)[1:]), np.asarray(actions).dtype)
+        given[learners] = actions
+        for group in groups:
+            self._decide(group, given)
+        return given
+
+    def _taken(
+        self, rows: slice, results: tuple[Array, Array, Array, Array, dict[str, Any]]
+    ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """The learners' part of what a step of these rows of the pool returned; then begins what has ended."""
+        obs, reward, terminated, truncated, infos = results
+        own, size = slice(*np.searchsorted(self.seats.learners, (rows.start, rows.stop))), rows.stop - rows.start
+        learners = self.seats.learners[own] - rows.start
+        self._obs[rows] = obs
+        if self._mask is not None:
+            self._mask[rows] = infos["action_mask"]
+        done = terminated | truncated
+        found = _of_rows(infos, learners, size)
+        parts = (reward[learners], terminated[learners], truncated[learners])
+        if done.any():
+            ended = np.unique(self._arena_of[rows][done])
+            if "result" in infos:
+                self._count(self._arena_of[rows][learners], ended, found["result"])
+            self.policies.begin(rows.start + np.flatnonzero(done))
+            self._begin(ended)
+            learners = self.seats.learners[own] - rows.start
+            if self._mask is not None:
+                found["action_mask"] = np.asarray(infos["action_mask"])[learners]
+        return obs[learners], *parts, found
+
+    def _count(self, arena_of: Rows, ended: Rows, result: Array) -> None:
+        """Takes down how the episodes of the played arenas ended, for the learners in `arena_of`: one each."""
+        for arena in ended[self.seats.played[ended]].tolist():
+            first = int(np.searchsorted(arena_of, arena))
+            self.results.append((int(self._opponent[arena]), float(result[first])))
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
+        """Closes the pool."""
+        self.pool.close()
+
+    # ------------------------------------------------------------------ what else the pool may do
+
+    @property
+    def inspector(self) -> Any:  # noqa: ANN401 - the pool's
+        """See the pool's own."""
+        return self.pool.inspector  # type: ignore[attr-defined]
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """The pool's, of learners and opponents together."""
+        return self.pool.drain_metrics() if isinstance(self.pool, HasMetrics) else {}
+
+    def drain_timers(self) -> dict[str, tuple[float, int]]:
+        """The pool's."""
+        return self.pool.drain_timers() if isinstance(self.pool, HasTimers) else {}
+
+    def finish_videos(self) -> None:
+        """See the pool's own."""
+        if isinstance(self.pool, HasVideos):
+            self.pool.finish_videos()
+
+    def check_phases(self, names: Sequence[str]) -> None:
+        """See the pool's own."""
+        if isinstance(self.pool, HasPhases):
+            self.pool.check_phases(names)
+
+    def set_phase(self, name: str, number: int) -> None:
+        """See the pool's own."""
+        if isinstance(self.pool, HasPhases):
+            self.pool.set_phase(name, number)
+
+    def check_parameters(self, values: Mapping[str, ParameterValue]) -> None:
+        """See the pool's own; a ValueError if it has none."""
+        if not isinstance(self.pool, HasParameters):
+            raise ValueError(f"{type(self.pool).__name__} has no parameters that could be set")
+        self.pool.check_parameters(values)
+
+    def set_parameters(self, values: Mapping[str, ParameterValue]) -> None:
+        """See the pool's own."""
+        cast(HasParameters, self.pool).set_parameters(values)
+
+    # ------------------------------------------------------------------ exact resume
+
+    def state_dict(self) -> dict[str, Any]:
+        """The pool's state, who plays whom, and what opponents see and remember.
+
+        Raises:
+            TypeError: The pool, or a part of it, cannot be saved.
+        """
+        if not isinstance(self.pool, HasState):
+            raise TypeError(f"{type(self.pool).__name__} cannot be saved")
+        return {
+            "pool": self.pool.state_dict(),
+            "learns": self.seats.learns.copy(),
+            "opponent": self._opponent.copy(),
+            "tables": self._tables.copy(),
+            "team": self.team,
+            "obs": self._obs.copy(),
+            "mask": None if self._mask is None else self._mask.copy(),
+            "memory": self.policies.memory.clone(),
+            "rng": dict(self._rng.bit_generator.state),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state_dict` gave.
+
+        Raises:
+            ValueError: It is of another pool, or an opponent is not in the roster.
+        """
+        if len(state["tables"]) != len(self._tables):
+            raise ValueError(f"--self_play.at_once is {len(self._tables)}, what was saved has {len(state['tables'])}")
+        teams = {"learns": Numbers(self.seats.learns, low=0, high=1), "team": Maybe(Number(0, 1, whole=True))}
+        games = {"opponent": self._opponent, "tables": self._tables, "obs": self._obs, "mask": self._mask}
+        check(state, teams | games | {"pool": {}, "memory": self.policies.memory, "rng": {}}, "it")
+        unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
+        if unknown:
+            raise ValueError(f"it names the opponent {min(unknown)}, which the pool of opponents lacks")
+        with fitting("its generator"):
+            self._rng.bit_generator.state = state["rng"]
+        cast(HasState, self.pool).load_state_dict(state["pool"])
+        self._opponent[:], self._tables[:], self.team = state["opponent"], state["tables"], state["team"]
+        self._obs[:] = state["obs"]
+        self._mask = None if state["mask"] is None else np.array(state["mask"])
+        self.policies.memory.copy_(state["memory"])
+        self.seats.load(state["learns"])
+        self._seat()
+
+
+def _of_rows(infos: dict[str, Any], rows: Rows, size: int) -> dict[str, Any]:
+    """Infos of some of `size` sub-environments; what has no entry for each stays as it is."""
+    found: dict[str, Any] = {}
+    for name, value in infos.items():
+        if isinstance(value, dict):
+            found[name] = _of_rows(value, rows, size)
+        else:
+            found[name] = np.asarray(value)[rows] if np.shape(value)[:1] == (size,) else value
+    return found

@@ -1,0 +1,289 @@
+"""SelfPlay: a run whose opponents are earlier versions of itself, and others."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.curricula.phases import Promotion
+from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.form import COUNT, Maybe, Number, Numbers, Whatever, check, fitting
+from fabric_rl.metrics.log import logger
+from fabric_rl.ranks.collectives import gather_everywhere
+from fabric_rl.ranks.sharding import whole_state
+from fabric_rl.runs.fingerprint import check_weights
+from fabric_rl.selfplay.behaviour import divergence, diversity, probabilities_on, probe_of
+from fabric_rl.selfplay.frozen import Frozen
+from fabric_rl.selfplay.opponents import Opponents
+from fabric_rl.selfplay.roster import LATEST, Roster, Weights
+from fabric_rl.selfplay.sampling import Eviction, Oldest, Sampling, Uniform
+from fabric_rl.types import AgentFactory, EnvFactory, Minibatch
+
+_NEVER = -1
+
+
+class SelfPlay(Callback):
+    """Plays against snapshots of the agent; `--self_play SelfPlay` (docs/selfplay.md).
+
+    Settings that ML-Agents has keep its names and their meaning. Steps are agent-steps of the run, over all ranks;
+    what is due within an iteration happens before the next one.
+
+    Metrics: `selfplay/rating` (the learner's Elo), `selfplay/win_rate` (its score in the iteration's games against the
+    pool; a draw is half a win), `selfplay/opponents`, `selfplay/diversity` (mean KL between the snapshots' policies,
+    nats) and `selfplay/open` (0 while the gate is closed).
+    """
+
+    def __init__(
+        self,
+        window: int = 10,
+        play_against_latest_model_ratio: float = 0.5,
+        save_steps: int = 20_000,
+        swap_steps: int = 20_000,
+        team_change: int | None = None,
+        initial_elo: float = 1200.0,
+        elo_k: float = 16.0,
+        share: float = 1.0,
+        at_once: int = 4,
+        sampling: Sampling = Uniform(),  # noqa: B008 - has no state
+        eviction: Eviction = Oldest(),  # noqa: B008 - has no state
+        min_kl: float = 0.0,
+        guests: Sequence[str] = (),
+        gate: Sequence[Promotion] = (),
+        force: bool = False,
+    ) -> None:
+        """Takes the settings.
+
+        Args:
+            window: Snapshots in the pool; guests come on top.
+            play_against_latest_model_ratio: How likely a draw gives the agent as it is instead of one of the pool.
+            save_steps: Steps from one snapshot to the next; the first is of the beginning.
+            swap_steps: Steps after which other opponents are drawn, for the episodes that begin from then on.
+            team_change: Steps after which the learners change sides, all at once. Default: with every episode, each
+                arena on its own.
+            initial_elo: Rating of the learner and of guests at first; a snapshot begins with the learner's.
+            elo_k: The most that one game changes a rating.
+            share: Of the arenas in which opponents play, 0..1; in the others all cars learn.
+            at_once: Opponents that play at the same time on a rank, at most; each of them costs a little.
+            sampling: Who of the pool is drawn.
+            eviction: Who leaves the pool when there is one more than `window`.
+            min_kl: A snapshot only joins if its policy is that far from each one in the pool (KL, nats, on
+                observations of the last rollout). 0: all do.
+            guests: Others in the pool: bots (chaser, shooter...), class paths of bots, trained agents by run id or
+                path, as `fabric-rl evaluate` takes them.
+            gate: Skills that have to be there first: until then opponents are the agent as it is.
+            force: Begin at once whatever the gate says.
+
+        Raises:
+            ValueError: One that cannot work.
+        """
+        limits: dict[str, tuple[float, float, float]] = {
+            "window": (window, 1, math.inf),
+            "play_against_latest_model_ratio": (play_against_latest_model_ratio, 0, 1),
+            "save_steps": (save_steps, 1, math.inf),
+            "swap_steps": (swap_steps, 1, math.inf),
+            "team_change": (1 if team_change is None else team_change, 1, math.inf),
+            "initial_elo": (initial_elo, 0, 1e6),
+            "elo_k": (elo_k, 0, 1e6),
+            "share": (share, 0, 1),
+            "at_once": (at_once, 1, math.inf),
+            "min_kl": (min_kl, 0, 1e6),
+        }
+        for name, (number, low, high) in limits.items():
+            if not low <= number <= high:
+                wanted = f"{low:g} or more" if high > 1 else f"between {low:g} and {high:g}"
+                raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be {wanted}, got {number}")
+        self.window, self.play_against_latest_model_ratio = window, play_against_latest_model_ratio
+        self.save_steps, self.swap_steps, self.team_change = save_steps, swap_steps, team_change
+        self.initial_elo, self.elo_k, self.share, self.at_once = initial_elo, elo_k, share, at_once
+        self.sampling, self.eviction, self.min_kl, self.guests = sampling, eviction, min_kl, tuple(guests)
+        self.gate, self.force = tuple(gate), force
+        ratings = (initial_elo, elo_k, self.guests)
+        self.roster = Roster(window, play_against_latest_model_ratio, sampling, eviction, *ratings)
+        self._agent: AgentFactory | None = None
+        self._streaks = [0] * len(self.gate)
+        self._saved_at = self._swapped_at = _NEVER
+        self._diversity: float | None = None
+        self._probe: tuple[Tensor, Tensor | None] | None = None
+
+    def around(self, env: EnvFactory, agent: AgentFactory, bots: Sequence[Any] = ()) -> EnvFactory:
+        """The environment with opponents, for `fabric_rl.train`, which also gets this object among its callbacks.
+
+        Args:
+            env: Builds a pool with teams, see `fabric_rl.types.HasTeams`.
+            agent: Builds the agent that learns; snapshots are of the same.
+            bots: What plays under the names of `guests`, in their order: `envs.bots.Bot` for a `RocketSimPool`.
+        """
+        if len(bots) != len(self.guests):
+            raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, around() was given {len(bots)}")
+        self._agent = agent
+        return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots)
+
+    @property
+    def open(self) -> bool:
+        """Whether opponents of the pool play."""
+        held = all(streak >= skill.for_iterations for streak, skill in zip(self._streaks, self.gate, strict=True))
+        return held or self.force or self._saved_at != _NEVER
+
+    # ------------------------------------------------------------------ hooks
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Checks the pool of a resumed run.
+
+        Raises:
+            ValueError: The environment has not been built with `around`, or a snapshot is of another agent.
+        """
+        if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
+            raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
+        spaces = (state.env.single_observation_space, state.env.single_action_space)
+        self._judge = Frozen(self._agent, *spaces)
+        self._judge.to(state.fabric.device)
+        for each in self.roster.opponents:
+            if each.weights is not None:
+                try:
+                    check_weights(each.weights, self._judge.of(LATEST, None))
+                except ValueError as error:
+                    raise ValueError(f"--self_play: the snapshot of {each.name} in the pool: {error}") from error
+        if self._probe is not None:
+            with fitting("what --self_play has kept of the last rollout"):
+                obs, mask = self._probe
+                check(obs, Numbers(torch.zeros(len(obs), *(spaces[0].shape or ()), dtype=obs.dtype)), "it")
+                self._probe = obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device)
+        if isinstance(state.env, Opponents):
+            state.env.policies.to(state.fabric.device)
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        """Snapshot, new opponents, other sides, where they are due; the latest is the agent as it is now."""
+        weights: Weights = whole_state(state.agent.state_dict(), keep=True)
+        env = state.env if isinstance(state.env, Opponents) else None
+        if env is not None:
+            env.policies.refresh(weights)
+            env.team = None if self.team_change is None else state.steps // self.team_change % 2
+        if not self.open:
+            return
+        if _due(self._saved_at, state.steps, self.save_steps):
+            if self._saved_at == _NEVER and self.gate and state.fabric.is_global_zero:
+                logger.info("self-play begins after %s steps", f"{state.steps:,}")
+            self._admit(state, weights)
+            self._saved_at = state.steps
+        if _due(self._swapped_at, state.steps, self.swap_steps):
+            self._swapped_at = state.steps
+            if env is not None:
+                env.swap()
+
+    def on_learn_start(self, state: TrainState) -> Minibatch | None:
+        """Keeps observations for the next snapshot, the same on all ranks."""
+        if state.batch is not None and _due(self._saved_at, state.steps + state.steps_per_iteration, self.save_steps):
+            obs, mask = state.fabric.broadcast(probe_of(state.batch))
+            self._probe = (obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device))
+        return None
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Takes the results of all ranks, and looks at the gate.
+
+        Raises:
+            ValueError: The gate waits for a metric that there is not.
+        """
+        env = state.env if isinstance(state.env, Opponents) else None
+        mine = ([], set()) if env is None else (list(env.results), env.playing)
+        if env is not None:
+            env.results.clear()
+        everyone = gather_everywhere(state.fabric, mine)
+        results = [result for found, _ in everyone for result in found]
+        self.roster.note(results)
+        self.roster.forget(set().union(*(playing for _, playing in everyone)))
+        state.metrics |= self._metrics([score for number, score in results if number in self.roster.numbers])
+        if self.open:
+            return
+        streaks = [skill.streak(n, state.metrics) for skill, n in zip(self.gate, self._streaks, strict=True)]
+        measured, self._streaks = state.fabric.broadcast(
+            ({*state.metrics, *state.sums}, streaks)
+        )  # rank 0's: it has all
+        for skill in self.gate:
+            if skill.metric not in measured:
+                hint = did_you_mean(skill.metric, sorted(measured))
+                raise ValueError(f"--self_play.gate: nothing measures {skill.metric}{hint}")
+
+    def _metrics(self, scores: Sequence[float]) -> dict[str, float]:
+        found = {
+            "selfplay/open": float(self.open),
+            "selfplay/rating": self.roster.rating,
+            "selfplay/opponents": float(len(self.roster.active)),
+        }
+        if scores:
+            found["selfplay/win_rate"] = sum(scores) / len(scores)
+        if self._diversity is not None:
+            found["selfplay/diversity"] = self._diversity
+        return found
+
+    def _admit(self, state: TrainState, weights: Weights) -> None:
+        """The agent as it is joins the pool, unless it acts too much like one that is there."""
+        snapshots = self.roster.snapshots
+        apart = self._divergence(state, [*(each.weights or {} for each in snapshots), weights])
+        if apart is None or min(apart[-1, :-1]) >= self.min_kl:
+            self.roster.admit(state.steps, {name: x.detach().cpu().clone() for name, x in weights.items()}, apart)
+            snapshots = [*snapshots, self.roster.opponents[-1]]
+        if apart is not None:
+            kept = [at for at, each in enumerate(snapshots) if not each.retired]
+            self._diversity = diversity(apart[np.ix_(kept, kept)])
+
+    def _divergence(self, state: TrainState, everyone: Sequence[Weights]) -> NDArray[np.float64] | None:
+        """See `divergence`, the same on all ranks; None if there is nothing to compare, or on.
+
+        Raises:
+            ValueError: `min_kl` for an agent that does not say how likely its actions are.
+        """
+        if self._probe is None or len(everyone) < 2:
+            return None
+        policies = []
+        for weights in everyone:
+            self._judge.refresh(weights)
+            policies.append(probabilities_on(self._judge.of(LATEST, None), *self._probe))
+        found = [each for each in policies if each is not None]
+        if self.min_kl and not found:
+            name = type(state.agent).__name__
+            raise ValueError(f"--self_play.min_kl: --agent {name} does not say how likely its actions are")
+        apart: NDArray[np.float64] | None = state.fabric.broadcast(divergence(found) if found else None)
+        return apart
+
+    # ------------------------------------------------------------------ saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """The pool, and what is due when."""
+        return {
+            "roster": self.roster.state_dict(),
+            "streaks": list(self._streaks),
+            "saved_at": self._saved_at,
+            "swapped_at": self._swapped_at,
+            "diversity": self._diversity,
+            "probe": None if self._probe is None else list(self._probe),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state_dict` gave.
+
+        Raises:
+            ValueError: It is something else, or a pool that has begun and is empty.
+        """
+        steps = Number(_NEVER, 2**53, whole=True)
+        form = {"roster": Whatever(), "streaks": Whatever(), "saved_at": steps, "swapped_at": steps}
+        check(state, form | {"diversity": Maybe(Number(0)), "probe": Whatever()}, "it")
+        self.roster.load_state_dict(state["roster"])
+        if state["saved_at"] != _NEVER and not self.roster.snapshots:
+            raise ValueError("its pool of opponents is empty")
+        if len(state["streaks"]) == len(self.gate):
+            check(state["streaks"], [COUNT] * len(self.gate), "it['streaks']")
+            self._streaks = list(state["streaks"])
+        self._saved_at, self._swapped_at = state["saved_at"], state["swapped_at"]
+        self._diversity = state["diversity"]
+        self._probe = None if state["probe"] is None else (state["probe"][0], state["probe"][1])
+
+
+def _due(last: int, steps: int, interval: int) -> bool:
+    """Whether a multiple of the interval lies between."""
+    return last == _NEVER or steps // interval > last // interval

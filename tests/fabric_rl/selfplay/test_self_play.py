@@ -1,0 +1,206 @@
+"""SelfPlay in runs: snapshots, opponents, gate, ratings; killed and resumed to the bit."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from agents import PPOLightningAgent
+from envs import GameMetrics, GymnasiumEnvs, NoTouchCondition, RocketSimPool
+from envs.bots import BallChaser, HopBot, PolicyBot
+from fabric_rl import Run, Saving, TrainArgs, load_checkpoint, train
+from fabric_rl.callbacks import Callback
+from fabric_rl.commands.guests import guests_of
+from fabric_rl.curricula.phases import Promotion
+from fabric_rl.selfplay import MostSimilar, SelfPlay
+from fabric_rl.selfplay.roster import LATEST
+
+STEPS = 128  # of an iteration: 4 arenas, one learner each, 32 steps
+ENV = partial(RocketSimPool, num_arenas=4, done=[NoTouchCondition(0.6)], num_threads=1, loggers=[GameMetrics()])
+AGENT = partial(PPOLightningAgent, actor_hidden_sizes=[8], critic_hidden_sizes=[8], actor_lr=0.02)
+
+
+def settings(**changes):
+    every = {"save_steps": STEPS, "swap_steps": STEPS, "window": 3, "play_against_latest_model_ratio": 0.3}
+    return SelfPlay(**(every | changes))
+
+
+class Watch(Callback):
+    """What self-play did after each iteration."""
+
+    def __init__(self, look=lambda state: None):
+        self.seen, self.look = [], look
+
+    def on_iteration_end(self, state):
+        self.seen.append((dict(state.metrics), self.look(state)))
+
+
+def run(fabric, self_play, iterations=6, env=ENV, agent=AGENT, look=lambda state: None, bots=(), **more):
+    watch = Watch(look)
+    args = TrainArgs(total_timesteps=iterations * STEPS, num_steps=32, minibatch_size=64, seed=4)
+    train(fabric, self_play.around(env, agent, bots), agent, args, callbacks=[self_play, watch], plain=True, **more)
+    return watch.seen
+
+
+def test_snapshots_join_the_pool_in_a_window(fabric):
+    self_play = settings()
+    seen = run(fabric, self_play, look=lambda state: [each.steps for each in self_play.roster.active])
+    window = [[0], [0, 128], [0, 128, 256], [128, 256, 384], [256, 384, 512], [384, 512, 640]]
+    assert [steps for _, steps in seen] == window
+    assert [metrics["selfplay/opponents"] for metrics, _ in seen] == [1, 2, 3, 3, 3, 3]
+    assert seen[-1][0]["selfplay/diversity"] > 0 and "selfplay/diversity" not in seen[0][0]
+    played = sum("selfplay/win_rate" in metrics for metrics, _ in seen)
+    assert played and seen[-1][0]["selfplay/rating"] > 0
+
+
+def test_opponents_are_the_snapshots_and_the_latest_is_the_agent(fabric):
+    self_play = settings(save_steps=2 * STEPS)
+
+    def look(state):
+        latest = state.env.policies.of(LATEST, None).state_dict()
+        first = self_play.roster.opponents[0].weights
+        same = [all(torch.equal(x, y[name]) for name, x in latest.items()) for y in (first, state.agent.state_dict())]
+        return same, state.env.playing
+
+    seen = run(fabric, self_play, 3, look=look)
+    assert [same for _, (same, _) in seen] == [[True, False], [False, False], [False, False]]
+    assert [each.steps for each in self_play.roster.opponents] == [0, 256]
+    assert seen[-1][1][1] <= {LATEST, 0, 1}
+
+
+def test_learners_change_sides_together_every_team_change(fabric):
+    seen = run(fabric, settings(team_change=2 * STEPS), look=lambda state: state.env.team)
+    assert [team for _, team in seen] == [0, 0, 1, 1, 0, 0]
+
+
+def test_a_snapshot_that_acts_like_one_of_the_pool_does_not_join(fabric):
+    self_play = settings(min_kl=1e6)
+    run(fabric, self_play)
+    assert [each.steps for each in self_play.roster.opponents] == [0]
+    self_play = settings(min_kl=1e-9, eviction=MostSimilar())
+    run(fabric, self_play)
+    assert len(self_play.roster.active) == 3 and self_play.roster.active[-1].steps == 5 * STEPS
+
+
+def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric):
+    skill = Promotion("game/episodes_per_minute", 1.0, for_iterations=2)
+    self_play = settings(gate=[skill])
+    seen = run(fabric, self_play, look=lambda state: (len(self_play.roster.opponents), state.env.playing))
+    assert [metrics["selfplay/open"] for metrics, _ in seen] == [0, 0, 1, 1, 1, 1]
+    assert [count for _, (count, _) in seen[:3]] == [0, 0, 1] and seen[1][1][1] == {LATEST}
+    never = settings(gate=[Promotion("game/touches_per_minute", 1e9)])
+    run(fabric, never, 3)
+    assert not never.open and not never.roster.opponents
+    forced = settings(gate=never.gate, force=True)
+    run(fabric, forced, 2)
+    assert forced.open and len(forced.roster.opponents) == 2
+
+
+def test_a_gate_that_waits_for_nothing_is_one_line(fabric):
+    wrong = settings(gate=[Promotion("game/touches_per_minut", 1.0)])
+    with pytest.raises(ValueError, match=r"self_play.gate: nothing measures game/touches_per_minut.*per_minute"):
+        run(fabric, wrong)
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"window": 0}, r"window \(--self_play.window\) must be 1 or more, got 0"),
+        ({"save_steps": 0}, "--self_play.save_steps"),
+        ({"swap_steps": -1}, "--self_play.swap_steps"),
+        ({"team_change": 0}, "--self_play.team_change"),
+        ({"at_once": 0}, "--self_play.at_once"),
+        ({"share": 1.5}, "--self_play.share"),
+        ({"play_against_latest_model_ratio": -0.1}, "--self_play.play_against_latest_model_ratio"),
+        ({"initial_elo": float("nan")}, "--self_play.initial_elo"),
+        ({"elo_k": -1.0}, "--self_play.elo_k"),
+        ({"min_kl": float("inf")}, "--self_play.min_kl"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        settings(**changes)
+
+
+def test_what_self_play_cannot_go_with_is_one_line(fabric):
+    with pytest.raises(ValueError, match="self_play: env GymnasiumEnvs has no two teams"):
+        run(fabric, settings(), env=partial(GymnasiumEnvs, "CartPole-v1", 2))
+    with pytest.raises(ValueError, match=r"guests names 1 players, around\(\) was given 0"):
+        run(fabric, settings(guests=["chaser"]))
+    with pytest.raises(ValueError, match=r"give its around\(env, agent\) to fabric_rl.train"):
+        train(fabric, ENV, AGENT, TrainArgs(total_timesteps=64, num_steps=8), callbacks=[settings()], plain=True)
+
+
+def test_mirror_play_trains_as_without(fabric):
+    def weights(env, callbacks):
+        last = Watch(lambda state: {name: x.clone() for name, x in state.agent.state_dict().items()})
+        args = TrainArgs(total_timesteps=1024, num_steps=32, minibatch_size=64, seed=4)
+        train(fabric, env, AGENT, args, callbacks=[*callbacks, last], plain=True)
+        return last.seen[-1][1]
+
+    self_play = settings(share=0.0)
+    ours, theirs = weights(self_play.around(ENV, AGENT), [self_play]), weights(ENV, [])
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def saved_after(fabric, folder, self_play, iterations=4):
+    """The checkpoint of a short run."""
+    kept = Run.create(folder, "r")
+    run(fabric, self_play, iterations, run=kept, saving=Saving())
+    return load_checkpoint(kept.dir)[1]
+
+
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (
+            lambda own: own["roster"]["opponents"][1]["weights"].popitem(),
+            "the snapshot of 256 steps in the pool: .* missing",
+        ),
+        (
+            lambda own: own["roster"]["opponents"][1]["weights"]["policy_head.layer.bias"].fill_(float("nan")),
+            "the snapshot of 256 steps in the pool: .*policy_head.layer.bias has NaN",
+        ),
+        (lambda own: own["roster"]["opponents"].clear(), "SelfPlay does not fit: its pool of opponents is empty"),
+        (lambda own: own["roster"].update(rating="much"), r"SelfPlay does not fit: it\['rating'\] is 'much'"),
+        (lambda own: own.update(saved_at=-2), r"it\['saved_at'\] is -2"),
+        (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what self_play has kept of the last rollout"),
+    ],
+)
+def test_a_corrupt_pool_of_a_resumed_run_is_one_line(fabric, tmp_path, spoil, words):
+    state = saved_after(fabric, tmp_path, settings())
+    spoil(state["callbacks"][0])
+    with pytest.raises(ValueError, match=words) as error:
+        run(fabric, settings(), 6, resume=state)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_another_number_of_tables_is_one_line(fabric, tmp_path):
+    state = saved_after(fabric, tmp_path, settings())
+    with pytest.raises(ValueError, match=r"self_play\.at_once is 7, what was saved has 4"):
+        run(fabric, settings(at_once=7), 6, resume=state)
+
+
+def test_guests_by_name(fabric, tmp_path):
+    saved_after(fabric, tmp_path, settings(), 1)
+    (tmp_path / "r/config.yaml").write_text(
+        "env: {class_path: envs.RocketSimPool}\nagent: {class_path: agents.PPOLightningAgent, init_args: "
+        "{actor_hidden_sizes: [8], critic_hidden_sizes: [8]}}\n"
+    )
+    names = ["chaser", "envs.bots.HopBot", "r"]
+    self_play = settings(guests=names, play_against_latest_model_ratio=0.0, save_steps=10**9)
+    bots = guests_of(names, ENV, str(tmp_path), seed=0)
+    assert [type(bot) for bot in bots] == [BallChaser, HopBot, PolicyBot]
+    seen = run(fabric, self_play, look=lambda state: state.env.playing, bots=bots)
+    assert set().union(*(playing for _, playing in seen)) >= {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [("nobody", "agent nobody: no such checkpoint"), ("json.dumps", "is no envs.bots.Bot"), ("{torn}", "torn.ckpt")],
+)
+def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
+    torn = tmp_path / "torn.ckpt"
+    torn.write_bytes(b"half of a checkpoint")
+    with pytest.raises(ValueError, match=f"^--self_play.guests: .*{words}"):
+        guests_of([name.format(torn=torn)], ENV, str(tmp_path), seed=0)
