@@ -4,14 +4,17 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from agents import RolesAgent
 from envs.bots import BOTS, Bot
 from envs.bots.policy import Mind, PolicyBot
 from envs.matches.matches import Player
 from envs.matches.recipe import PoolRecipe
+from envs.obs.roles import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from fabric_rl.runs.trained import Trained, load_trained, policy
 
@@ -70,6 +73,8 @@ def check_confidence(confidence: float) -> None:
 def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
     """Who plays under a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
 
+    `NAME#ROLE` is one role of an `agents.RolesAgent`, whatever car it plays.
+
     Args:
         name: The name.
         sample: Agents draw actions instead of taking the likeliest.
@@ -94,12 +99,13 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
             if not (isinstance(made, type) and issubclass(made, Bot)):
                 raise ValueError(f"{name}: is no envs.bots.Bot")
             return _scripted(made)
+    path, sharp, role = (name, "", "") if Path(name).exists() else name.rpartition("#")
     try:
-        trained = load_trained(name, runs_dir)
+        trained = load_trained(path if sharp else name, runs_dir)
     except ValueError as error:
         raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
     recipe = PoolRecipe(trained.env, f"evaluate: {name}")
-    return Entrant(lambda team_size, tick_skip: _agent(trained, recipe, team_size, tick_skip, sample, explain), recipe)
+    return Entrant(partial(_agent, trained, recipe, sample=sample, explain=explain, role=role), recipe)
 
 
 def _scripted(kind: type[Bot]) -> Entrant:
@@ -116,6 +122,7 @@ def _agent(
     tick_skip: int,
     sample: bool,
     explain: bool,
+    role: str,
 ) -> Player:
     pool = recipe.build(num_arenas=1, team_size=team_size)
     try:
@@ -123,6 +130,12 @@ def _agent(
         parts = pool.obs_builder, pool.action_parser
     finally:
         pool.close()
+    if role:
+        roles = list(agent.roles) if isinstance(agent, RolesAgent) else []
+        if role not in roles or not isinstance(pool.obs_builder, RoleObs):
+            known = f"its roles are {', '.join(roles)}" if roles else "it has no roles"
+            raise ValueError(f"{trained.name}#{role}: {known}")
+        pool.obs_builder.only = roles.index(role)
 
     def player(seed: int) -> Bot:
         obs, action = copy.deepcopy(parts)

@@ -8,9 +8,11 @@ import pytest
 import torch
 from lightning import Fabric
 
+import train_fabric
 from agents import PPOLightningAgent, RecurrentPPOAgent, RolesAgent
 from envs import DefaultObs, RocketSimPool, SlotRoleObs, TeamRoleObs
-from fabric_rl import Minibatch, TrainArgs, train
+from fabric_rl import Minibatch, TrainArgs, load_trained, train
+from fabric_rl.commands.entrants import entrant
 
 D = 5
 INNER = gymnasium.spaces.Box(-1, 1, (D,))
@@ -162,3 +164,36 @@ def test_the_column_is_the_cars_role():
     one = TeamRoleObs(DefaultObs())
     one.only = 1
     assert last_column(one, 1) == [1, 1, 1, 1]
+
+
+def test_roles_are_players_of_their_own(tmp_path):
+    settings = """
+total_timesteps: 128
+num_steps: 16
+env:
+  class_path: envs.RocketSimPool
+  init_args: {num_arenas: 4, obs: {class_path: envs.TeamRoleObs, init_args: {inner: envs.DefaultObs}}}
+agent:
+  class_path: agents.RolesAgent
+  init_args:
+    roles:
+      idle: agents.PPOLightningAgent
+      other: {class_path: agents.PPOLightningAgent, init_args: {actor_hidden_sizes: [8]}}
+"""
+    (tmp_path / "roles.yaml").write_text(settings)
+    flags = ["--config", str(tmp_path / "roles.yaml"), "--runs_dir", str(tmp_path), "--run_id", "r", "--plain", "true"]
+    train_fabric.cli(flags)
+    alone = load_trained("r", tmp_path)
+    pool = alone.env(seed=0)
+    agent = alone.agent(pool.single_observation_space, pool.single_action_space)
+    obs = torch.from_numpy(pool.reset(seed=0)[0])
+    for number, role in enumerate(("idle", "other")):
+        player = entrant(f"r#{role}", sample=False, runs_dir=str(tmp_path)).build(1, 8)(0)
+        player.reset(np.ones(4, np.bool_), pool.state)
+        chosen = player.actions(pool.state, pool.action_parser)
+        expected = agent.agents[number].act(obs[:, :-1], deterministic=True).action
+        assert chosen.tolist() == expected.tolist()
+    with pytest.raises(ValueError, match="r#third: its roles are idle, other"):
+        entrant("r#third", sample=False, runs_dir=str(tmp_path)).build(1, 8)
+    with pytest.raises(ValueError, match="school_1v1#blue: it has no roles"):
+        entrant("school_1v1#blue", sample=False, runs_dir=str(tmp_path)).build(1, 8)
