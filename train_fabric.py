@@ -14,7 +14,8 @@ if __name__ == "__main__":
 import inspect
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,19 @@ from lightning.fabric.loggers.logger import Logger
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.partials import as_settings, taken_apart
-from fabric_rl import GAE, Callback, Estimator, Hardware, Saving, StartArgs, TrainArgs, train
+from fabric_rl import (
+    GAE,
+    Callback,
+    Estimator,
+    Hardware,
+    OffPolicyAgent,
+    SACArgs,
+    Saving,
+    StartArgs,
+    TrainArgs,
+    train,
+    train_off_policy,
+)
 from fabric_rl.callbacks import Profiler
 from fabric_rl.callbacks.games import RecordGames, ShowGames
 from fabric_rl.callbacks.video import RunVideos
@@ -43,9 +56,10 @@ from fabric_rl.types import AgentFactory, EnvFactory
 from fabric_rl.viewer.feeds import GAMES
 
 DEFAULT_CONFIG = Path(__file__).parent / "configs" / "rocket_1v1.yaml"
-_ABOUT = """Trains an actor-critic agent with PPO on Lightning Fabric. Without --config, --env and --env_id it plays the
-preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent agents.RecurrentPPOAgent) and its settings follow
-(--agent.actor_lr 1e-3); --agent.help and --env.help list those of the chosen class, --agent.help CLASS another's.
+_ABOUT = """Trains an agent with PPO, or SAC (--agent agents.SACLightningAgent), on Lightning Fabric. Without --config,
+--env and --env_id it plays the preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent
+agents.RecurrentPPOAgent) and its settings follow (--agent.actor_lr 1e-3); --agent.help and --env.help list those of the
+chosen class, --agent.help CLASS another's.
 """
 
 
@@ -68,6 +82,7 @@ def main(
     logger: Logger | list[Logger] | None = None,
     profile: bool = False,
     plain: bool | None = None,
+    sac: SACArgs = SACArgs(),  # noqa: B008 - frozen
     resolved_config: str | None = None,
 ) -> dict[str, Any]:
     """Trains an actor-critic agent with PPO on Lightning Fabric.
@@ -90,6 +105,7 @@ def main(
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: when standard output is no terminal.
+        sac: Settings of agents that learn from replayed steps (docs/sac.md).
         resolved_config: All settings as YAML, kept in the run folder. Default: what can be written of these arguments.
 
     Returns:
@@ -114,13 +130,14 @@ def main(
             raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; give it --record_minutes")
+    trainer = _trainer_of(agent, estimator, sac)
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))
         launch.check_same_settings(fabric, resolved_config)
         started.share(fabric)
         run = started.run
         if run is None:  # a later call of main() has started this process, which goes through the script again
-            return train(fabric, env, agent, args)
+            return trainer(fabric, env, agent, args)
         started.hardware = share_cores(fabric, hardware.num_threads or (started.resume or {}).get("num_threads"))
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
         if saving.record_minutes is not None:
@@ -140,22 +157,23 @@ def main(
             env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed))
             hooks.append(self_play)
         states = {"resume": started.resume, "weights": started.weights}
-        summary = train(
-            fabric,
-            env,
-            agent,
-            args,
-            run,
-            hooks,
-            plain,
-            saving,
-            **states,
-            inference=start.inference,
-            estimator=estimator,
-        )
+        summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
     if fabric.is_global_zero:
         say(report(run, summary))
     return summary
+
+
+def _trainer_of(agent: AgentFactory, estimator: Estimator, sac: SACArgs) -> Callable[..., dict[str, Any]]:
+    """What trains such agents: SAC's loop or PPO's; a ValueError for settings of the other one."""
+    made = taken_apart(agent).function
+    if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
+        given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
+        if given:
+            raise ValueError(f"{', '.join(given)}: only agents have that which learn with SAC; leave it out")
+        return partial(train, estimator=estimator)
+    if type(estimator) is not GAE:
+        raise ValueError("--estimator: only PPO estimates advantages, not SAC; leave it out")
+    return partial(train_off_policy, sac=sac)
 
 
 def cli(argv: Sequence[str] | None = None) -> None:

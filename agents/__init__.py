@@ -8,5 +8,13 @@ from agents.conv import ConvPPOAgent
 from agents.ppo import PPOLightningAgent
 from agents.recurrent import RecurrentPPOAgent
 from agents.roles import RolesAgent
+from agents.sac import SACLightningAgent
 
-__all__ = ["AttentionPPOAgent", "ConvPPOAgent", "PPOLightningAgent", "RecurrentPPOAgent", "RolesAgent"]
+__all__ = [
+    "AttentionPPOAgent",
+    "ConvPPOAgent",
+    "PPOLightningAgent",
+    "RecurrentPPOAgent",
+    "RolesAgent",
+    "SACLightningAgent",
+]

@@ -35,12 +35,19 @@ TASKS: dict[str, tuple[str, Sequence[str], float, str]] = {
     "pendulum": ("pendulum", (), -250, "at least"),
     "cartpole_memory": ("cartpole_memory", (), 400, "at least"),
     "cartpole_memory_mlp": ("cartpole_memory", MLP, 150, "at most"),
+    "sac_pendulum": ("sac_pendulum", (), -200, "at least"),
+    "sac_cartpole": ("sac_cartpole", (), 475, "at least"),
+    "sac_mountaincar": ("sac_mountaincar", (), 90, "at least"),
+    "sac_lunarlander": ("sac_lunarlander", (), 240, "at least"),
 }
 PUBLISHED = {
     "cartpole": ("490 +- 6 at 500k (exploring)", "500 at 100k"),
     "acrobot": ("-86.4 +- 1.3 at 500k (exploring)", "-73.5 at 1M"),
     "lunarlander": ("", "242 at 1M (LunarLander-v2)"),
     "pendulum": ("", "-172 at 100k"),
+    "sac_pendulum": ("", "-157 +- 89 at 20k"),
+    "sac_mountaincar": ("", "94.7 at 50k (state-dependent exploration)"),
+    "sac_lunarlander": ("", "260 +- 66 at 500k (LunarLanderContinuous-v2)"),
 }
 """By CleanRL's documentation (training episodes, 3 seeds) and RL Baselines3 Zoo's table of trained agents."""
 CURVE_POINTS = 60

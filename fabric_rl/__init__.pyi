@@ -1,6 +1,7 @@
 """What `fabric_rl` exports."""
 
 from .args import Hardware as Hardware
+from .args import SACArgs as SACArgs
 from .args import Saving as Saving
 from .args import StartArgs as StartArgs
 from .args import TrainArgs as TrainArgs
@@ -27,8 +28,11 @@ from .runs.plots import learning_curves as learning_curves
 from .runs.resume import load_checkpoint as load_checkpoint
 from .runs.trained import Trained as Trained
 from .runs.trained import load_trained as load_trained
+from .sac.train import train_off_policy as train_off_policy
 from .types import ActorCritic as ActorCritic
 from .types import ActOutput as ActOutput
 from .types import Minibatch as Minibatch
+from .types import OffPolicyAgent as OffPolicyAgent
+from .types import Transitions as Transitions
 
 __version__: str

@@ -1,4 +1,4 @@
-"""The settings of a run in four groups: how it trains, how it starts, when it saves itself, what it runs on.
+"""The settings of a run in groups: how it trains (and replays), how it starts, when it saves itself, what it runs on.
 
 Each group is a frozen dataclass. The docstrings under its fields are the help of the command line.
 """
@@ -150,6 +150,44 @@ class TrainArgs:
                 f"{rollout_steps} steps"
             )
         return self.exp_buffer_size // rollout_steps
+
+
+ONLY_PPO = (
+    *("num_steps", "update_epochs", "minibatch_size", "exp_buffer_size", "gae_lambda", "normalize_advantages"),
+    *("standardize_returns", "desired_kl", "target_kl", "overlap", "num_players"),
+)
+"""Settings of `TrainArgs` that mean nothing to agents that learn from replayed steps."""
+
+
+@dataclass(frozen=True)
+class SACArgs:
+    """Settings of agents that learn from replayed steps, as `agents.SACLightningAgent` does (docs/sac.md)."""
+
+    buffer_size: int = 1_000_000
+    """SAC: newest steps of each rank that are kept to draw from."""
+    buffer_init_steps: int = 1000
+    """SAC: agent-steps (over all ranks) with random actions at first; learning begins when the buffers hold so many."""
+    train_interval: int = 1
+    """SAC: steps of each sub-environment between two rounds of learning."""
+    num_update: int = 1
+    """SAC: optimizer steps in a round, times the number of ranks, which collect as many times more."""
+    tau: float = 0.005
+    """SAC: share of the way that the target networks go after each optimizer step."""
+    n_step: int = 1
+    """SAC: rewards that are added up before a target network is asked for the rest."""
+    save_replay_buffer: bool = False
+    """SAC: checkpoints hold the buffers, so that a resumed run goes on bit for bit; without, it fills them anew."""
+    buffer_folder: str | None = None
+    """SAC: keep the buffers in files of this folder, which vanish with the run. Default: in the device's memory."""
+
+    @speaking_of_arguments()
+    def __post_init__(self) -> None:
+        """Rejects settings that cannot work."""
+        _at_least_1(self, "buffer_size", "train_interval", "num_update", "n_step")
+        if self.buffer_init_steps < 0:
+            raise ValueError(f"--buffer_init_steps must not be negative, got {self.buffer_init_steps}")
+        if not 0 < self.tau <= 1:
+            raise ValueError(f"--tau must be above 0 and at most 1, got {self.tau}")
 
 
 @dataclass(frozen=True)

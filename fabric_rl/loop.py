@@ -11,7 +11,7 @@ from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
-from fabric_rl.session.build import build
+from fabric_rl.session.build import Scheme, build
 from fabric_rl.session.evidence import keep_evidence_of_nan
 from fabric_rl.session.saving import NoSaver, Saver
 from fabric_rl.session.stopping import StopSignals
@@ -61,7 +61,7 @@ def train(
         NonFiniteError: NaN or infinity in observations, rewards or the loss.
         TooLittleMemoryError: A rollout or a training step needs more memory than there is.
     """
-    session = build(fabric, env, agent, args, callbacks, estimator, inference)  # every part tried once, on all ranks
+    session = build(fabric, env, agent, args, callbacks, estimator, inference, Scheme())  # all tried
     session.try_estimator()
     exact = session.begin(resume, weights)  # whether it goes on to the bit as if it had never stopped
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner

@@ -27,10 +27,12 @@ from fabric_rl.rollouts.steps import (
     checked_tuple,
     kind_of,
 )
-from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, reads_masks
+from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions, reads_masks
 
 
-def try_parts(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
+def try_parts(
+    fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int
+) -> Minibatch | Transitions:
     """Resets the environment, acts, steps once and evaluates one minibatch; every rank calls it.
 
     It changes nothing but the environment, which has to be reset afterwards with the same seed: the agent is a copy,
@@ -81,7 +83,9 @@ def _is_inherited(agent: ActorCritic, method: str) -> bool:
     return getattr(getattr(agent, method), "__func__", None) is getattr(ActorCritic, method)
 
 
-def _trial(fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int) -> Minibatch:
+def _trial(
+    fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int
+) -> Minibatch | Transitions:
     name, size = f"--env {type(envs).__name__}", envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
 
@@ -127,7 +131,7 @@ def _try_agent(
     obs: Tensor,
     mask: Tensor | None,
     minibatch_size: int,
-) -> tuple[Array, Minibatch]:
+) -> tuple[Array, Minibatch | Transitions]:
     """Calls the methods of a copy of the agent; returns its actions for `obs` and what it has learned from."""
     name, size = f"--agent {type(agent).__name__}", len(obs)
     with calling(f"{name}: copy.deepcopy()"):
@@ -171,13 +175,15 @@ def _try_agent(
     if mask is not None and masks:
         minibatch = minibatch._replace(action_mask=mask[rows])
     ends = torch.zeros_like(rows, dtype=torch.bool)
-    extra = {
+    extra: dict[str, Any] = {
         "reward": returns,
         "next_value": old_value,
         "terminated": ends,
         "done": ends,
         "time": rows,
         "sub_env": rows,
+        "next_obs": obs[rows],
+        "next_action_mask": minibatch.action_mask,
     }
     minibatch = minibatch._replace(**{field: extra[field] for field in agent.minibatch_fields})
     if agent.learns_sequences:
@@ -188,8 +194,12 @@ def _try_agent(
             before = rows[:1].expand(agent.burn_in, -1)
             starts = torch.zeros_like(before, dtype=torch.bool)
             minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
+    batch: Any = minibatch
+    if isinstance(agent, OffPolicyAgent):
+        mask, seen = minibatch.action_mask, minibatch.obs
+        batch = Transitions(seen, minibatch.action, returns, seen, torch.ones_like(returns), mask, mask)
     with calling(f"{name}.training_step()"), fabric.autocast():
-        result = trial.training_step(minibatch)
+        result = trial.training_step(batch)
     loss, stats = checked_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
     _tensor(f"{name}.training_step(): the loss", loss, ())
     if not loss.requires_grad:
@@ -201,7 +211,7 @@ def _try_agent(
     for key, figure in stats.items():
         _tensor(f"{name}.training_step(): the statistic {key!r}", figure, (), NUMBERS)
     _check_all_used(fabric, f"{name}.training_step()", trial, loss)
-    return action, minibatch
+    return action, batch
 
 
 @contextmanager

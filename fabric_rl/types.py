@@ -78,13 +78,18 @@ class Minibatch(NamedTuple):
     """`[B]` int64, the step's place in its rollout, 0..T-1."""
     sub_env: Tensor | None = None
     """`[B]` int64, the sub-environment of this rank that it comes from, 0..N-1."""
+    next_obs: Tensor | None = None
+    """`[B, ...]` the same episode's true next observation; where `terminated` there is none, and it means nothing."""
+    next_action_mask: Tensor | None = None
+    """`[B, n]` bool, what is allowed there; of a truncated episode's last observation, which has no mask, what was
+    allowed before it."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Minibatch":
         """Applies `function` to every tensor."""
         return Minibatch(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
 
 
-MINIBATCH_FIELDS = ("reward", "next_value", "terminated", "done", "time", "sub_env")
+MINIBATCH_FIELDS = ("reward", "next_value", "terminated", "done", "time", "sub_env", "next_obs", "next_action_mask")
 """What an agent may ask for beside the other fields of `Minibatch`."""
 
 
@@ -144,6 +149,49 @@ class ActorCritic(LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """One optimizer over all parameters. Its learning rates are the initial ones of the schedule."""
+        raise NotImplementedError
+
+
+class Transitions(NamedTuple):
+    """`B` replayed steps, all tensors on the agent's device; with n-step returns each stands for up to n steps."""
+
+    obs: Tensor
+    """`[B, ...]` as in `Minibatch`."""
+    action: Tensor
+    """`[B, ...]` as `act` returned it."""
+    reward: Tensor
+    """`[B]` float32, of all its steps, discounted to the first."""
+    next_obs: Tensor
+    """`[B, ...]` the same episode's true observation after them."""
+    discount: Tensor
+    """`[B]` float32, what the value of `next_obs` counts: gamma to the number of steps, 0 where the episode has
+    terminated."""
+    action_mask: Tensor | None = None
+    """`[B, n]` bool, or None if the environment gives no masks."""
+    next_action_mask: Tensor | None = None
+    """`[B, n]` bool, of `next_obs`."""
+
+
+class OffPolicyAgent(ActorCritic):
+    """Base of agents that learn from replayed steps, see `fabric_rl.train_off_policy`.
+
+    `training_step` gets `Transitions` and returns one loss for all networks. `value` is for people who watch only. No
+    memory and one reward: `memory_size` is 0, `value_heads` 1.
+
+    Attributes:
+        acts_at_random: `act` draws evenly from all actions (that are allowed), unless it is `deterministic`. The
+            trainer sets it.
+    """
+
+    minibatch_fields = ("reward", "terminated", "done", "next_obs", "next_action_mask")
+    acts_at_random: bool = False
+
+    def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # see there
+        """The loss (a scalar with a graph) and named statistics for the log."""
+        raise NotImplementedError
+
+    def update_targets(self, tau: float) -> None:
+        """After each optimizer step: `target += tau (network - target)` for all target networks."""
         raise NotImplementedError
 
 

@@ -72,6 +72,12 @@ def test_self_play_from_python(capsys):
     assert capsys.readouterr().out.endswith("['chaser', '0 steps', '512 steps']\n")
 
 
+def test_sac_from_python(capsys):
+    names = {}
+    exec(block("docs/sac.md", "from functools"), names)
+    assert names["summary"]["total_steps"] == 300
+
+
 # ---------------------------------------------------------------- docs/research.md
 
 

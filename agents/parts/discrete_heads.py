@@ -40,6 +40,14 @@ class CategoricalHead(PolicyHead):
         log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
         return _pick(log_probs, action - self.start), _entropy(log_probs)
 
+    def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
+        """`[..., 1, n]` of all actions, as those of `MultiCategoricalHead`."""
+        return torch.log_softmax(_masked(params, action_mask), dim=-1).unsqueeze(-2)
+
+    def index(self, action: Tensor) -> Tensor:
+        """`[..., 1]`, where actions `[...]` stand in `log_probs`."""
+        return (action - self.start).unsqueeze(-1)
+
     def probabilities(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
         """`[..., n]` of all actions, for `params [..., n]` and the mask that `sample` gets."""
         return torch.softmax(_masked(params, action_mask), dim=-1)
@@ -61,19 +69,22 @@ class MultiCategoricalHead(PolicyHead):
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """See `PolicyHead.sample`; actions `[..., *nvec.shape]` int64, mask `[..., sum(nvec)]`."""
-        log_probs = self._log_probs(params, action_mask)
+        log_probs = self.log_probs(params, action_mask)
         index = log_probs.argmax(dim=-1) if deterministic else draw(log_probs.exp())
         action = index if self.start is None else index + self.start
         return action.reshape(*action.shape[:-1], *self.shape), _pick(log_probs, index).sum(dim=-1)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """See `PolicyHead.evaluate`."""
-        log_probs = self._log_probs(params, action_mask)
-        index = action.reshape(log_probs.shape[:-1])
-        index = index if self.start is None else index - self.start
-        return _pick(log_probs, index).sum(dim=-1), _entropy(log_probs).sum(dim=-1)
+        log_probs = self.log_probs(params, action_mask)
+        return _pick(log_probs, self.index(action)).sum(dim=-1), _entropy(log_probs).sum(dim=-1)
 
-    def _log_probs(self, params: Tensor, action_mask: Tensor | None) -> Tensor:
+    def index(self, action: Tensor) -> Tensor:
+        """`[..., len(nvec)]`, where actions `[..., *nvec.shape]` stand in `log_probs`."""
+        index = action.flatten(-len(self.shape))
+        return index if self.start is None else index - self.start
+
+    def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
         """`[..., len(nvec), max(nvec)]`; the places beyond an action's own number have probability 0."""
         logits, most = _masked(params, action_mask), max(self.sizes)
         if min(self.sizes) == most:

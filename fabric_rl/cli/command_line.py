@@ -4,11 +4,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import yaml
 from jsonargparse import Namespace, set_parsing_settings
 
+from fabric_rl.args import ONLY_PPO
 from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
 from fabric_rl.flags.config import naming_the_file
@@ -28,6 +30,7 @@ from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.resume import locate, run_of
+from fabric_rl.types import OffPolicyAgent
 
 _RESOLVED = "resolved_config"
 """The parameter of `main()` that takes all settings as YAML; it is no flag."""
@@ -166,11 +169,20 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
 
 
 def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
-    """The preset; its text without the agent where the flags choose another one, whose settings are its own."""
+    """The preset; its text without the agent where the flags choose another one, whose settings are its own.
+
+    Without PPO's settings, too, if that learns with SAC.
+    """
     settings = read_yaml(preset)
-    if value_of(given, "--agent") in (None, settings["agent"]["class_path"]):
+    chosen = value_of(given, "--agent")
+    if chosen in (None, settings["agent"]["class_path"]):
         return preset
-    others: str = yaml.safe_dump({name: section for name, section in settings.items() if name != "agent"})
+    try:
+        made = resolve_name(str(chosen))
+    except (ImportError, AttributeError, ValueError):  # said in one line later
+        made = None
+    dropped = {"agent", *(ONLY_PPO if inspect.isclass(made) and issubclass(made, OffPolicyAgent) else ())}
+    others: str = yaml.safe_dump({name: section for name, section in settings.items() if name not in dropped})
     return others
 
 

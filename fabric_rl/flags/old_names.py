@@ -12,6 +12,7 @@ _HARDWARE = "--accelerator, and --devices for how many"
 _SAVES = "--checkpoint_every_timesteps, agent-steps over all ranks"
 _FROM = "--resume to go on with a run, or --initialize_from for its weights only"
 _COPIES = "--env.num_arenas (in threads), or --num_envs with --env_id, both of each rank"
+_TEMPERATURE = "--agent.init_entcoef, of agents.SACLightningAgent"
 _WANDB = "--logger lightning.pytorch.loggers.WandbLogger"
 
 OLD_NAMES = {
@@ -42,7 +43,6 @@ OLD_NAMES = {
     "epsilon": _CLIPS,
     "lambd": "--gae_lambda",
     "num_epoch": _EPOCHS,
-    "buffer_size": _ROLLOUT,
     "time_horizon": _ROLLOUT,
     "max_steps": _TOTAL,
     "learning_rate": _RATES,
@@ -54,6 +54,13 @@ OLD_NAMES = {
     "init_path": _FROM,
     "results_dir": "--runs_dir",
     "torch_device": _HARDWARE,
+    # of SAC, here and there
+    "init_entcoef": _TEMPERATURE,
+    "alpha": _TEMPERATURE,
+    "learning_starts": "--buffer_init_steps, agent-steps over all ranks",
+    "train_freq": "--train_interval, steps of each sub-environment",
+    "gradient_steps": "--num_update, optimizer steps in a round",
+    "q_lr": "--agent.critic_lr",
     # CleanRL
     "exp_name": "--run_id",
     "num_minibatches": "--minibatch_size, the steps of one on each rank and not their number (default: a sixteenth)",

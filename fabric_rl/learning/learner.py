@@ -71,6 +71,11 @@ class Onlooker:
         """This rank's weights as they were before a step that may have spoilt them."""
         return {name: shard_of(p.detach().clone()) for name, p in self.agent.named_parameters()}
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whether its states hold all that learning goes on from."""
+        return True
+
     def state_dict(self) -> dict[str, Any]:
         """What all ranks share; every rank calls it. Weights and optimizer are whole on rank 0 only."""
         keep = self.fabric.is_global_zero
@@ -122,7 +127,7 @@ class Onlooker:
                 entry |= {name: take_over(value, saved[number][name]) for name, value in entry.items()}
             else:  # its gradient was never asked for
                 del self.optimizer.optimizer.state[parameters[number]]
-        if missing := len(own.keys() - saved.keys()):
+        if saved and (missing := len(own.keys() - saved.keys())):  # empty before the first step
             differs.append(f"nothing was saved of the optimizer's memory of {missing} of {len(own)} parameters")
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
             if state[name]:  # empty without a gradient scaler, None without that schedule
@@ -174,8 +179,8 @@ class Learner(Onlooker):
         model: Any,  # noqa: ANN401 - Fabric's wrapper
         optimizer: Any,  # noqa: ANN401
         args: TrainArgs,
-        rollouts_kept: int,
         timers: Timers,
+        rollouts_kept: int,
     ) -> None:
         """Takes the parts.
 
@@ -186,8 +191,8 @@ class Learner(Onlooker):
             model: What Fabric made of it.
             optimizer: What Fabric made of its optimizer.
             args: Settings.
-            rollouts_kept: How many of the newest rollouts are learned from.
             timers: Measures.
+            rollouts_kept: How many of the newest rollouts are learned from.
         """
         super().__init__(fabric, agent, optimizer, args)
         self._peers, self._model, self._timers = peers, model, timers

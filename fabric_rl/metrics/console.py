@@ -103,6 +103,9 @@ _LABELS = {
     "speed/overall_steps_per_second": "steps/s",
     "ppo/value_loss": "value loss",
     "ppo/explained_variance": "expl. var.",
+    "sac/entropy": "entropy",
+    "sac/critic_loss": "critic loss",
+    "sac/temperature": "temperature",
 }
 """Figures of the one-line view after the return and the environment's own, with a short label each."""
 

@@ -15,7 +15,7 @@ from fabric_rl.rollouts.finite import require_finite, within
 from fabric_rl.rollouts.gpu_copies import to_device, to_host
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.steps import BOOLS, NUMBERS, Step, checked_array, checked_step
-from fabric_rl.types import ActorCritic, HasGroups
+from fabric_rl.types import ActorCritic, HasGroups, OffPolicyAgent
 
 VALUE_NUMBERS = 2**22
 """Numbers of observations that the value function gets at once."""
@@ -33,9 +33,9 @@ def collect(
     """Fills `rollout` with the next `T` steps; call it under `torch.no_grad()`.
 
     Goes on where the last call ended (after `rollout.begin(obs, infos)` the first time). Truncated steps are
-    bootstrapped from the value of their episode's own last observation. Actions outside of a Box are clipped for the
-    environment; the rollout keeps them as they were sampled. Of an environment with groups (`HasGroups`) one is stepped
-    while the policy decides for another, always in the same order.
+    bootstrapped from the value of their episode's own last observation; an `OffPolicyAgent` is asked for no values.
+    Actions outside of a Box are clipped for the environment; the rollout keeps them as they were sampled. Of an
+    environment with groups (`HasGroups`) one is stepped while the policy decides for another, always in the same order.
 
     Args:
         env: Vector environment with SAME_STEP autoreset.
@@ -68,11 +68,13 @@ def collect(
                         actions = group.decide(t, agent)
                     with timers("start"):
                         grouped.step_group(number, within(env.single_action_space, actions))
+    for group in groups:
+        group.finish()
+    if isinstance(agent, OffPolicyAgent):
+        return
     if not all(group.has_values for group in groups):
         with timers("values"):
             _fill_values(agent, rollout)
-    for group in groups:
-        group.finish()
     rollout.next_value[:-1] = rollout.value[1:]
     memory = {} if rollout.state is None else {"state": rollout.state}
     rollout.next_value[-1] = agent.value(rollout.obs[-1], **memory)
@@ -165,17 +167,26 @@ class _Collection:
         rollout.terminated[:, rows] = to_device(self._terminated, device)
         rollout.done[:, rows] = to_device(self._terminated | self._truncated, device)
         rollout.episode_start[1:, rows] = rollout.done[:, rows]
+        if rollout.next_obs is not None:
+            rollout.next_obs[:, rows] = rollout.obs[1:, rows]
+            if self._cut:
+                steps, envs, last = self._ends()
+                rollout.next_obs[steps, envs] = last
 
     def bootstrap(self, agent: ActorCritic) -> None:
         """Values of the last observations of the truncated episodes."""
         if not self._cut:
             return
+        steps, envs, last = self._ends()
+        memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
+        self.rollout.next_value[steps, envs] = agent.value(last, **memory)
+
+    def _ends(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the truncated episodes: steps, sub-environments and last observations."""
         device = self.rollout.obs.device
         steps = to_device(np.concatenate([np.full(len(cut), t) for t, cut, _ in self._cut]), device)
         envs = to_device(np.concatenate([cut for _, cut, _ in self._cut]), device)
-        rows = to_device(np.concatenate([rows for _, _, rows in self._cut]), device)
-        memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
-        self.rollout.next_value[steps, envs] = agent.value(rows, **memory)
+        return steps, envs, to_device(np.concatenate([last for _, _, last in self._cut]), device)
 
 
 def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:

@@ -16,7 +16,7 @@ from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Min
 
 TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
-    *("value", "next_value", "reward", "terminated", "done"),
+    *("value", "next_value", "reward", "terminated", "done", "next_obs"),
 )
 
 
@@ -35,6 +35,7 @@ class Rollout:
         reward: As `value`; what the environment paid, scaled for learning with `--standardize_returns`.
         terminated: `[T, N]` bool.
         done: `[T, N]` bool, terminated or truncated.
+        next_obs: `[T, N, ...]` as `obs`, the same episode's true next observation; None unless the agent asks for it.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Rollout:
         self.value, self.next_value, self.reward = (torch.zeros(values, device=device) for _ in range(3))
         self.terminated = torch.zeros(size, dtype=torch.bool, device=device)
         self.done = torch.zeros(size, dtype=torch.bool, device=device)
+        self.next_obs = torch.zeros_like(self.obs[1:]) if "next_obs" in self._fields else None
 
     def begin(self, obs: NDArray[Any], infos: dict[str, Any] | None = None, keep: bool = False) -> None:
         """Takes the first observations `[N, ...]` of all, and what else `env.reset()` returned.
@@ -134,7 +136,8 @@ class Rollout:
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
         """What the next rollout begins with: last observations, memory, masks. Or the `whole` rollout."""
         if whole:
-            tensors = {name: getattr(self, name) for name in TENSORS}
+            names = TENSORS if self.next_obs is not None else TENSORS[:-1]
+            tensors = {name: getattr(self, name) for name in names}
             return {name: None if x is None else x.detach().clone() for name, x in tensors.items()}
         kept = self._burn_in + 1
         mask = None if self.action_mask is None else self.action_mask[-1]
@@ -170,7 +173,7 @@ class Rollout:
             if state["action_mask"] is not None:
                 self.action_mask = torch.ones_like(state["action_mask"], device=self.obs.device)
             for name in TENSORS:
-                if state[name] is not None:
+                if state.get(name) is not None:
                     getattr(self, name).copy_(state[name])
             return
         kept = self._burn_in + 1
@@ -236,7 +239,8 @@ class Rollout:
             advantage = advantage.sum(dim=-1)
         mask = None if self.action_mask is None else self.action_mask[:-1]
         steps = Minibatch(self.obs[:-1], self.action, self.log_prob, self.value, advantage, returns, mask)
-        steps = steps._replace(**{name: self._field(name) for name in self._fields})
+        fields: dict[str, Any] = {name: self._field(name) for name in self._fields}
+        steps = steps._replace(**fields)
         if not self._in_sequences:
             return steps.map(lambda x: x.flatten(0, 1))
         length, burn_in = self._length, self._burn_in
@@ -256,8 +260,13 @@ class Rollout:
             burn_in_start=before(self._episode_start) if burn_in else None,
         )
 
-    def _field(self, name: str) -> Tensor:
+    def _field(self, name: str) -> Tensor | None:
         """What an agent has asked for, `[T, N, ...]`."""
+        if name == "next_action_mask":
+            if self.action_mask is None:
+                return None
+            cut = (self.done & ~self.terminated)[..., None]
+            return torch.where(cut, self.action_mask[:-1], self.action_mask[1:])
         if name not in ("time", "sub_env"):
             tensor: Tensor = getattr(self, name)
             return tensor

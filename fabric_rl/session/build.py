@@ -31,7 +31,29 @@ from fabric_rl.rollouts.players import Exchange, Player, Trainer
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.session.session import Session
 from fabric_rl.trial import check_agent, try_parts
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
+
+LearnerParts = tuple[Fabric, Fabric, Any, Any, Any, TrainArgs, Timers]
+"""Fabric, that of the ranks that learn, the bare agent, what Fabric made of it and its optimizer, settings, clocks."""
+
+
+class Scheme:
+    """What is not the same in every session; this one learns from its newest rollouts."""
+
+    def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
+        """Steps that go through the networks at once, of a rollout of so many on this rank.
+
+        Raises:
+            TypeError: The agent cannot learn so.
+        """
+        if isinstance(agent, OffPolicyAgent):
+            name = type(agent).__name__
+            raise TypeError(f"--agent {name} learns from replayed steps: fabric_rl.train_off_policy trains it")
+        return args.minibatch_for(rollout_steps, agent.sequence_length)
+
+    def learner(self, parts: LearnerParts, rollout: Rollout, rollout_steps: int) -> Onlooker:
+        """What learns from such rollouts."""
+        return Learner(*parts, parts[5].rollouts_kept(rollout_steps))
 
 
 def build(
@@ -42,8 +64,9 @@ def build(
     callbacks: Sequence[Callback],
     estimator: Estimator,
     inference: bool,
+    scheme: Scheme,
 ) -> Session:
-    """Builds and tries every part; every rank calls it. Arguments and errors are those of `fabric_rl.train`."""
+    """Builds and tries every part; every rank calls it. Other arguments and errors are those of `fabric_rl.train`."""
     if fabric.device.type == "cpu" and fabric.strategy.precision.precision == "bf16-mixed":
         avoid_illegal_instructions()
     fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
@@ -63,7 +86,7 @@ def build(
     with memory_named(fabric.device, what, "take fewer of either"):
         rollout = Rollout(args.num_steps, envs, fabric.device, module)
     rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.share)
-    minibatch_size = args.minibatch_for(rollout_steps, module.sequence_length)
+    minibatch_size = scheme.minibatch_size(args, rollout_steps, module)
     gamma = _discounts(args, rollout).to(fabric.device)
     optimizer: Any = module.configure_optimizers()
     if not isinstance(optimizer, torch.optim.Optimizer):
@@ -108,7 +131,7 @@ def build(
     )
     learner = Onlooker(fabric, module, optimizer, args)
     if learns and not inference:
-        learner = Learner(fabric, peers, module, model, optimizer, args, args.rollouts_kept(rollout_steps), timers)
+        learner = scheme.learner((fabric, peers, module, model, optimizer, args, timers), rollout, rollout_steps)
     hooks = (HooksOfInference if inference else Hooks)(state, callbacks)
     objects = (hooks, module, estimator, gamma, collector, learner, timers)
     return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)
@@ -129,7 +152,13 @@ def _built(env: EnvFactory, seed: int) -> VectorEnv:
     return envs
 
 
-def _settle(fabric: Fabric, agent: ActorCritic, model: Any, optimizer: Any, trial: Minibatch | None) -> None:  # noqa: ANN401
+def _settle(
+    fabric: Fabric,
+    agent: ActorCritic,
+    model: Any,  # noqa: ANN401 - Fabric's wrappers
+    optimizer: Any,  # noqa: ANN401
+    trial: Minibatch | Transitions | None,
+) -> None:
     """Makes what Fabric has wrapped the same from the first step on, for a run that began here or went on.
 
     DDP orders its buckets after the first step: before the run, so that a resumed one adds the ranks' gradients up in

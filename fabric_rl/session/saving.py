@@ -157,6 +157,7 @@ class Saver(NoSaver):
             return True
         players = state["ranks"][-self._session.args.num_players :]  # with 0 of them, all play
         exact = self.saving.exact_resume or all(rank["env"] is not None for rank in players)
+        exact &= self._session.learner.keeps_all
         state |= {"exact": exact and not self._inexact} | self._record.state_dict()
         due = ((by_steps or on_demand or ending, self._write_checkpoint), (milestone, self._write_milestone))
         self._try([write for is_due, write in due if is_due], state)
@@ -198,7 +199,7 @@ class Saver(NoSaver):
             "steps": state.steps,
             "phase": state.phase,
             "mean_reward": self._record.mean_return,
-            "entropy": state.metrics.get("ppo/entropy"),
+            "entropy": state.metrics.get("ppo/entropy", state.metrics.get("sac/entropy")),
             "kl": state.metrics.get("ppo/approx_kl"),
             "timestamp": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "fingerprint": saved["fingerprint"],

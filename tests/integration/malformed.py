@@ -7,12 +7,16 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, Reward
-from fabric_rl import ActorCritic, Callback
+from fabric_rl import GAE, ActorCritic, Callback
 
 
 class OnePerArena(Reward):
     def compute(self, state):
         return state.world.ball_pos[:, 2]
+
+
+class Advantages(GAE):
+    pass
 
 
 class NotFinite(Reward):

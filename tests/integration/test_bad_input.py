@@ -36,6 +36,8 @@ callbacks:
     "second_unknown.yaml": "callbacks: [{class_path: malformed.Fine}, {class_path: malformed.Fines}]\n",
 }
 ON_CARTPOLE = "--env_id CartPole-v1 --num_steps 16"
+ON_PENDULUM = "--env_id Pendulum-v1"
+SAC = "--agent agents.SACLightningAgent"
 # name: (arguments, what the line must contain). {tmp} is a folder of the case's own, with FILES in it.
 CASES = {
     "unknown key": ("--nonsense 3", ["--nonsense: no such setting; see --help"]),
@@ -268,6 +270,35 @@ CASES = {
     "agent with a list of optimizers": (
         f"{ON_CARTPOLE} --agent malformed.Optimizers",
         ["--agent Optimizers.configure_optimizers() must return one torch optimizer"],
+    ),
+    "settings of PPO beside SAC": (
+        f"{ON_PENDULUM} {SAC} --num_steps 64 --gae_lambda 0.9",
+        ["error: --num_steps, --gae_lambda: only PPO has that, not SAC; leave it out\n"],
+    ),
+    "estimator beside SAC": (
+        f"{ON_PENDULUM} {SAC} --estimator malformed.Advantages",
+        ["error: --estimator: only PPO estimates advantages, not SAC; leave it out\n"],
+    ),
+    "schedule of PPO beside SAC": (
+        f"{ON_PENDULUM} {SAC} --lr_schedule kl_adaptive",
+        ["error: --lr_schedule kl_adaptive: only PPO has that, not SAC; leave it out\n"],
+    ),
+    "settings of SAC beside PPO": (
+        f"{ON_PENDULUM} --tau 0.01 --buffer_size 10",
+        ["error: --buffer_size, --tau: only agents have that which learn with SAC; leave it out\n"],
+    ),
+    "buffer larger than the machine": (
+        f"{ON_PENDULUM} {SAC} --buffer_size 1000000000000",
+        ["error: --buffer_size 1000000000000 needs ", " GiB, and this machine's memory has "],
+    ),
+    "buffer smaller than a rollout": (
+        f"{ON_PENDULUM} {SAC} --buffer_size 10 --train_interval 50",
+        ["error: --buffer_size 10 holds fewer steps than a rollout, --train_interval 50 x 4 sub-environments\n"],
+    ),
+    "target networks that never move": (f"{ON_PENDULUM} {SAC} --tau 0", ["--tau must be above 0 and at most 1, got 0"]),
+    "SAC's temperature as a flag of the run": (
+        f"{ON_PENDULUM} {SAC} --init_entcoef 1",
+        ["--init_entcoef: no such setting; use --agent.init_entcoef, of agents.SACLightningAgent\n"],
     ),
     "values of the wrong shape": (
         f"{ON_CARTPOLE} --agent malformed.ColumnValues",

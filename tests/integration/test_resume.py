@@ -60,6 +60,10 @@ SELF_PLAY += [
     "fabric_rl.selfplay.MostSimilar",
 ]
 SELF_PLAY += ["--self_play.play_against_latest_model_ratio", 0.3, "--self_play.min_kl", 1e-7]
+SAC = ["--env", "envs.RocketSimPool", *ROCKET[:4], "--env.action", "envs.ContinuousAction"]
+SAC += ["--agent", "agents.SACLightningAgent", *ROCKET[8:10], *ROCKET[-4:], "--total_timesteps", 2048]
+SAC += ["--train_interval", 16, "--num_update", 3, "--n_step", 3, "--batch_size", 32, "--summary_freq", 1]
+SAC += ["--buffer_size", 600, "--buffer_init_steps", 300, "--save_replay_buffer"]
 
 
 def start_run(forks, runs, settings, devices, *more, **variables):
@@ -115,6 +119,8 @@ def longer(settings, total):
         (GROUPS, 1, 2),
         (SELF_PLAY, 1, 2),
         pytest.param([*SELF_PLAY, "--overlap"], 2, 2, marks=pytest.mark.slow),
+        (SAC, 1, 2),
+        pytest.param(SAC, 2, 2, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 16384), 1, 20, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.slow),
     ],

@@ -39,6 +39,13 @@ def test_weights_are_identical_after_training(ranks, run):
     assert ranks[0][run]["weights"]["actor.0.bias"].any()  # which begins at zero
 
 
+def test_sac_makes_as_many_optimizer_steps_for_each_step_with_any_number_of_ranks(ranks):
+    """15 rounds of 3 for each of two ranks, each from steps of its own, to the same weights."""
+    assert [int(rank["replayed"]["updates"]) for rank in ranks] == [15 * 3 * 2] * 2
+    assert_equal(ranks[0]["replayed"]["weights"], ranks[1]["replayed"]["weights"])
+    assert not torch.equal(ranks[0]["replayed"]["drawn"], ranks[1]["replayed"]["drawn"])
+
+
 def test_every_rank_sees_environments_of_its_own(ranks):
     """Sub-environment i of rank r is seeded with seed + 2 r + i."""
     env = gymnasium.make("CartPole-v1")

@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 from lightning import Fabric
 
-from agents import PPOLightningAgent
+from agents import PPOLightningAgent, SACLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
-from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, train
+from fabric_rl import Callback, Minibatch, Run, SACArgs, TrainArgs, learn, train, train_off_policy
 
 
 class PlainSGD(PPOLightningAgent):
@@ -68,6 +68,38 @@ def train_once(fabric, env, run=None, callbacks=()):
     return found | seen.learned
 
 
+class CountingSAC(SACLightningAgent):
+    """Counts its optimizer steps, and keeps what its last one was made of."""
+
+    updates = 0
+
+    def training_step(self, minibatch):
+        self.last = minibatch
+        return super().training_step(minibatch)
+
+    def update_targets(self, tau):
+        self.updates += 1
+        super().update_targets(tau)
+
+
+class SeenSAC(Callback):
+    def on_train_end(self, state):
+        agent = state.agent
+        self.found = {"updates": torch.tensor(agent.updates), "drawn": agent.last.obs}
+        self.found["weights"] = {k: v.detach().clone() for k, v in agent.state_dict().items()}
+
+
+def replayed(fabric):
+    """20 rounds of 4 steps of each rank, the first 5 of them without learning, 3 optimizer steps for each rank."""
+    seen = SeenSAC()
+    agent = partial(CountingSAC, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,), normalize_obs=True)
+    args = TrainArgs(total_timesteps=160, batch_size=8, seed=10)
+    sac = SACArgs(train_interval=2, num_update=3, buffer_init_steps=48)
+    env = partial(GymnasiumEnvs, "Pendulum-v1", 2)
+    train_off_policy(fabric, env, agent, args, callbacks=[seen], plain=True, sac=sac)
+    return seen.found
+
+
 def gradient_steps(fabric):
     """Three steps on a batch of 48 that all ranks share; each step's 16 rows are divided between the ranks."""
     envs = GymnasiumEnvs("CartPole-v1", 1)
@@ -94,5 +126,6 @@ def main(folder):
         "stopped": train_once(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), callbacks=[StopOnOneRank()]),
         "rocketsim": train_once(fabric, partial(RocketSimPool, 2, state_setter=RandomState())),
         "gradient": gradient_steps(fabric),
+        "replayed": replayed(fabric),
     }
     torch.save(found, Path(folder, f"rank{fabric.global_rank}.pt"))

@@ -192,7 +192,7 @@ def test_a_flag_that_holds_itself_is_one_line(output):
 def known_flags():
     """All flags, and the settings of the preset's environment and agent."""
     found = set()
-    for arguments in (["--help"], ["--agent.help"], ["--env.help"]):
+    for arguments in (["--help"], ["--agent.help"], ["--agent.help=agents.SACLightningAgent"], ["--env.help"]):
         with pytest.raises(SystemExit), redirect_stdout(io.StringIO()) as text:
             train_fabric.cli(arguments)
         found |= entries(text.getvalue()).keys()

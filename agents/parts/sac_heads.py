@@ -1,0 +1,165 @@
+"""Policy heads for SAC: what the policy of an action space does, and what its critics are asked.
+
+Both kinds answer the same questions. A critic is a function of the action; one of discrete actions gives the Q-values
+of all choices at once and is asked without one.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from torch import Tensor, nn
+
+from agents.parts.discrete_heads import CategoricalHead, MultiCategoricalHead
+from agents.parts.gaussian_head import squash_log_det
+from agents.parts.policy_head import linear
+from fabric_rl.sac.loss import entropy_of, expected_soft_value, soft_value
+
+Critics = Callable[[Tensor | None], Tensor]
+"""Q-values `[2, B, outputs]` of actions `[B, inputs]`, or of all choices for None."""
+Mask = Tensor | None
+Pair = tuple[Tensor, Tensor]
+_LOG_STD_LOW, _LOG_STD_HIGH = -5.0, 2.0
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class SampledHead(nn.Module):
+    r"""Box actions: a Gaussian through tanh, in units of half the Box's width (Haarnoja et al. 2018, appendix C).
+
+    `u = mean + exp(log_std) noise`, `a = tanh u`, :math:`\log \pi(a) = \log N(u) - \sum_i \log (1 - \tanh^2 u_i)`.
+    Gradients go through the draw. Targets of the entropy so mean the same in every Box.
+
+    Attributes:
+        inputs: Numbers of an action, which the critics get.
+        outputs: Numbers that a critic gives.
+        target_entropy: The usual one, minus the number of dimensions.
+    """
+
+    def __init__(self, features: int, space: Box) -> None:
+        """Builds the layer; a ValueError for a Box without finite bounds."""
+        super().__init__()
+        low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
+        if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
+            raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
+        self.inputs, self.outputs, self.shape = len(low), 1, space.shape
+        self.target_entropy = -float(len(low))
+        self.layer = linear(features, 2 * len(low), None)
+        self.low: Tensor
+        self.high: Tensor
+        self.register_buffer("low", low, persistent=False)
+        self.register_buffer("high", high, persistent=False)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Means and logarithms of the deviations of `u`, `[B, 2 d]` float32."""
+        mean, spread = self.layer(features).float().chunk(2, dim=-1)
+        log_std = _LOG_STD_LOW + (_LOG_STD_HIGH - _LOG_STD_LOW) * (spread.tanh() + 1) / 2
+        return torch.cat((mean, log_std), dim=-1)
+
+    def draw(self, params: Tensor, deterministic: bool = False) -> Pair:
+        """Actions `[B, d]` within -1..1 and their log-probabilities `[B]`; or those of the means."""
+        mean, log_std = params.chunk(2, dim=-1)
+        noise = torch.zeros_like(mean) if deterministic else torch.randn_like(mean)
+        u = mean + log_std.exp() * noise
+        log_prob = -0.5 * noise.square() - log_std - _HALF_LOG_2PI - squash_log_det(u)
+        return u.tanh(), log_prob.sum(dim=-1)
+
+    def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
+        """Actions in the Box `[B, *shape]` and their log-probabilities `[B]`; a mask is a ValueError."""
+        if mask is not None:
+            raise ValueError("Box actions take no action mask")
+        unit, log_prob = self.draw(params, deterministic)
+        return self._in_box(unit), log_prob - self._half.log().sum()
+
+    def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
+        """As `sample`, every action as likely; of the parameters only the number counts."""
+        unit = 2 * torch.rand_like(params[..., : self.inputs]) - 1
+        return self._in_box(unit), -(self.high - self.low).log().sum().expand(len(params))
+
+    def value(self, params: Tensor, mask: Mask, critics: Critics, temperature: Tensor, mean: bool = False) -> Pair:
+        """Soft values and entropies, both `[B]`, estimated with one action each (the `mean` if asked for)."""
+        unit, log_prob = self.draw(params, mean)
+        return soft_value(critics(unit).squeeze(-1), log_prob, temperature), -log_prob
+
+    def q_of(self, action: Tensor, critics: Critics) -> Tensor:
+        """Q-values `[2, B]` of actions `[B, *shape]` in the Box."""
+        unit = (action.reshape(len(action), -1) - (self.high + self.low) / 2) / self._half
+        return critics(unit).squeeze(-1)
+
+    def _in_box(self, unit: Tensor) -> Tensor:
+        action = (self.high + self.low) / 2 + self._half * unit
+        return action.clamp(self.low, self.high).detach().reshape(*unit.shape[:-1], *self.shape)  # rounding
+
+    @property
+    def _half(self) -> Tensor:
+        return (self.high - self.low) / 2
+
+
+class ExactHead(nn.Module):
+    """Discrete and MultiDiscrete actions: expectations over all choices, so that nothing is drawn to learn.
+
+    The parts of a MultiDiscrete action are independent, and its Q-value is the sum of the parts' own.
+
+    Attributes:
+        inputs: 0, the critics get no action.
+        outputs: Numbers that a critic gives, one for each choice of each part.
+        target_entropy: A share of the greatest entropy.
+    """
+
+    def __init__(self, features: int, space: Discrete | MultiDiscrete, entropy_share: float) -> None:
+        """Builds the layer."""
+        super().__init__()
+        self.policy: CategoricalHead | MultiCategoricalHead
+        if isinstance(space, Discrete):
+            self.policy, sizes = CategoricalHead(features, space), [int(space.n)]
+        else:
+            self.policy, sizes = MultiCategoricalHead(features, space), space.nvec.flatten().tolist()
+        self.inputs, self.outputs = 0, len(sizes) * max(sizes)
+        self._parts = (len(sizes), max(sizes))
+        self.target_entropy = entropy_share * sum(math.log(size) for size in sizes)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Logits, see `PolicyHead.forward`."""
+        params: Tensor = self.policy(features)
+        return params
+
+    def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
+        """See `PolicyHead.sample`."""
+        return self.policy.sample(params, deterministic, mask)
+
+    def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
+        """As `sample`, every choice that is allowed as likely."""
+        return self.policy.sample(torch.zeros_like(params), False, mask)
+
+    def value(self, params: Tensor, mask: Mask, critics: Critics, temperature: Tensor, mean: bool = False) -> Pair:
+        """Soft values and entropies, both `[B]` and exact."""
+        log_probs = self.policy.log_probs(params, mask)
+        q = self._of_choices(critics(None))
+        return expected_soft_value(q, log_probs, temperature), entropy_of(log_probs)
+
+    def q_of(self, action: Tensor, critics: Critics) -> Tensor:
+        """Q-values `[2, B]` of actions."""
+        q = self._of_choices(critics(None))
+        index = self.policy.index(action).unsqueeze(-1).expand(len(q), -1, -1, -1)
+        return q.gather(-1, index).sum(dim=(-2, -1))
+
+    def _of_choices(self, q: Tensor) -> Tensor:
+        return q.reshape(*q.shape[:-1], *self._parts)
+
+
+def sac_head(agent: str, features: int, space: gymnasium.Space[Any], entropy_share: float) -> SampledHead | ExactHead:
+    """The head for an action space; a ValueError if there is none."""
+    if isinstance(space, Box) and np.issubdtype(space.dtype, np.floating):
+        try:
+            return SampledHead(features, space)
+        except ValueError as error:
+            raise ValueError(f"{agent}: {error}") from error
+    if isinstance(space, (Discrete, MultiDiscrete)):
+        return ExactHead(features, space, entropy_share)
+    raise ValueError(
+        f"{agent} takes Discrete, MultiDiscrete or (float) Box actions, but the environment has {space}; choose "
+        "another --agent, --env or --env_id"
+    )

@@ -1,0 +1,168 @@
+"""SACLightningAgent: a policy and two critics trained with SAC."""
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from agents.parts.base import actor_size, check_sizes, hidden_layers, vector_size
+from agents.parts.heads import linear
+from agents.parts.sac_heads import Critics, ExactHead, sac_head
+from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.sac.loss import critic_loss, polyak, temperature_loss
+from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
+
+
+class TwinCritics(nn.Module):
+    """Two Q-functions of the same form: `[B, inputs]` -> `[2, B, outputs]` float32."""
+
+    def __init__(self, inputs: int, hidden_sizes: Sequence[int], outputs: int, *shape: Any) -> None:  # noqa: ANN401
+        """Builds the networks; `shape` is that of `hidden_layers`."""
+        super().__init__()
+        features = [inputs, *hidden_sizes][-1]
+        self.networks = nn.ModuleList(
+            nn.Sequential(hidden_layers(inputs, hidden_sizes, *shape), linear(features, outputs, None))
+            for _ in range(2)
+        )
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Q-values of all outputs."""
+        return torch.stack([network(inputs) for network in self.networks]).float()
+
+
+class SACLightningAgent(OffPolicyAgent):
+    """SAC over vector observations, for Box, Discrete and MultiDiscrete actions (docs/sac.md).
+
+    Args:
+        observation_space: Of one sub-environment; a Box with one axis. If it says `actor_features`, as that of
+            `envs.PrivilegedObs` does, the actor reads only so many columns, the critics all.
+        action_space: Of one sub-environment. A Box needs finite bounds.
+        actor_hidden_sizes: Hidden layers of the policy.
+        critic_hidden_sizes: Hidden layers of each critic.
+        activation: Class of the activations, for example torch.nn.ReLU.
+        layer_norm: Layer normalisation before each activation of the critics.
+        actor_lr: Learning rate of the policy.
+        critic_lr: Learning rate of the critics.
+        temperature_lr: Learning rate of the logarithm of the temperature.
+        init_entcoef: First temperature: what a nat of entropy is worth in reward.
+        target_entropy: Entropy in nats that the temperature is learned for; Box actions count in units of half the
+            Box's width. Default: minus the number of dimensions of a Box, a share of the greatest entropy of others.
+        entropy_share: That share, of Discrete and MultiDiscrete actions.
+        normalize_obs: Standardise observations with their running mean and deviation.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        actor_hidden_sizes: Sequence[int] = (256, 256),
+        critic_hidden_sizes: Sequence[int] = (256, 256),
+        activation: type[nn.Module] = nn.ReLU,
+        layer_norm: bool = False,
+        actor_lr: float = 3e-4,
+        critic_lr: float = 3e-4,
+        temperature_lr: float = 3e-4,
+        init_entcoef: float = 1.0,
+        target_entropy: float | None = None,
+        entropy_share: float = 0.2,
+        normalize_obs: bool = False,
+    ) -> None:
+        """Builds the networks; a ValueError names the space or the setting that cannot work."""
+        super().__init__(observation_space, action_space)
+        name = type(self).__name__
+        rates = {"actor_lr": actor_lr, "critic_lr": critic_lr, "temperature_lr": temperature_lr}
+        for flag, number in (rates | {"init_entcoef": init_entcoef}).items():
+            if not 0 < number < math.inf:
+                raise ValueError(f"{name}: --agent.{flag} must be positive, got {number}")
+        if not 0 < entropy_share < 1:
+            raise ValueError(f"{name}: --agent.entropy_share must be between 0 and 1, got {entropy_share}")
+        inputs = vector_size(name, observation_space, privileged=True)
+        check_sizes(name, actor_hidden_sizes=actor_hidden_sizes, critic_hidden_sizes=critic_hidden_sizes)
+        self.actor_inputs, self._rates = actor_size(observation_space), rates
+        self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
+        self.actor = hidden_layers(self.actor_inputs, actor_hidden_sizes, activation, ortho_init=False)
+        features = [self.actor_inputs, *actor_hidden_sizes][-1]
+        self.policy_head = head = sac_head(name, features, action_space, entropy_share)
+        shape = (activation, layer_norm, False)
+        self.critics = TwinCritics(inputs + head.inputs, critic_hidden_sizes, head.outputs, *shape)
+        self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
+        self.log_temperature = nn.Parameter(torch.tensor(math.log(init_entcoef)))
+        self.target_entropy = head.target_entropy if target_entropy is None else target_entropy
+
+    def act(
+        self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
+    ) -> ActOutput:
+        """See `ActorCritic.act`; gives no values."""
+        params = self._params(self.normalizer(obs.float()))
+        if self.acts_at_random and not deterministic:
+            return ActOutput(*self.policy_head.sample_evenly(params, action_mask))
+        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask))
+
+    def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """The soft value, of a Box that of the mean action; nothing is learned from it."""
+        seen = self.normalizer(obs.float())
+        temperature = self.log_temperature.exp()
+        return self.policy_head.value(self._params(seen), None, _of(self.critics, seen), temperature, True)[0]
+
+    def probabilities(
+        self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
+    ) -> Tensor | None:
+        """See `fabric_rl.types.HasProbabilities`."""
+        if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
+            return None
+        head = self.policy_head
+        assert isinstance(head, ExactHead)
+        return head.policy.log_probs(self._params(self.normalizer(obs.float())), action_mask).exp().squeeze(-2)
+
+    def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
+        """The losses of critics, policy and temperature in one: each has parameters of its own; see `fabric_rl.sac`."""
+        obs, next_obs = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
+        head, temperature = self.policy_head, self.log_temperature.exp().detach()
+        with torch.no_grad():
+            targets = _of(self.target_critics, next_obs)
+            params = self._params(next_obs)
+            next_value, _ = head.value(params, minibatch.next_action_mask, targets, temperature)
+        q = head.q_of(minibatch.action, _of(self.critics, obs))
+        q_loss = critic_loss(q, minibatch.reward, minibatch.discount, next_value)
+
+        fixed = {name: p.detach() for name, p in self.critics.named_parameters()}  # only the action gets a gradient
+        frozen = _of(lambda inputs: functional_call(self.critics, fixed, (inputs,)), obs)
+        value, entropy = head.value(self._params(obs), minibatch.action_mask, frozen, temperature)
+        policy_loss = -value.mean()
+        loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, self.target_entropy)
+        stats = {
+            "critic_loss": q_loss,
+            "policy_loss": policy_loss,
+            "entropy": entropy.mean(),
+            "temperature": temperature,
+            "q": q.mean(),
+        }
+        return loss, {name: figure.detach() for name, figure in stats.items()}
+
+    def update_targets(self, tau: float) -> None:
+        """See `OffPolicyAgent.update_targets`."""
+        polyak(list(self.target_critics.parameters()), list(self.critics.parameters()), tau)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam with one parameter group each for policy, critics and temperature, fused on CPU and CUDA."""
+        groups: list[dict[str, Any]] = [
+            {"params": [*self.actor.parameters(), *self.policy_head.parameters()], "lr": self._rates["actor_lr"]},
+            {"params": list(self.critics.parameters()), "lr": self._rates["critic_lr"]},
+            {"params": [self.log_temperature], "lr": self._rates["temperature_lr"]},
+        ]
+        fused = all(p.device.type in ("cpu", "cuda") for p in self.parameters())
+        return torch.optim.Adam(groups, fused=fused or None)
+
+    def _params(self, seen: Tensor) -> Tensor:
+        params: Tensor = self.policy_head(self.actor(seen[..., : self.actor_inputs]))
+        return params
+
+
+def _of(critics: Any, seen: Tensor) -> Critics:  # noqa: ANN401 - a module, or a function like one
+    """The critics of these observations, as a function of the action."""
+    return lambda action: critics(seen if action is None else torch.cat((seen, action), dim=-1))

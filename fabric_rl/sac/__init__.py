@@ -1,0 +1,1 @@
+"""SAC: learning from replayed steps (docs/sac.md)."""

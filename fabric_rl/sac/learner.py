@@ -1,0 +1,130 @@
+"""ReplayLearner: puts rollouts into a replay buffer and learns from what it draws there."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from lightning import Fabric
+from torch import Tensor
+
+from fabric_rl.args import SACArgs, TrainArgs
+from fabric_rl.form import GeneratorState, Maybe, check
+from fabric_rl.learning.learner import MULTIPLICATIONS_FOR_THREADS, Onlooker
+from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.learning.update import clip_gradients
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.sharding import is_sharded
+from fabric_rl.ranks.threads import one_thread
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.sac.replay import ReplayBuffer
+from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent
+
+
+class ReplayLearner(Onlooker):
+    """Learns `num_update` minibatches after each rollout; every rank from steps of its own, with one gradient."""
+
+    agent: OffPolicyAgent
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        peers: Fabric,
+        agent: OffPolicyAgent,
+        model: Any,  # noqa: ANN401 - Fabric's wrapper
+        optimizer: Any,  # noqa: ANN401
+        args: TrainArgs,
+        timers: Timers,
+        sac: SACArgs,
+        rollout: Rollout,
+    ) -> None:
+        """Takes the parts and allocates the buffer.
+
+        Raises:
+            ValueError: The buffer is too large for this machine, too small for a rollout, or the agent is sharded.
+        """
+        super().__init__(fabric, agent, optimizer, args)
+        if is_sharded(agent):
+            raise ValueError("--strategy fsdp: agents that learn from replayed steps cannot be sharded; use ddp")
+        self._model, self._sac, self._timers = model, sac, timers
+        self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
+        like = rollout.flat(rollout.reward)
+        self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, sac.buffer_folder)
+        self._numbers = sum(p.numel() for p in agent.parameters())
+        self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
+
+    @property
+    def keeps_all(self) -> bool:
+        """See `Onlooker.keeps_all`."""
+        return self._sac.save_replay_buffer
+
+    def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
+        """Adds a rollout to the buffer and learns, once that holds `buffer_init_steps` of all ranks.
+
+        Args:
+            batch: The flat rollout of this rank, see `Rollout.flat`.
+            minibatch_size: Steps of this rank to an optimizer step.
+
+        Returns:
+            Means over the minibatches of losses and what else there is to say, as `sac/<name>`; nothing before.
+
+        Raises:
+            ValueError: A callback made the batch one that does not fit.
+            NonFiniteError: The loss or its gradient became NaN or infinite.
+        """
+        self.replay.add(batch)
+        losses: dict[str, float] = {}
+        if len(self.replay) * self.fabric.world_size >= self._sac.buffer_init_steps:
+            with one_thread(if_small=self._numbers * minibatch_size < MULTIPLICATIONS_FOR_THREADS):
+                losses = self._updates(minibatch_size)
+        for normalizer in self._normalizers:
+            normalizer.update(batch.obs, self.fabric)
+        return losses
+
+    def _updates(self, minibatch_size: int) -> dict[str, float]:
+        """The optimizer steps of an iteration: the more ranks collect, the more, so that their ratio stays."""
+        rows: list[Tensor] = []
+        names: list[str] = []
+        gamma = self.args.gammas[0]
+        for _ in range(self._sac.num_update * self.fabric.world_size):
+            with self._timers("draw"):
+                minibatch = self.replay.sample(minibatch_size, self._sac.n_step, gamma)
+            with self._timers("forward"), self.fabric.autocast():
+                loss, stats = self._model.training_step(minibatch)
+            with self._timers("backward"):
+                self.fabric.backward(loss)
+            stats = {"loss": loss.detach(), **stats}
+            if self.args.max_grad_norm:
+                stats["grad_norm"] = clip_gradients(self.fabric, self._model, self.optimizer, self.args)
+            with self._timers("optimizer"):
+                self.optimizer.step()
+                self.optimizer.zero_grad()
+                self.agent.update_targets(self._sac.tau)
+            names = list(stats)
+            rows.append(torch.stack([figure.float() for figure in stats.values()]))
+        losses = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
+        bad = next((name for name, figure in losses.items() if not math.isfinite(figure)), None)
+        if bad is not None and getattr(self._precision, "scaler", None) is None:
+            raise NonFiniteError(f"the training step's {bad} became {losses[bad]}")
+        losses["learning_rate"] = self.optimizer.param_groups[0]["lr"]
+        return {f"sac/{name}": figure for name, figure in losses.items()} | {
+            "sac/replay_steps": float(len(self.replay))
+        }
+
+    def rank_state_dict(self) -> dict[str, Any]:
+        """The buffer, if it is to be saved, and the generator that draws from it."""
+        return {"replay": self.replay.state_dict() if self.keeps_all else None, "draws": self._draws.get_state()}
+
+    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
+        """See `Onlooker.check_rank`."""
+        check(state, {"replay": Maybe({}), "draws": GeneratorState()}, where)
+        if state["replay"] is not None:
+            self.replay.check(state["replay"], f"{where}['replay']")
+
+    def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
+        """See `Onlooker.load_rank_state_dict`."""
+        self._draws.set_state(state["draws"])
+        if state["replay"] is None:
+            return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
+        self.replay.load_state_dict(state["replay"])
+        return []

@@ -1,0 +1,130 @@
+"""The training loop of agents that learn from replayed steps: collect -> buffer -> learn."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any, cast
+
+from lightning import Fabric
+
+from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
+from fabric_rl.callback import Callback
+from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.learning.estimator import GAE
+from fabric_rl.metrics.record import Record
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.runs.folder import Run
+from fabric_rl.sac.learner import ReplayLearner
+from fabric_rl.session.build import LearnerParts, Scheme, build
+from fabric_rl.session.evidence import keep_evidence_of_nan
+from fabric_rl.session.saving import NoSaver, Saver
+from fabric_rl.session.stopping import StopSignals
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, OffPolicyAgent
+
+BATCH_SIZE, STEPS_PER_ROW = 256, 1000
+
+
+@speaking_of_arguments()
+def train_off_policy(
+    fabric: Fabric,
+    env: EnvFactory,
+    agent: AgentFactory,
+    args: TrainArgs,
+    run: Run | None = None,
+    callbacks: Sequence[Callback] = (),
+    plain: bool | None = None,
+    saving: Saving = Saving(),  # noqa: B008 - frozen
+    resume: dict[str, Any] | None = None,
+    weights: dict[str, Any] | None = None,
+    inference: bool = False,
+    sac: SACArgs = SACArgs(),  # noqa: B008 - frozen
+) -> dict[str, Any]:
+    """Trains an `OffPolicyAgent` with SAC; every rank calls it, after `fabric.launch()`.
+
+    Args:
+        fabric: As all that follow, see `fabric_rl.train`.
+        env: Builds this rank's environment.
+        agent: Builds the agent from the spaces of one sub-environment.
+        args: Settings, none of them PPO's alone.
+        run: Where checkpoints and summary go.
+        callbacks: Hooks. A batch that `on_learn_start` returns goes into the buffer in the rollout's place.
+        plain: Print lines instead of the live view.
+        saving: When `run` gets checkpoints and milestones.
+        resume: A checkpoint to go on from.
+        weights: A checkpoint whose weights a new run begins with.
+        inference: Play without learning.
+        sac: Settings of replaying.
+
+    Returns:
+        As `fabric_rl.train`.
+
+    Raises:
+        ValueError: A setting is PPO's, or the buffer is too large or too small; the rest as `fabric_rl.train`.
+    """
+    session = build(fabric, env, agent, _adapted(args, sac), callbacks, GAE(), inference, OffPolicy(sac))
+    exact = session.begin(resume, weights)
+    state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
+    player = cast(OffPolicyAgent, session.agent)
+    state.run_id = run.name if run is not None else None
+    record = Record(session, run, plain, resume)
+    saver = Saver(run, saving, session, record, exact) if run is not None and not inference else NoSaver()
+
+    with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
+        saver.begin(resume)
+        while not state.done:
+            hooks.on_iteration_start()
+            learner.apply_schedules(state.progress, state.learning_rate)
+            player.acts_at_random = not inference and state.steps < sac.buffer_init_steps
+            with record("collect"):
+                rollout = collector.next_rollout()  # [T, N]
+            batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
+            with record("learn"):
+                losses = learner.learn(batch, state.minibatch_size)  # buffer -> num_update x agent.training_step
+            state.advance()
+            record.reduce(losses)
+            hooks.on_iteration_end()
+            record.publish()
+            save_now = signals.agree(saver.minutes_due)
+            saver.after_iteration(save_now)
+    summary = record.finish(saver.unsaved())
+    hooks.on_train_end()
+    record.close()
+    collector.envs.close()
+    return summary
+
+
+class OffPolicy(Scheme):
+    """Sessions that learn from replayed steps."""
+
+    def __init__(self, sac: SACArgs) -> None:
+        """Takes the settings of replaying."""
+        self.sac = sac
+
+    def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
+        """See `Scheme`."""
+        if not isinstance(agent, OffPolicyAgent):
+            raise TypeError(f"--agent {type(agent).__name__} learns from rollouts; fabric_rl.train trains it")
+        if agent.learns_sequences:
+            raise ValueError(f"--agent {type(agent).__name__}: nothing with memory can learn from replayed steps yet")
+        return args.batch_size or BATCH_SIZE
+
+    def learner(self, parts: LearnerParts, rollout: Rollout, rollout_steps: int) -> ReplayLearner:
+        """See `Scheme`."""
+        size, interval = self.sac.buffer_size, self.sac.train_interval
+        if rollout_steps > size:
+            raise ValueError(
+                f"--buffer_size {size} holds fewer steps than a rollout, --train_interval {interval} x "
+                f"{rollout.num_envs} sub-environments"
+            )
+        return ReplayLearner(*parts, self.sac, rollout)
+
+
+def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:
+    """The settings of the loop: rollouts of `train_interval` steps; a ValueError for what only PPO has."""
+    given = [
+        field.name for field in fields(args) if field.name in ONLY_PPO and getattr(args, field.name) != field.default
+    ]
+    given += ["lr_schedule kl_adaptive"] if args.lr_schedule == "kl_adaptive" else []
+    if given:
+        raise ValueError(f"{', '.join(f'--{name}' for name in given)}: only PPO has that, not SAC; leave it out")
+    every = args.summary_freq or STEPS_PER_ROW
+    return replace(args, num_steps=sac.train_interval, summary_freq=every)

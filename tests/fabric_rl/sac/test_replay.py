@@ -1,0 +1,214 @@
+"""The replay buffer against a list of steps that knows every episode, and its corners."""
+
+import random
+
+import pytest
+import torch
+
+from fabric_rl.sac.replay import ReplayBuffer
+from fabric_rl.types import Minibatch
+
+GAMMA = 0.5
+
+
+class Episodes:
+    """Random episodes of N sub-environments; every observation is a number that never comes again."""
+
+    def __init__(self, num_envs, seed, masked=False):
+        self.rng, self.num_envs, self.masked = random.Random(seed), num_envs, masked
+        self.fresh = 0.0
+        self.obs = [self.new() for _ in range(num_envs)]
+        self.steps = [[] for _ in range(num_envs)]  # (obs, action, reward, next_obs, terminated, done)
+
+    def new(self):
+        self.fresh += 1
+        return self.fresh
+
+    def rollout(self, length):
+        """The next steps, flat, as a rollout gives them."""
+        rows = []
+        for _ in range(length):
+            for env in range(self.num_envs):
+                end = self.rng.choice(["", "", "", "terminated", "truncated"])
+                obs, after = self.obs[env], self.new()
+                step = (obs, self.rng.random(), self.rng.random(), after, end == "terminated", end != "")
+                self.obs[env] = self.new() if end else after  # SAME_STEP: the next row shows another episode
+                self.steps[env].append(step)
+                rows.append(step)
+        columns = [torch.tensor(column) for column in zip(*rows, strict=True)]
+        obs, action, reward, after, terminated, done = columns
+        zeros = torch.zeros_like(reward)
+        masks = {}
+        if self.masked:  # what is allowed can be told from the observation
+            allowed = {"action_mask": mask_of(obs), "next_action_mask": mask_of(torch.where(done, obs, after))}
+            masks = allowed
+        return Minibatch(
+            obs[:, None], action, zeros, zeros, zeros, zeros, reward=reward, next_obs=after[:, None],
+            terminated=terminated, done=done, **masks,
+        )  # fmt: skip
+
+    def expected(self, n_step, kept):
+        """Observation -> (action, reward, next_obs, discount) of the newest `kept` steps of each sub-environment."""
+        found = {}
+        for steps in self.steps:
+            newest = steps[-kept:]
+            for first, (obs, action, *_) in enumerate(newest):
+                reward, discount = 0.0, 1.0
+                for step in newest[first : first + n_step]:
+                    reward, discount = reward + discount * step[2], discount * GAMMA
+                    *_, after, terminated, done = step
+                    if done:
+                        break
+                found[obs] = (action, reward, after, 0.0 if terminated else discount)
+        return found
+
+
+def mask_of(obs):
+    return (obs[:, None].long() >> torch.arange(3) & 1).bool()
+
+
+def buffer_of(size, batch, num_envs, folder=None):
+    return ReplayBuffer(size, batch, num_envs, torch.Generator().manual_seed(0), folder)
+
+
+def drawn(replay, n_step=1, count=3000):
+    """All that a buffer has to give, by observation."""
+    sample = replay.sample(count, n_step, GAMMA)
+    columns = (sample.action, sample.reward, sample.next_obs[:, 0], sample.discount)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return dict(zip(sample.obs[:, 0].tolist(), rows, strict=True))
+
+
+def same(found, expected):
+    assert found.keys() == expected.keys()
+    for obs, (action, reward, after, discount) in expected.items():
+        assert found[obs][:2] == pytest.approx((action, reward), abs=1e-6)
+        assert found[obs][3] == pytest.approx(discount)
+        if discount:
+            assert found[obs][2] == after
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize(("num_envs", "length", "size"), [(1, 1, 9), (2, 3, 20), (3, 7, 21), (4, 2, 400)])
+def test_random_episodes_as_a_list_would_keep_them(n_step, num_envs, length, size):
+    episodes = Episodes(num_envs, seed=n_step)
+    batch = episodes.rollout(length)
+    replay = buffer_of(size, batch, num_envs)
+    for number in range(40):
+        replay.add(batch)
+        kept = min(size // num_envs, (number + 1) * length)
+        assert len(replay) == kept * num_envs
+        if number % 6 == 0 or number > 36:
+            same(drawn(replay, n_step), episodes.expected(n_step, kept))
+        batch = episodes.rollout(length)
+
+
+def test_every_step_is_as_likely():
+    episodes = Episodes(2, seed=0)
+    batch = episodes.rollout(5)
+    replay = buffer_of(8, batch, 2)
+    replay.add(episodes.rollout(3))
+    replay.add(episodes.rollout(3))
+    counts = torch.unique(replay.sample(80_000, 1, GAMMA).obs, return_counts=True)[1]
+    assert len(counts) == 8 and counts.min() > 9500 and counts.max() < 10500
+
+
+def test_more_truncated_episodes_than_there_was_room_for():
+    episodes = Episodes(4, seed=1)
+    episodes.rng.choice = lambda _: "truncated"
+    replay = buffer_of(800, Episodes(4, seed=0).rollout(1), 4)
+    for _ in range(60):
+        replay.add(episodes.rollout(5))
+    same(drawn(replay, count=20_000), episodes.expected(1, 200))
+    assert len(replay._last) < 2048  # those of steps that are gone make room
+
+
+def test_masks_go_with_their_observations():
+    episodes = Episodes(2, seed=3, masked=True)
+    batch = episodes.rollout(4)
+    replay = buffer_of(20, batch, 2)
+    for _ in range(9):
+        replay.add(batch)
+        batch = episodes.rollout(4)
+    sample = replay.sample(500, 1, GAMMA)
+    assert torch.equal(sample.action_mask, mask_of(sample.obs[:, 0]))
+    going_on = sample.discount == GAMMA
+    goes_on = going_on & (sample.next_obs[:, 0] == sample.obs[:, 0] + 2)  # of two in turn, without a new episode
+    assert goes_on.any()
+    truncated_ones = {step[0] for steps in episodes.steps for step in steps if step[5] and not step[4]}
+    cut = torch.tensor([obs in truncated_ones for obs in sample.obs[:, 0].tolist()])
+    assert torch.equal(sample.next_action_mask[going_on & ~cut], mask_of(sample.next_obs[:, 0])[going_on & ~cut])
+    assert cut.any() and torch.equal(sample.next_action_mask[cut], sample.action_mask[cut])
+
+
+@pytest.mark.parametrize("added", [0, 1, 2, 30])
+def test_a_restored_buffer_draws_the_same(added):
+    episodes = Episodes(3, seed=5, masked=True)
+    like = episodes.rollout(2)
+    replay, again = buffer_of(24, like, 3), buffer_of(24, like, 3)
+    for _ in range(added):
+        replay.add(episodes.rollout(2))
+    state = replay.state_dict()
+    again.check(state, "replay")
+    again.add(episodes.rollout(3))  # what it held before is gone
+    again.load_state_dict(state)
+    more = episodes.rollout(2)
+    for each in (replay, again):
+        each.add(more)
+    again._generator.set_state(replay._generator.get_state())
+    for left, right in zip(replay.sample(200, 3, GAMMA), again.sample(200, 3, GAMMA), strict=True):
+        assert torch.equal(left, right)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda s: s.pop("obs"), "replay lacks 'obs'"),
+        (lambda s: s.update(reward=s["reward"] * torch.nan), r"replay\['reward'\] has NaN"),
+        (lambda s: s.update(obs=s["obs"][:-1]), r"replay\['obs'\] is a tensor float32 \[6, 2, 1\]"),
+        (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations of 0 truncated episodes"),
+        (lambda s: s.pop("done"), "replay does not fit: it lacks 'done'"),
+        (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "has 54 rows"),
+    ],
+)
+def test_a_state_of_something_else_is_refused(spoil, message):
+    episodes = Episodes(2, seed=2)
+    replay = buffer_of(20, episodes.rollout(1), 2)
+    replay.add(episodes.rollout(6))
+    state = replay.state_dict()
+    spoil(state)
+    with pytest.raises(ValueError, match=message):
+        replay.check(state, "replay")
+
+
+def test_on_disk_it_is_the_same_and_leaves_nothing_behind(tmp_path):
+    episodes = Episodes(2, seed=4)
+    batch = episodes.rollout(3)
+    replay = buffer_of(20, batch, 2, tmp_path / "new")
+    replay.add(batch)
+    same(drawn(replay), episodes.expected(1, 3))
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path):
+    batch = Episodes(2, seed=0).rollout(1)
+    with pytest.raises(
+        ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, and this machine's memory has"
+    ):
+        buffer_of(10**15, batch, 2)
+    with pytest.raises(ValueError, match=r"and the disk of --buffer_folder .* has [\d.]+; take a smaller one$"):
+        buffer_of(10**15, batch, 2, tmp_path)
+    with pytest.raises(ValueError, match=r"--buffer_size 3 holds less than two steps of 2 sub-environments"):
+        buffer_of(3, batch, 2)
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"--buffer_folder .*file cannot be used: "):
+        buffer_of(100, batch, 2, tmp_path / "file")
+
+
+def test_a_rollout_that_does_not_fit():
+    episodes = Episodes(2, seed=0)
+    replay = buffer_of(8, episodes.rollout(1), 2)
+    with pytest.raises(ValueError, match=r"--buffer_size: 10 steps of 2 sub-environments do not fit into 4 rows"):
+        replay.add(episodes.rollout(5))
+    replay.add(episodes.rollout(4))
+    assert len(replay) == 8

@@ -1,0 +1,272 @@
+"""The loop of agents that learn from replayed steps, with known environments and whole runs."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from torch import nn
+
+from agents import PPOLightningAgent, SACLightningAgent
+from envs import ContinuousAction, GymnasiumEnvs, RocketSimPool
+from fabric_rl import (
+    ActOutput,
+    Callback,
+    OffPolicyAgent,
+    Run,
+    SACArgs,
+    Saving,
+    TrainArgs,
+    load_checkpoint,
+    load_trained,
+    train,
+    train_off_policy,
+)
+from fabric_rl.args import ONLY_PPO
+from fabric_rl.types import NonFiniteError
+
+
+class Counts(OffPolicyAgent):
+    """Action 0, and remembers what it is given; one weight that falls by its gradient of 1, and its target."""
+
+    seen, tau, random, loss = (), 0.0, (), 1.0
+
+    def __init__(self, observation_space, action_space):
+        super().__init__(observation_space, action_space)
+        self.weight = nn.Parameter(torch.zeros(()))
+        self.seen, self.random = [], []
+
+    def act(self, obs, state=None, deterministic=False):
+        self.random.append(self.acts_at_random)
+        return ActOutput(torch.zeros(len(obs), dtype=torch.int64), torch.zeros(len(obs)))
+
+    def value(self, obs, state=None):
+        if self.random:  # the trial may ask
+            raise AssertionError("nobody needs values")
+        return obs[:, 0]
+
+    def training_step(self, minibatch):
+        self.seen.append(minibatch)
+        return self.weight * self.loss, {"seen": minibatch.reward.mean()}
+
+    def update_targets(self, tau):
+        self.tau += tau
+
+    def configure_optimizers(self):
+        return torch.optim.SGD([self.weight], lr=0.5)
+
+
+class AsksForValuesOnce(Counts):
+    def __deepcopy__(self, memo):  # the trial's copy
+        copy = type(self)(self.observation_space, self.action_space)
+        copy.value = lambda obs: obs[:, 0]
+        return copy
+
+
+@pytest.fixture
+def counted(fabric, counter_env):
+    """Trains on the counter environment and returns the agent."""
+
+    def run(kind=AsksForValuesOnce, callbacks=(), sac=None, **settings):
+        built = []
+        defaults = {"total_timesteps": 60, "batch_size": 40, "lr_schedule": "constant", "max_grad_norm": 0}
+        replaying = {"buffer_init_steps": 0, "train_interval": 2} | (sac or {})
+
+        def make(*spaces):
+            built.append(kind(*spaces))
+            return built[0]
+
+        args = TrainArgs(**(defaults | settings))
+        train_off_policy(fabric, counter_env, make, args, callbacks=callbacks, plain=True, sac=SACArgs(**replaying))
+        return built[0]
+
+    return run
+
+
+def test_updates_targets_and_minibatches_are_as_many_as_asked_for(counted):
+    agent = counted(sac={"num_update": 3, "tau": 0.25})
+    assert len(agent.seen) == 3 * 10  # 60 steps of 3 sub-environments, 2 of each in a round
+    assert {len(minibatch.obs) for minibatch in agent.seen} == {40}
+    assert agent.tau == 0.25 * 30 and agent.weight.item() == -0.5 * 30
+
+
+def test_the_first_steps_are_random_and_nothing_is_learned_from_too_few(counted):
+    agent = counted(sac={"buffer_init_steps": 20})
+    assert agent.random == [True] * 8 + [False] * 12  # rounds of 6 steps: after 18 there are too few, after 24 enough
+    assert len(agent.seen) == 10 - 3
+
+
+def test_replayed_steps_belong_together(counted):
+    """Sub-environment 1 is truncated after 2 steps: what follows is its own last observation, not the next one's."""
+    agent = counted(sac={"num_update": 5}, gamma=0.5)
+    found = {}
+    for minibatch in agent.seen:
+        rows = (minibatch.obs[:, 0], minibatch.reward, minibatch.next_obs[:, 0], minibatch.discount)
+        found |= {row[0]: row[1:] for row in zip(*(x.tolist() for x in rows), strict=True)}
+    assert found[0.0] == (1.0, 1.0, 0.5) and found[2.0][2] == 0  # terminated after step 3 of sub-environment 0
+    assert found[1001.0] == (1.0, 1002.0, 0.5) and found[1101.0] == (1.0, 1102.0, 0.5)
+    assert found[2003.0][2] == 0  # terminated and truncated at once
+
+
+def test_rewards_add_up_over_several_steps(counted):
+    agent = counted(sac={"num_update": 5, "n_step": 3}, gamma=0.5)
+    last = agent.seen[-1]
+    found = dict(
+        zip(last.obs[:, 0].tolist(), zip(last.reward.tolist(), last.discount.tolist(), strict=True), strict=True)
+    )
+    whole = [number for number in found if number < 1000 and number % 100 == 0 and number < 500]
+    assert whole and all(found[number] == (1.75, 0.0) for number in whole)  # terminated after three steps
+    cut = [number for number in found if 1000 < number < 1700 and number % 100 == 0]
+    assert cut and all(found[number] == (1.5, 0.25) for number in cut)  # truncated after two
+
+
+def test_a_callback_may_change_what_goes_into_the_buffer(counted):
+    class Tenfold(Callback):
+        def on_learn_start(self, state):
+            return state.batch._replace(reward=10 * state.batch.reward)
+
+    assert {float(x) for x in counted(callbacks=[Tenfold()]).seen[-1].reward} == {10.0}
+
+
+def test_a_callback_that_leaves_half_a_row_is_told(counted):
+    class Half(Callback):
+        def on_learn_start(self, state):
+            return state.batch.map(lambda x: x[:4])
+
+    with pytest.raises(ValueError, match=r"buffer_size: 4 steps of 3 sub-environments do not fit"):
+        counted(callbacks=[Half()])
+
+
+def test_nan_is_found(counted):
+    class Broken(AsksForValuesOnce):
+        def training_step(self, minibatch):
+            self.loss = float("nan") if len(self.seen) > 4 else 1.0
+            return super().training_step(minibatch)
+
+    with pytest.raises(NonFiniteError, match="the training step's loss became nan"):
+        counted(Broken)
+
+
+@pytest.mark.parametrize("name", ONLY_PPO)
+def test_settings_of_ppo_are_refused(fabric, counter_env, name):
+    other = {"normalize_advantages": False, "standardize_returns": True, "overlap": True, "gae_lambda": 0.5}
+    args = TrainArgs(**{name: other.get(name, 1)})
+    with pytest.raises(ValueError, match=rf"^{name}: only PPO has that, not SAC; leave it out$"):
+        train_off_policy(fabric, counter_env, Counts, args)
+
+
+def test_each_loop_refuses_the_others_agents(fabric, counter_env):
+    with pytest.raises(TypeError, match=r"Counts learns from replayed steps: fabric_rl\.train_off_policy trains it"):
+        train(fabric, counter_env, Counts, TrainArgs())
+    with pytest.raises(TypeError, match=r"PPOLightningAgent learns from rollouts; fabric_rl\.train trains it"):
+        train_off_policy(fabric, counter_env, PPOLightningAgent, TrainArgs())
+
+
+def test_an_agent_with_memory_is_refused(counted):
+    class Remembers(AsksForValuesOnce):
+        memory_size = 3
+
+    with pytest.raises(ValueError, match=r"^agent Remembers: nothing with memory can learn from replayed steps yet$"):
+        counted(Remembers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"buffer_size": 0}, "buffer_size must be at least 1"),
+        ({"buffer_init_steps": -1}, "buffer_init_steps must not be negative"),
+        ({"tau": 1.5}, "tau must be above 0 and at most 1"),
+        ({"n_step": 0}, "n_step must be at least 1"),
+    ],
+)
+def test_settings_that_cannot_work(settings, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        SACArgs(**settings)
+
+
+SMALL = {"actor_hidden_sizes": (16,), "critic_hidden_sizes": (16,), "normalize_obs": True}
+ARGS = TrainArgs(total_timesteps=384, batch_size=32)
+
+
+def whole_run(fabric, folder, name, save=True, total=384, stop_after=None, resume=None):
+    class Stops(Callback):
+        def on_iteration_end(self, state):
+            state.stop = state.iteration == stop_after
+
+    env = partial(RocketSimPool, num_arenas=2, team_size=(1, 2), action=ContinuousAction())
+    sac = SACArgs(
+        buffer_size=200, buffer_init_steps=60, train_interval=4, num_update=2, n_step=2, save_replay_buffer=save
+    )
+    run = Run(folder / name) if resume else Run.create(folder, name)
+    agent = partial(SACLightningAgent, **SMALL)
+    args = TrainArgs(total_timesteps=total, batch_size=32)
+    train_off_policy(fabric, env, agent, args, run, [Stops()], True, Saving(168), resume, sac=sac)
+    return load_checkpoint(run.dir)[1]
+
+
+def test_a_run_that_is_resumed_ends_to_the_bit_as_one_that_never_stopped(fabric, tmp_path):
+    """Uneven teams, the ring full and turned over; the buffer and what is drawn from it included."""
+    whole = whole_run(fabric, tmp_path, "whole")
+    stopped = whole_run(fabric, tmp_path, "broken", stop_after=7)
+    assert stopped["exact"] and stopped["steps"] == 7 * 24
+    resumed = whole_run(fabric, tmp_path, "broken", resume=stopped)
+    assert resumed["steps"] == whole["steps"]
+    for name, tensor in whole["agent"].items():
+        assert torch.equal(tensor, resumed["agent"][name]), name
+    for name, tensor in whole["ranks"][0]["replay"].items():
+        assert torch.equal(tensor, resumed["ranks"][0]["replay"][name]), name
+
+
+def test_without_its_buffer_a_run_says_what_it_has_forgotten(fabric, tmp_path):
+    stopped = whole_run(fabric, tmp_path, "r", save=False, stop_after=7)
+    assert not stopped["exact"] and stopped["ranks"][0]["replay"] is None
+    with pytest.warns(UserWarning, match=r"nothing was saved of the replay buffer.*equivalent, not bit-identical"):
+        whole_run(fabric, tmp_path, "r", save=False, resume=stopped)
+
+
+def test_another_agents_checkpoint_is_refused(fabric, tmp_path):
+    stopped = whole_run(fabric, tmp_path, "r", stop_after=1)
+    env = partial(RocketSimPool, num_arenas=2, team_size=(1, 2), action=ContinuousAction())
+    with pytest.raises(
+        ValueError, match=r"agent agents.sac.SACLightningAgent there, agents.ppo.PPOLightningAgent here"
+    ):
+        train(fabric, env, PPOLightningAgent, TrainArgs(num_steps=4, minibatch_size=4), resume=stopped)
+
+
+def test_a_trained_agent_plays(fabric, tmp_path):
+    whole_run(fabric, tmp_path, "r", stop_after=4)
+    env = partial(RocketSimPool, team_size=(1, 2), action=ContinuousAction())
+    trained = load_trained(tmp_path / "r", env=env, agent=partial(SACLightningAgent, **SMALL))
+    pool = env(num_arenas=1)
+    choose = trained.choose(pool.single_observation_space, pool.single_action_space)
+    obs, _ = pool.reset(seed=0)
+    assert choose(obs, np.ones(len(obs), bool)).shape == (len(obs), 8)
+
+
+def test_inference_plays_and_learns_nothing(fabric, tmp_path):
+    stopped = whole_run(fabric, tmp_path, "r", stop_after=7)
+    env = partial(RocketSimPool, num_arenas=2, team_size=(1, 2), action=ContinuousAction())
+    built = []
+
+    def make(*spaces):
+        built.append(SACLightningAgent(*spaces, **SMALL))
+        return built[0]
+
+    train_off_policy(fabric, env, make, ARGS, weights=stopped, inference=True, plain=True)
+    assert all(torch.equal(tensor, stopped["agent"][name]) for name, tensor in built[0].state_dict().items())
+    assert not built[0].acts_at_random
+
+
+@pytest.mark.parametrize("space", [Discrete(2), Box(-2, 2, (1,))])
+def test_both_kinds_of_actions_train(fabric, space):
+    env = partial(GymnasiumEnvs, "CartPole-v1" if isinstance(space, Discrete) else "Pendulum-v1", 2)
+    summary = train_off_policy(
+        fabric,
+        env,
+        partial(SACLightningAgent, **SMALL),
+        TrainArgs(total_timesteps=120, batch_size=16),
+        plain=True,
+        sac=SACArgs(buffer_init_steps=40, buffer_size=100),
+    )
+    assert summary["total_steps"] == 120
