@@ -71,11 +71,6 @@ class Onlooker:
         """This rank's weights as they were before a step that may have spoilt them."""
         return {name: shard_of(p.detach().clone()) for name, p in self.agent.named_parameters()}
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether its states hold all that learning goes on from."""
-        return True
-
     def state_dict(self) -> dict[str, Any]:
         """What all ranks share; every rank calls it. Weights and optimizer are whole on rank 0 only."""
         keep = self.fabric.is_global_zero

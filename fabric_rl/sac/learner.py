@@ -53,11 +53,6 @@ class ReplayLearner(Onlooker):
         self._numbers = sum(p.numel() for p in agent.parameters())
         self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
 
-    @property
-    def keeps_all(self) -> bool:
-        """See `Onlooker.keeps_all`."""
-        return self._sac.save_replay_buffer
-
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
         """Adds a rollout to the buffer and learns, once that holds `buffer_init_steps` of all ranks.
 
@@ -69,9 +64,13 @@ class ReplayLearner(Onlooker):
             Means over the minibatches of losses and what else there is to say, as `sac/<name>`; nothing before.
 
         Raises:
-            ValueError: A callback made the batch one that does not fit.
+            ValueError: A callback made the batch or the minibatches ones that do not fit.
             NonFiniteError: The loss or its gradient became NaN or infinite.
         """
+        if minibatch_size != self.args.batch_size:
+            raise ValueError(
+                "--callbacks: SAC learns from batches in one piece; leave out what makes minibatches of them"
+            )
         self.replay.add(batch)
         losses: dict[str, float] = {}
         if len(self.replay) * self.fabric.world_size >= self._sac.buffer_init_steps:
@@ -113,7 +112,10 @@ class ReplayLearner(Onlooker):
 
     def rank_state_dict(self) -> dict[str, Any]:
         """The buffer, if it is to be saved, and the generator that draws from it."""
-        return {"replay": self.replay.state_dict() if self.keeps_all else None, "draws": self._draws.get_state()}
+        return {
+            "replay": self.replay.state_dict() if self._sac.save_replay_buffer else None,
+            "draws": self._draws.get_state(),
+        }
 
     def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
         """See `Onlooker.check_rank`."""

@@ -157,7 +157,7 @@ class Saver(NoSaver):
             return True
         players = state["ranks"][-self._session.args.num_players :]  # with 0 of them, all play
         exact = self.saving.exact_resume or all(rank["env"] is not None for rank in players)
-        exact &= self._session.learner.keeps_all
+        exact &= all(rank.get("replay", {}) is not None for rank in state["ranks"])  # one that is not saved
         state |= {"exact": exact and not self._inexact} | self._record.state_dict()
         due = ((by_steps or on_demand or ending, self._write_checkpoint), (milestone, self._write_milestone))
         self._try([write for is_due, write in due if is_due], state)

@@ -193,7 +193,10 @@ def test_every_config_file_trains(forks, root, tmp_path):
         if "factory" in env["init_args"]:  # of a ProcessPool
             env, path = env["init_args"]["factory"], "--env.factory"
         size = "num_arenas" if "RocketSimPool" in env["class_path"] else "num_envs"
-        flags = [*TINY, "--total_timesteps", 1, f"{path}.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
+        replays = "agents.SAC" in file.read_text()
+        tiny = ["--batch_size", 8, "--buffer_init_steps", 0] if replays else TINY
+        flags = [*tiny, "--total_timesteps", 1, f"{path}.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
+        flags += ["--summary_freq", 1] if replays else []
         if "sequence_length" in file.read_text():
             flags += ["--agent.sequence_length", 4]
         statuses, out, err = forks.wait([forks.start("--config", file, *flags)])

@@ -138,6 +138,15 @@ def test_a_callback_that_leaves_half_a_row_is_told(counted):
         counted(callbacks=[Half()])
 
 
+def test_a_callback_that_makes_minibatches_is_told(counted):
+    class Smaller(Callback):
+        def on_iteration_start(self, state):
+            state.minibatch_size = 20
+
+    with pytest.raises(ValueError, match=r"^callbacks: SAC learns from batches in one piece; leave out what makes"):
+        counted(callbacks=[Smaller()])
+
+
 def test_nan_is_found(counted):
     class Broken(AsksForValuesOnce):
         def training_step(self, minibatch):
