@@ -47,7 +47,8 @@ class TrainState:
         folder: Of the run, likewise.
         learns: This rank trains; False on a player (`--num_players`).
         batch: What this rank has collected and learns from, `[T * N]` steps, from `on_learn_start` to
-            `on_iteration_end`; `on_learn_start` may return another one, nothing else may change it.
+            `on_iteration_end`; `on_learn_start` may return another one, nothing else may change it. Of an
+            `OffPolicyAgent` its values, advantages and returns mean nothing.
     """
 
     fabric: Fabric
