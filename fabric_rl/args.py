@@ -38,7 +38,7 @@ class TrainArgs:
     a whole number of minibatches leaves over is left out of that epoch; every epoch has a permutation of its own."""
     batch_size: int | None = None
     """Steps per optimizer step and rank, a multiple of the minibatch size: the gradients of several minibatches are
-    added up, which needs the memory of one; at most a rollout. Default: one minibatch."""
+    added up, which needs the memory of one; at most a rollout. Default: one minibatch; of SAC 256."""
     exp_buffer_size: int | None = None
     """Steps per rank to learn from: the newest rollouts that fit in, older ones with the log-probabilities, advantages
     and value targets of their time. Default: the newest rollout only."""

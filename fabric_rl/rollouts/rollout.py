@@ -12,7 +12,7 @@ from torch import Tensor
 from fabric_rl.form import Numbers, fitting
 from fabric_rl.rollouts.finite import bounds, require_finite
 from fabric_rl.rollouts.steps import checked_array
-from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, reads_masks
+from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, OffPolicyAgent, reads_masks
 
 TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
@@ -96,9 +96,11 @@ class Rollout:
         heads = 1 if agent is None else agent.value_heads
         if agent is not None and heads != max(1, len(self.reward_signals)):
             names = ", ".join(self.reward_signals) or "its reward"
+            off_policy = isinstance(agent, OffPolicyAgent)
+            advice = "take an environment with one" if off_policy else "set --agent.value_heads"
             raise ValueError(
                 f"{type(env).__name__} has {max(1, len(self.reward_signals))} reward signals ({names}), "
-                f"{type(agent).__name__} {heads} value heads; set --agent.value_heads"
+                f"{type(agent).__name__} {heads} value heads; {advice}"
             )
         self.log_prob = torch.zeros(size, device=device)
         values = (*size, heads) if heads > 1 else size

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from agents import PPOLightningAgent, SACLightningAgent
-from envs import ContinuousAction, GymnasiumEnvs, RocketSimPool
+from envs import ContinuousAction, GoalReward, GymnasiumEnvs, RewardSignals, RocketSimPool, TouchReward
 from fabric_rl import (
     ActOutput,
     Callback,
@@ -170,6 +170,13 @@ def test_each_loop_refuses_the_others_agents(fabric, counter_env):
         train(fabric, counter_env, Counts, TrainArgs())
     with pytest.raises(TypeError, match=r"PPOLightningAgent learns from rollouts; fabric_rl\.train trains it"):
         train_off_policy(fabric, counter_env, PPOLightningAgent, TrainArgs())
+
+
+def test_several_reward_signals_are_refused(fabric):
+    reward = RewardSignals({"touch": TouchReward(), "goal": GoalReward()})
+    env = partial(RocketSimPool, num_arenas=1, reward=reward)
+    with pytest.raises(ValueError, match=r"2 reward signals .*, SACLightningAgent 1 value heads; take an environment"):
+        train_off_policy(fabric, env, SACLightningAgent, TrainArgs())
 
 
 def test_an_agent_with_memory_is_refused(counted):
