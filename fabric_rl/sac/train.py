@@ -115,6 +115,12 @@ class OffPolicy(Scheme):
                 f"--buffer_size {size} holds fewer steps than a rollout, --train_interval {interval} x "
                 f"{rollout.num_envs} sub-environments"
             )
+        whole = size // rollout.num_envs * rollout.num_envs * parts[0].world_size
+        if self.sac.buffer_init_steps > whole:
+            raise ValueError(
+                f"--buffer_init_steps {self.sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
+                f"{whole} steps; raise --buffer_size"
+            )
         return ReplayLearner(*parts, self.sac, rollout)
 
 

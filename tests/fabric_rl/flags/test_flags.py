@@ -188,6 +188,12 @@ def test_a_flag_that_holds_itself_is_one_line(output):
     assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or holds itself\n"
 
 
+def test_an_agent_that_learns_with_sac_leaves_the_presets_settings_of_ppo(output):
+    printed = yaml.safe_load(output("--agent", "agents.SACLightningAgent", "--print_config").out)
+    assert printed["num_steps"] == 128 and printed["minibatch_size"] is None and printed["update_epochs"] == 10
+    assert printed["env"]["init_args"]["num_arenas"] == 64 and printed["total_timesteps"] == 2_000_000
+
+
 @pytest.fixture(scope="module")
 def known_flags():
     """All flags, and the settings of the preset's environment and agent."""

@@ -179,6 +179,13 @@ def test_several_reward_signals_are_refused(fabric):
         train_off_policy(fabric, env, SACLightningAgent, TrainArgs())
 
 
+def test_a_buffer_that_never_holds_the_first_steps_is_refused(counted):
+    with pytest.raises(
+        ValueError, match=r"^buffer_init_steps 22 never are in .* which hold 21 steps; raise buffer_size$"
+    ):
+        counted(sac={"buffer_size": 23, "buffer_init_steps": 22})
+
+
 def test_an_agent_with_memory_is_refused(counted):
     class Remembers(AsksForValuesOnce):
         memory_size = 3
