@@ -38,6 +38,7 @@ class Onlooker:
         adapts = args.lr_schedule == "kl_adaptive"
         self._kl_adaptive = KLAdaptive(args.desired_kl, self._base_lrs) if adapts else None
         self._precision = fabric.strategy.precision
+        self._before: dict[str, Tensor] | None = None
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float = 1.0) -> None:
         """Sets the agent's `progress` and the learning rates.
@@ -68,8 +69,9 @@ class Onlooker:
 
     @property
     def weights_before(self) -> dict[str, Tensor]:
-        """This rank's weights as they were before a step that may have spoilt them."""
-        return {name: shard_of(p.detach().clone()) for name, p in self.agent.named_parameters()}
+        """This rank's weights before the last update, if that has failed; else as they are."""
+        weights = self._before or dict(self.agent.named_parameters())
+        return {name: shard_of(tensor.detach().clone()) for name, tensor in weights.items()}
 
     def state_dict(self) -> dict[str, Any]:
         """What all ranks share; every rank calls it. Weights and optimizer are whole on rank 0 only."""
@@ -194,7 +196,6 @@ class Learner(Onlooker):
         self._shuffle = torch.Generator().manual_seed(args.seed + peers.global_rank)
         self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
         self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
-        self._before: dict[str, Tensor] | None = None
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
         """Learns from a batch and the ones before it that are kept; every rank brings as many steps.
@@ -239,13 +240,6 @@ class Learner(Onlooker):
         losses["ppo/explained_variance"] = explained_variance(batch, self._peers)
         losses["ppo/learning_rate"] = self.optimizer.param_groups[0]["lr"]
         return losses
-
-    @property
-    def weights_before(self) -> dict[str, Tensor]:
-        """This rank's weights before the last update, if that has failed; else as they are."""
-        if self._before is None:
-            return super().weights_before
-        return {name: shard_of(tensor) for name, tensor in self._before.items()}
 
     def rank_state_dict(self) -> dict[str, Any]:
         """The rollouts that are kept, and the shuffling generator."""

@@ -74,8 +74,10 @@ class ReplayLearner(Onlooker):
         self.replay.add(batch)
         losses: dict[str, float] = {}
         if len(self.replay) * self.fabric.world_size >= self._sac.buffer_init_steps:
+            self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
             with one_thread(if_small=self._numbers * minibatch_size < MULTIPLICATIONS_FOR_THREADS):
                 losses = self._updates(minibatch_size)
+            self._before = None
         for normalizer in self._normalizers:
             normalizer.update(batch.obs, self.fabric)
         return losses

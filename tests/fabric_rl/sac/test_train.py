@@ -147,14 +147,18 @@ def test_a_callback_that_makes_minibatches_is_told(counted):
         counted(callbacks=[Smaller()])
 
 
-def test_nan_is_found(counted):
+def test_nan_is_found_and_the_weights_before_it_are_kept(fabric, counter_env, tmp_path):
     class Broken(AsksForValuesOnce):
         def training_step(self, minibatch):
             self.loss = float("nan") if len(self.seen) > 4 else 1.0
             return super().training_step(minibatch)
 
-    with pytest.raises(NonFiniteError, match="the training step's loss became nan"):
-        counted(Broken)
+    run = Run.create(tmp_path, "r")
+    args, sac = TrainArgs(batch_size=10, max_grad_norm=0, lr_schedule="constant"), SACArgs(buffer_init_steps=0)
+    with pytest.raises(NonFiniteError, match=r"the training step's loss became nan.* are in .*nonfinite-rank0\.pt$"):
+        train_off_policy(fabric, counter_env, Broken, args, run, plain=True, sac=sac)
+    evidence = torch.load(run.dir / "nonfinite-rank0.pt", weights_only=True)
+    assert evidence["weights_before"]["weight"].item() == -0.5 * 5
 
 
 @pytest.mark.parametrize("name", ONLY_PPO)
