@@ -46,9 +46,9 @@ def take_exam(
     latest `LONGEST_FLIGHT_SECONDS` after its limit. Time counts from the first tick.
 
     The player drives the first blue car; further ones stand beside the goal that is not attacked and do nothing. The
-    same arguments give the same marks, whatever the threads; hardly ever does RocketSim play one shot in thousands
-    otherwise. Of players that draw nothing neither other packs nor `at_once` change a shot's mark, but that a network's
-    outputs depend in their last bits on how many rows it is given.
+    same arguments give the same marks on the same processor, whatever the threads. Of players that draw nothing
+    neither other packs nor `at_once` change a shot's mark, but that a network's outputs depend in their last bits on
+    how many rows it is given.
 
     Args:
         player: Builds what plays.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from envs.saved import check_like, within
 from envs.state.layout import (
@@ -47,6 +47,21 @@ _ARRAYS = (
 )
 
 
+def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Zeros with memory of their own for one more row, so that functions of a column are the same to the bit each time.
+
+    NumPy before 2.0.2 takes a column of a matrix to reach beyond the last row (numpy/numpy#26972). A result of
+    `arctan2`, `arcsin`, ... that happens to lie there is computed by other code, with other last bits (with AVX-512).
+    In the spare row no result can lie.
+
+    Args:
+        shape: Of the array, without the spare row.
+        dtype: Of the array.
+    """
+    zeros: NDArray[Any] = np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
+    return zeros
+
+
 class StateArrays:
     """What is stored of all arenas; `GameState` adds what follows from it.
 
@@ -86,14 +101,14 @@ class StateArrays:
         self.team = np.array([BLUE] * num_blue + [ORANGE] * num_orange, dtype=np.int8)
         self.arena_index = np.arange(num_arenas)
         self.present = np.ones((num_arenas, num_cars), np.bool_) if present is None else present
-        self.ball_rows = np.zeros((num_arenas, 2, BALL_COLUMNS), np.float32)
-        self.car_rows = np.zeros((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
-        self.car_states = np.zeros((num_arenas, num_cars), CAR_STATE)
+        self.ball_rows = with_spare_row((num_arenas, 2, BALL_COLUMNS), np.float32)
+        self.car_rows = with_spare_row((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
+        self.car_states = with_spare_row((num_arenas, num_cars), CAR_STATE)
         self.details = np.zeros((num_arenas, num_cars), CAR_DETAILS)
         self.details_stale = np.zeros(num_arenas, np.bool_)
         self.last_touch_car = np.full(num_arenas, -1)
-        self.controls = np.zeros((num_arenas, num_cars, 8), np.float32)
-        self.pad_timers = np.zeros((num_arenas, NUM_PADS), np.float32)
+        self.controls = with_spare_row((num_arenas, num_cars, 8), np.float32)
+        self.pad_timers = with_spare_row((num_arenas, NUM_PADS), np.float32)
         self.episode_ticks = np.zeros(num_arenas, np.int64)
         self.ticks_since_touch = np.zeros(num_arenas, np.int64)
         self.read_details: Callable[[StateArrays], None] | None = None
@@ -121,9 +136,9 @@ class StateArrays:
 
     def select(self: State, arenas: NDArray[np.int64]) -> State:
         """A copy that holds only the given rows, with the pool's arena numbers in `arena_index`."""
-        part = copy.copy(self)
+        part, and_a_spare = copy.copy(self), np.append(arenas, arenas[:1])
         for name in _ARRAYS:
-            setattr(part, name, getattr(self, name)[arenas])
+            setattr(part, name, getattr(self, name)[and_a_spare][:-1])
         part._make_views()
         return part
 
@@ -182,9 +197,13 @@ class StateArrays:
     def own(self) -> View:
         """What each car sees from its own side; arrays start with `[A, C]`. Built when first asked for after a step."""
         if self._own is None:
-            side, cars = self.team.astype(np.intp), np.arange(self.num_cars)
-            pads = np.stack((self.world.pad_timers, self.mirrored.pad_timers), axis=1)
-            self._own = View(self.ball_rows[:, side], self.car_rows[:, cars, side], pads[:, side])
+            each = (self.num_arenas, self.num_cars)
+            sizes = (BALL_COLUMNS, CAR_COLUMNS, NUM_PADS)
+            self._own = View(*(with_spare_row((*each, size), np.float32) for size in sizes))
+            for side, view in ((slice(self.num_blue), self.world), (slice(self.num_blue, None), self.mirrored)):
+                self._own.ball[:, side] = view.ball[:, None]
+                self._own.cars[:, side] = view.cars[:, side]
+                self._own.pad_timers[:, side] = view.pad_timers[:, None]
         return self._own
 
     def invalidate(self) -> None:

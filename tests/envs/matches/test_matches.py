@@ -74,7 +74,7 @@ def test_a_pair_depends_on_seed_and_number_not_on_threads_or_how_many_there_are(
     few, first = watched(chaser, opponent, num_pairs=3, num_threads=1, **settings)
     many, again = watched(chaser, opponent, num_pairs=PAIRS_AT_ONCE + 1, num_threads=2, **settings)
     assert (few.goals == many.goals[:3]).all() and (few.touches == many.touches[:3]).all()
-    assert (first[:, :, 0] == again[:PAIRS_AT_ONCE, :, 0]).all()  # the same kickoffs
+    assert (first == again[:PAIRS_AT_ONCE]).all()
     _, other = watched(chaser, opponent, num_pairs=1, minutes=0.1, seed=6)
     assert (first != other).any(axis=(2, 3)).all()  # not even the pairs of the seed's neighbour are among them
 
