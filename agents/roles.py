@@ -16,9 +16,10 @@ class RolesAgent(ActorCritic):
 
     The last column of the observations is the role's number, 0, 1, ...: `envs.TeamRoleObs` (blue and orange) and
     `envs.SlotRoleObs` (first and second car of a team) write it. Agents do not see that column. Each learns what it
-    would learn alone from its own rows of every minibatch: the losses are added up, and no parameter is in two of them.
+    would learn alone from its own rows of every minibatch, and no parameter is in the losses of two.
     Set `--clip_groups` so that the gradient of one does not shrink the step of another. A rollout's discount, epochs
-    and minibatches are the same for all.
+    and minibatches are the same for all. Every row counts alike: a role that has twice as many as another one gets
+    twice its weight, so minibatches that are added up, and ranks, are as one large minibatch.
 
     Statistics are those of each role as `<role>/<name>`, and their mean under the bare name.
 
@@ -31,7 +32,7 @@ class RolesAgent(ActorCritic):
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
         roles: Mapping[str, AgentFactory],
-        normalize_advantages: bool = True,
+        normalize_advantages: bool = False,
     ) -> None:
         """Builds the agents.
 
@@ -39,7 +40,8 @@ class RolesAgent(ActorCritic):
             observation_space: Of one sub-environment, a Box with one axis that ends with the role's number.
             action_space: Of one sub-environment.
             roles: Role -> agent class with its settings, in the order of the numbers.
-            normalize_advantages: Of each role on its own (and on each rank): mean 0, deviation 1 in every minibatch.
+            normalize_advantages: Of each role on its own: mean 0, deviation 1 in every minibatch of every rank; for
+                roles that are paid very differently. Default: as the run's setting says, of all roles together.
 
         Raises:
             ValueError: Spaces or agents that do not go together.
@@ -119,18 +121,25 @@ class RolesAgent(ActorCritic):
         return self._joined(obs, found) if sum(len(rows) for rows, _ in found) == len(obs) else None
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """The sum of the roles' losses, each over its own rows (or sequences)."""
+        """The roles' losses, each over its own rows (or sequences), by their shares of the minibatch.
+
+        Raises:
+            ValueError: A sequence has steps of several roles.
+        """
         sequences = minibatch.episode_start is not None
         role = minibatch.obs[0, :, -1] if sequences else minibatch.obs[:, -1]
+        if sequences and bool((minibatch.obs[..., -1] != role).any()):
+            raise ValueError(
+                "RolesAgent: a car changed its role within a training sequence; roles of agents with memory have to "
+                "stay, so leave out --self_play, which changes sides, or take --agent.sequence_length 1"
+            )
         total = minibatch.obs.new_zeros((), dtype=torch.float32)
         stats: Stats = {}
         found: dict[str, list[Tensor]] = {}
         for number, (name, agent) in enumerate(zip(self.roles, self.agents, strict=True)):
             rows = (role == number).nonzero().squeeze(1)
-            if not len(rows):  # a tiny minibatch: nothing to learn, but other ranks expect a gradient
-                total = total + sum((p.sum() * 0 for p in agent.parameters()), start=total)
-                continue
-            part = take(minibatch, rows)
+            share = len(rows) / len(role)
+            part = take(minibatch, rows if share else rows.new_zeros(1))  # without rows: gradients and figures of zero
             part = part._replace(
                 obs=part.obs[..., :-1],
                 burn_in_obs=None if part.burn_in_obs is None else part.burn_in_obs[..., :-1],
@@ -141,11 +150,11 @@ class RolesAgent(ActorCritic):
                 part = part._replace(advantage=(part.advantage - mean) / (deviation + 1e-8))
             agent.progress = self.progress
             loss, of_role = agent.training_step(part)
-            total = total + loss
+            total = total + len(self.roles) * share * loss
             for key, value in of_role.items():
-                stats[f"{name}/{key}"] = value
-                found.setdefault(key, []).append(value.float())
-        return total, {key: torch.stack(values).mean() for key, values in found.items()} | stats
+                stats[f"{name}/{key}"] = value if share else torch.zeros_like(value)
+                found.setdefault(key, []).append(value.float() * share)
+        return total, {key: torch.stack(values).sum() for key, values in found.items()} | stats
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """One optimizer with the groups of all: learning rates and what else a group has are each role's own.

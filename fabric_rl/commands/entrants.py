@@ -99,9 +99,9 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
             if not (isinstance(made, type) and issubclass(made, Bot)):
                 raise ValueError(f"{name}: is no envs.bots.Bot")
             return _scripted(made)
-    path, sharp, role = (name, "", "") if Path(name).exists() else name.rpartition("#")
+    path, _, role = (name, "", "") if Path(name).exists() else name.partition("#")
     try:
-        trained = load_trained(path if sharp else name, runs_dir)
+        trained = load_trained(path, runs_dir)
     except ValueError as error:
         raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
     recipe = PoolRecipe(trained.env, f"evaluate: {name}")

@@ -71,8 +71,10 @@ def test_gradients_are_those_of_each_role_alone(normalized):
     agent.progress.fill_(0.5)
     loss, stats = agent.training_step(batch)
     loss.backward()
+    entropy = torch.zeros(())
     for number, (name, alone) in enumerate(agent.roles.items()):
         rows = batch.obs[:, -1] == number
+        share = rows.float().mean()
         found = [p.grad.clone() for p in alone.parameters()]
         alone.zero_grad()
         part = batch.map(lambda x, rows=rows: x[rows])
@@ -82,17 +84,33 @@ def test_gradients_are_those_of_each_role_alone(normalized):
         own, own_stats = alone.training_step(part._replace(obs=part.obs[:, :-1], advantage=advantage))
         own.backward()
         for gradient, p in zip(found, alone.parameters(), strict=True):
-            torch.testing.assert_close(gradient, p.grad)
+            torch.testing.assert_close(gradient, 2 * share * p.grad)
         assert stats[f"{name}/entropy"] == own_stats["entropy"]
-    assert stats["entropy"] == pytest.approx(float(stats["blue/entropy"] + stats["orange/entropy"]) / 2)
+        entropy += share * own_stats["entropy"]
+    assert stats["entropy"] == pytest.approx(float(entropy))
 
 
 def test_a_minibatch_without_a_role_gives_it_gradients_of_zero():
     agent, obs = roles_agent(), seen(6)
     obs[:, -1] = 1
-    agent.training_step(batch_of(obs))[0].backward()
+    loss, stats = agent.training_step(batch_of(obs))
+    loss.backward()
+    assert list(stats) == list(agent.training_step(batch_of(seen(40)))[1]) and not stats["blue/entropy"]
     assert all(not p.grad.any() for p in agent.agents[0].parameters())
     assert any(p.grad.any() for p in agent.agents[1].parameters())
+
+
+def test_parts_of_a_batch_add_up_to_it():
+    """Whatever the roles' shares of the parts: minibatches that are added up, and ranks."""
+    agent, batch = roles_agent(), batch_of(seen(48))
+    order = batch.obs[:, -1].argsort()
+    agent.training_step(batch)[0].backward()
+    whole = [p.grad.clone() for p in agent.parameters()]
+    agent.zero_grad()
+    for rows in order.view(4, 12):
+        (agent.training_step(batch.map(lambda x, rows=rows: x[rows]))[0] / 4).backward()
+    for p, gradient in zip(agent.parameters(), whole, strict=True):
+        torch.testing.assert_close(p.grad, gradient, rtol=1e-4, atol=1e-6)
 
 
 def test_settings_of_the_optimizer_are_each_roles_own():
@@ -117,6 +135,9 @@ def test_agents_with_memory_of_different_sizes_remember_their_own():
     batch = batch_of(sequences)._replace(state=state, episode_start=torch.zeros(4, 12, dtype=torch.bool))
     agent.training_step(batch)[0].backward()
     assert all(p.grad is not None for p in agent.parameters())
+    batch.obs[2, 3, -1] = 1 - batch.obs[2, 3, -1]
+    with pytest.raises(ValueError, match="a car changed its role within a training sequence"):
+        agent.training_step(batch)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from scipy import optimize, stats
 
 MEAN_RATING = 1200.0
 """Of all players of a ladder."""
+LEAST_SQUARES = 0.25
+"""Of the scores' deviations from what was expected, for each two players: draws alone say little of how much they would
+vary (`mean_interval` has two more samples for the same reason)."""
 _ELO = 400 / math.log(10)
 """Elo points of one unit of log-odds."""
 
@@ -44,8 +47,10 @@ def fit_ladder(
 
         V = H^{-1} J H^{-1},  H = \sum p (1 - p) d d^T,  J = \sum n / (n - 1) (score - p)^2 d d^T,  d = e_i - e_j
 
-    over all pairs, n of them for these two players. Intervals are Student's. Simulated with 3 to 6 players up to 300
-    points apart they hold the rating in 93 to 96 % from 10 pairs for each two players on.
+    over all pairs, n of them for these two players; each sum of squares is at least `LEAST_SQUARES`. Intervals are
+    Student's. Simulated with 3 to 6 players up to 300 points apart they hold the rating in 93 to 96 % from 10 pairs for
+    each two players on (in more where nearly all is drawn); of the best and the worst one of a field that is 600 points
+    wide in 84 to 89 %, 1000 points wide in half of all cases, because of the drawn pair.
 
     Args:
         scores: (i, j) -> `[n]` scores of player i against j, 0..1, one for each pair of matches. All players have to be
@@ -84,6 +89,7 @@ def fit_ladder(
         options={"gtol": 1e-9 * n.sum()},
     ).x
     squares = np.array([np.square(each - expected).sum() for (*_, each), expected in zip(pairs, p(theta), strict=True)])
+    squares = np.maximum(squares, LEAST_SQUARES)
     bread = np.linalg.inv(information(theta))
     covariance = bread @ ((design.T * (n / (n - 1) * squares)) @ design) @ bread
     # From log-odds against player 0 to ratings.
@@ -94,8 +100,7 @@ def fit_ladder(
     freedom = max(1.0, n.sum() - len(n) - num_players + 1)
     half = stats.t.ppf((1 + confidence) / 2, freedom) * _ELO * np.sqrt(np.diag(contrast @ covariance @ contrast.T))
     spare = len(pairs) - num_players + 1
-    variances = np.maximum(squares / (n - 1) / n, np.finfo(float).tiny)  # 0 where all ended as expected
-    distance = float((np.square(mean - p(theta)) / variances).sum())
+    distance = float((np.square(mean - p(theta)) / (squares / (n - 1) / n)).sum())
     return Ladder(ratings, ratings - half, ratings + half, float(stats.chi2.sf(distance, spare)) if spare else None)
 
 

@@ -1,5 +1,6 @@
 """One ladder: by hand, how often its intervals hold the ratings, and what does not fit on one."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,15 +11,16 @@ from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, fit_ladder, rate
 
 def test_two_players_by_hand():
     # 9 pairs won, and the drawn one that is added: 0.95 of 10, odds of 19, 400 log10(19) = 511.50 points.
-    # H = 10 * 0.95 * 0.05 = 0.475; J = 10 / 9 (9 * 0.05^2 + 0.45^2) = 0.25; the deviation of the log-odds is
-    # 0.5 / 0.475 = 1.052632, of the rating that half as large: 400 / ln 10 * 0.526316 = 91.430; t(0.975, 8) = 2.30600.
+    # H = 10 * 0.95 * 0.05 = 0.475; the squares 9 * 0.05^2 + 0.45^2 = 0.225 are below the least, so J = 10 / 9 * 0.25;
+    # the deviation of the log-odds is sqrt(J) / H = 1.109576, of the rating that half as large:
+    # 400 / ln 10 * 0.554788 = 96.377; t(0.975, 8) = 2.30600.
     ladder = fit_ladder({(0, 1): np.ones(9)}, 2)
     assert ladder.ratings == pytest.approx([1200 + 255.75, 1200 - 255.75], abs=0.01)
-    assert ladder.high - ladder.ratings == pytest.approx([210.84] * 2, abs=0.01) and ladder.misfit is None
+    assert ladder.high - ladder.ratings == pytest.approx([222.24] * 2, abs=0.01) and ladder.misfit is None
     ladder = fit_ladder({(0, 1): np.ones(9)}, 2, first=1000)
     assert ladder.ratings == pytest.approx([1000, 1000 - 511.50], abs=0.01)
     assert ladder.low[0] == ladder.high[0] == 1000 and ladder.high[1] - ladder.ratings[1] == pytest.approx(
-        421.67, abs=0.02
+        444.49, abs=0.02
     )
 
 
@@ -76,10 +78,22 @@ def test_a_circle_fits_on_no_ladder():
     assert ladder.ratings == pytest.approx([MEAN_RATING] * 3) and ladder.misfit < 0.001
 
 
+@pytest.mark.parametrize(("players", "draws"), [(3, 0.95), (2, 0.98)])
+def test_intervals_hold_the_ratings_where_nearly_all_is_drawn(players, draws):
+    rng, held, misfits = np.random.default_rng(3), [], []
+    for _ in range(60):
+        kinds = rng.choice([0.0, 0.5, 1.0], p=[(1 - draws) / 2, draws, (1 - draws) / 2], size=(3, 10, 2)).mean(axis=2)
+        ladder = fit_ladder(dict(zip(itertools.combinations(range(players), 2), kinds, strict=False)), players)
+        held.extend((ladder.low <= MEAN_RATING) & (ladder.high >= MEAN_RATING))
+        misfits.append(ladder.misfit is not None and ladder.misfit < 0.05)
+    assert np.mean(held) > 0.95 and np.mean(misfits) < 0.08
+
+
 def test_nobody_has_scored():
     draws = np.full(10, 0.5)
     ladder = fit_ladder({(0, 1): draws, (1, 2): draws, (0, 2): draws}, 3)
-    assert ladder.ratings.tolist() == ladder.low.tolist() == [MEAN_RATING] * 3 and ladder.misfit == 1
+    assert ladder.ratings.tolist() == [MEAN_RATING] * 3 and ladder.misfit == 1
+    assert (ladder.high - ladder.low > 50).all()  # that nobody has scored does not say that nobody is better
 
 
 def test_openskill_by_hand():
