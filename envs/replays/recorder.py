@@ -85,7 +85,8 @@ class ReplayRecorder(StateLogger):
             chunk_frames: See `ReplayWriter`.
         """
         self.score, self.begun, self.bots = [0, 0], False, bots
-        self._sink, self._about, self._arena, self._chunk_frames = sink, dict(about), arena, chunk_frames
+        self._sink, self._arena, self._chunk_frames = sink, arena, chunk_frames
+        self._about = {"ball_radius": BALL_RADIUS, **about}
         self._part_names = [short_name(part.name) for part in rewards]
         self._rewards: list[Reward] = [part.fresh() for part in rewards]
         self._writer: ReplayWriter | None = None
@@ -149,18 +150,14 @@ class ReplayRecorder(StateLogger):
             tables = [None if bot.action_rows is None else bot.action_rows.tolist() for bot in bots]
             explained, tabled = any(bot.explains for bot in bots), any(table is not None for table in tables)
             made = columns(state.num_cars, len(self._rewards), explained, tabled)
-            about = (
-                {"ball_radius": BALL_RADIUS}
-                | self._about
-                | {
-                    "teams": state.team.tolist(),
-                    "ticks_per_second": TICKS_PER_SECOND,
-                    "flags": FLAGS,
-                    "rewards": self._part_names,
-                    "actions": tables,
-                    "pads": BOOST_LOCATIONS,
-                }
-            )
+            about = self._about | {
+                "teams": state.team.tolist(),
+                "ticks_per_second": TICKS_PER_SECOND,
+                "flags": FLAGS,
+                "rewards": self._part_names,
+                "actions": tables,
+                "pads": BOOST_LOCATIONS,
+            }
             self._writer = ReplayWriter(self._sink, made, about, self._chunk_frames)
             self._names, self._teams = {column.name for column in made}, state.team.copy()
         return self._writer
