@@ -65,11 +65,15 @@ class Canvas:
             colour = (0.42 + 0.55 * up) * np.asarray(colour, np.float32) + 90 * up**24
         _blend(part, (1 - np.sqrt(away)) * reach[1] + 0.5, colour, opacity)
 
-    def number(self, number: int, left: int, top: int, dot: int) -> None:
-        """Writes a digit, or a colon for 10, in white and `3 * dot` pixels wide."""
-        dots = np.array([_DIGITS[number] >> (14 - bit) & 1 for bit in range(15)], bool).reshape(5, 3)
-        dots = dots.repeat(dot, axis=0).repeat(dot, axis=1)
-        self.pixels[top : top + 5 * dot, left : left + 3 * dot][dots] = 255
+    def text(self, text: str, middle: int, top: int, dot: int) -> None:
+        """Writes digits and colons in white, each `3 * dot` pixels wide, around the column `middle`."""
+        left = middle - (4 * len(text) - 1) * dot // 2
+        for letter in text:
+            number = 10 if letter == ":" else int(letter)
+            dots = np.array([_DIGITS[number] >> (14 - bit) & 1 for bit in range(15)], bool).reshape(5, 3)
+            dots = dots.repeat(dot, axis=0).repeat(dot, axis=1)
+            self.pixels[top : top + 5 * dot, left : left + 3 * dot][dots] = 255
+            left += 4 * dot
 
     def _window(self, low: Vector, high: Vector) -> tuple[Vector, Vector, NDArray[np.uint8]]:
         """The centres of the columns and of the rows there, and their pixels; empty off the picture."""

@@ -135,13 +135,11 @@ def _car() -> tuple[list[_Face], list[_Face], list[_Face]]:
 
 def _draw_score(canvas: Canvas, state: GameState, arena: int) -> None:
     """Goals of both teams, and the time between them, in the middle of the upper edge."""
-    dot = max(1, canvas.pixels.shape[1] // 213)
-    left = canvas.pixels.shape[1] // 2 - 15 * dot
-    goals = [min(9, int(state.goals[arena, state.team == team].sum())) for team in (0, 1)]
+    dot, middle = max(1, canvas.pixels.shape[1] // 213), canvas.pixels.shape[1] // 2
     minutes, seconds = divmod(int(state.episode_ticks[arena]) // TICKS_PER_SECOND, 60)
-    canvas.pixels[: 9 * dot, left : left + 30 * dot] = (22, 27, 36)
-    for number, at in ((minutes % 10, 6), (10, 10), (seconds // 10, 14), (seconds % 10, 18)):
-        canvas.number(number, left + at * dot, 2 * dot, dot)
-    for team, at in ((0, -14), (1, 30)):
-        canvas.pixels[: 9 * dot, left + at * dot : left + (at + 14) * dot] = TEAM_COLOURS[team] * 0.8
-        canvas.number(goals[team], left + (at + 5) * dot, 2 * dot, dot)
+    canvas.pixels[: 9 * dot, middle - 15 * dot : middle + 15 * dot] = (22, 27, 36)
+    canvas.text(f"{minutes}:{seconds:02}", middle, 2 * dot, dot)
+    for team, at in ((0, middle - 22 * dot), (1, middle + 22 * dot)):
+        canvas.pixels[: 9 * dot, at - 7 * dot : at + 7 * dot] = TEAM_COLOURS[team] * 0.8
+        goals = int(state.goals[arena, state.team == team].sum())
+        canvas.text(str(min(999, goals)), at, 2 * dot, dot)

@@ -14,9 +14,7 @@ from envs.state.layout import CAR_BASIS, Float
 from envs.state.rotations import bases
 
 _AT_ONCE = 64
-_FARTHEST = 500.0
-"""uu: what is that far away in the next frame has not driven there."""
-_NEEDED = {"ticks", "ball_pos", "car_pos", "car_rotation", "car_boost", "car_flags", "pad_timers"}
+_NEEDED = {"ticks", "begins", "ball_pos", "car_pos", "car_rotation", "car_boost", "car_flags", "pad_timers"}
 
 
 def film(replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE) -> Iterator[NDArray[np.uint8]]:
@@ -40,14 +38,14 @@ def states_at(game: Game, teams: Sequence[int], times: NDArray[np.float64]) -> G
     columns, blue = game.columns, teams.count(0)
     at = np.maximum(columns["ticks"].searchsorted(times, side="right") - 1, 0)
     after = np.minimum(at + 1, game.num_frames - 1)
+    after = np.where(columns["begins"][after] > 0, at, after)  # nothing flies to where the next episode begins
     share = (times - columns["ticks"][at]) / np.maximum(columns["ticks"][after] - columns["ticks"][at], 1)
 
     def between(name: str) -> Float:
         start, end = columns[name][at], columns[name][after]
         if name == "car_rotation":
             end = end * np.where((start * end).sum(axis=-1, keepdims=True) < 0, -1, 1)  # q and -q are the same
-        way = np.where(np.linalg.norm(end - start, axis=-1, keepdims=True) > _FARTHEST, 0, end - start)
-        moved: Float = start + way * share.reshape(-1, *[1] * (start.ndim - 1)).astype(np.float32)
+        moved: Float = start + (end - start) * share.reshape(-1, *[1] * (start.ndim - 1)).astype(np.float32)
         return moved
 
     flags = {name: (columns["car_flags"][at].astype(np.uint8) >> bit & 1) > 0 for bit, name in enumerate(FLAGS)}

@@ -24,7 +24,7 @@ SUFFIX = ".frl"
 CHUNK_FRAMES = 150
 MOST_GAME_BYTES, MOST_EVENTS = 1 << 29, 100_000
 Event = dict[str, Any]
-"""`kind`, `frame`, `seconds`, and who: `team`, `car`, `victim`."""
+"""`kind`, `frame`, `seconds`, and who: `team`, `car` (of a goal the team's last touch, or None); a goal has `score`."""
 
 
 class Sink(Protocol):

@@ -23,7 +23,9 @@ from fabric_rl.viewer.server import ViewerServer, open_browser
 
 GAME_SECONDS = 60.0
 MOST_SHARE = 0.02
-"""Of the time since the game before, which a game may take; then it is cut off."""
+"""Of the time since the game before, which a game may take; then it is cut off. What it took more, the next lacks."""
+_ENDING = 0.1
+"""Of that, which is kept for the last step, for closing the arena and for writing the file."""
 _FIRST_SECONDS = 30.0
 
 
@@ -44,6 +46,7 @@ class RecordGames(Callback):
         """
         self.folder, self._every, self._keep = folder, 60 * minutes, keep
         self._on, self._last, self._wait = False, 0.0, min(_FIRST_SECONDS, 60 * minutes)
+        self._overdrawn = 0.0
 
     def on_train_start(self, state: TrainState) -> None:
         """Makes the folder."""
@@ -55,14 +58,16 @@ class RecordGames(Callback):
     def on_iteration_end(self, state: TrainState) -> None:
         """Records a game when it is time; a failure is a warning, and the end of it."""
         now = time.monotonic()
-        if not self._on or now - self._last < self._wait:
+        seconds = MOST_SHARE * (now - self._last) - self._overdrawn
+        if not self._on or now - self._last < self._wait or seconds <= 0:
             return
         try:
-            self._record(state, until=now + MOST_SHARE * (now - self._last))
+            self._record(state, until=now + (1 - _ENDING) * seconds)
         except Exception as error:  # a game for people to watch must not end what they train
             self._on = False
             warnings.warn(f"no more games are recorded ({type(error).__name__}: {error})", RuntimeWarning, stacklevel=2)
         self._last, self._wait = now, self._every
+        self._overdrawn = max(0.0, time.monotonic() - now - seconds)
 
     def _record(self, state: TrainState, until: float) -> None:
         inspector: RecordsGames = cast(Any, state.env).inspector  # asked in on_train_start

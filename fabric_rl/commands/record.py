@@ -43,7 +43,8 @@ def record(
 
     Look at it with `fabric-rl watch FILE`, or hand it on as a page: `fabric-rl export-replay FILE OUT.html`. What a
     trained player expects, how likely its actions are and what the reward of its training would have paid is in it,
-    too. Stopped with Ctrl+C, or by an error, it leaves what has been played, which is a whole replay; or no file.
+    too; annealed weights begin anew. Stopped with Ctrl+C, or by an error, it leaves what has been played, which is a
+    whole replay; or no file.
 
     Args:
         player: Plays blue: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with
@@ -151,7 +152,7 @@ class Duel(NamedTuple):
         return score
 
     def _rewards(self) -> list[Part]:
-        """What the first agent was paid for, in the last phase of its training; nothing for two bots."""
+        """What the first agent was paid for, in the last phase of its training, anew; nothing for two bots."""
         recipe = self.trained_in
         if recipe is None:
             return []

@@ -124,10 +124,12 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
             replay = read_replay(file)
             before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
             for game in replay.games:
-                for event in [event for event in game.events if event["kind"] == "goal"][-_MOST_GOALS:]:
+                goals = [event for event in game.events if event["kind"] == "goal"]
+                speeds = np.linalg.norm(game.columns["ball_vel"][[goal["frame"] for goal in goals]], axis=1) * _KMH
+                for fastest in np.argsort(-speeds, kind="stable")[:_MOST_GOALS]:
+                    event, kmh = goals[fastest], float(speeds[fastest])
                     end = event["frame"]
                     kickoff = int(np.flatnonzero(game.columns["begins"][: end + 1])[-1])
-                    kmh = float(np.linalg.norm(game.columns["ball_vel"][end])) * _KMH
                     piece = excerpt(replay, [(game, max(kickoff, end - before), end + 1)])
                     title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file.name}"
                     found.append((kmh, title, base64.b64encode(piece).decode()))

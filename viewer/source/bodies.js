@@ -50,8 +50,10 @@ function shadow(scene, radius) {
 }
 
 export class Ball {
-  constructor(scene) {
+  constructor(scene, radius) {
+    this.size = (radius * UNIT) / BALL;
     this.group = new Group();
+    this.group.scale.setScalar(this.size);
     const corners = new IcosahedronGeometry(BALL, 0).attributes.position;
     const parts = [[new SphereGeometry(BALL, 28, 20), 0xdfe6ee]];
     const seen = new Set();
@@ -68,7 +70,7 @@ export class Ball {
     }
     this.group.add(new Mesh(merged(parts), shiny()));
     scene.add(this.group);
-    this.shadow = shadow(scene, BALL);
+    this.shadow = shadow(scene, BALL * this.size);
     const ring = new MeshBasicMaterial({ color: 0xffffff, transparent: true, opacity: 0.55, depthWrite: false });
     this.ring = new Mesh(new RingGeometry(BALL * 1.1, BALL * 1.25, 40).rotateX(-Math.PI / 2), ring);
     scene.add(this.ring);
@@ -80,8 +82,8 @@ export class Ball {
     this.group.quaternion.copy(rotation);
     this.shadow.position.set(position.x, 0.05, position.z);
     this.ring.position.set(position.x, 0.06, position.z);
-    const high = Math.max(0, position.y - BALL);
-    this.ring.scale.setScalar(1 + high * 0.06);
+    const high = Math.max(0, position.y - BALL * this.size);
+    this.ring.scale.setScalar(this.size * (1 + high * 0.06));
     this.ring.material.opacity = Math.min(0.6, high * 0.25);
   }
 }

@@ -95,7 +95,7 @@ class App {
     document.title = `${about.names.join(" - ")} · fabric-rl`;
     byId("blue").textContent = about.names[0];
     byId("orange").textContent = about.names[1];
-    this.stage.populate(about);
+    this.stage.populate(this.replay);
     this.sample = new Sample(about.teams.length);
     this.timeline = new Timeline(byId("timeline"), this);
     this.inspector = new Inspector(byId("inspector"), this);

@@ -95,8 +95,10 @@ export class Game {
         this.columns[column.name].set(values, this.frames * column.count);
         at += bytes;
       }
+      const { ticks, begins } = this.columns;
       for (let t = this.frames; t < this.frames + frames; t++) {
-        this.seconds[t] = this.columns.ticks[t] / this.replay.about.ticks_per_second;
+        const late = t && begins[t] ? 0.5 : 0; // a kickoff has the tick of the end before it, and both are to be seen
+        this.seconds[t] = (ticks[t] + late) / this.replay.about.ticks_per_second;
       }
       this.frames += frames;
       this.roll(this.frames - frames);
@@ -167,6 +169,10 @@ export class Replay {
     this.games = [];
     this.rest = new Uint8Array(0);
     this.started = false;
+  }
+
+  get ballRadius() {
+    return this.about.ball_radius > 0 ? this.about.ball_radius : 91.25;
   }
 
   // Takes the next bytes; what is not a whole record yet waits for those that follow.

@@ -40,7 +40,7 @@ export class Sample {
     this.frame = i;
     this.seconds = seconds;
     between(c.ball_pos, c.ball_vel, 3 * i, 3 * j, 0, share, span, this.ball.position);
-    this.ball.position.y = Math.max(this.ball.position.y, 91.25 * UNIT);
+    this.ball.position.y = Math.max(this.ball.position.y, game.replay.ballRadius * UNIT);
     turned(c.spin, 4 * i, 4 * j, share, this.ball.rotation);
     this.cars.forEach((car, k) => {
       between(c.car_pos, c.car_vel, 3 * n * i, 3 * n * j, 3 * k, share, span, car.position);

@@ -41,9 +41,9 @@ export class Stage {
   }
 
   // Puts ball, cars and pads on the empty field, once it is known what is played.
-  populate(about) {
+  populate({ about, ballRadius }) {
     this.field.addPads(this.scene, about.pads);
-    this.ball = new Ball(this.scene);
+    this.ball = new Ball(this.scene, ballRadius);
     const seen = [0, 0];
     this.cars = about.teams.map((team) => new Car(this.scene, team, seen[team]++));
   }

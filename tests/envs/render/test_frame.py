@@ -6,6 +6,7 @@ from imageio_ffmpeg import read_frames
 
 from envs import RocketSimPool
 from envs.dones import DoneCondition
+from envs.render.canvas import Canvas
 from envs.render.field import TEAM_COLOURS
 from envs.render.frame import _following, render_frame
 from envs.state.game_state import GameState
@@ -119,6 +120,21 @@ def test_goals_and_time_are_written():
     state.goals[0, 1], state.episode_ticks[0] = 0, 71 * 120
     changed = np.flatnonzero((render_frame(state) != before).any(axis=(0, 2)))
     assert len(changed) and changed.min() > 270 and changed.max() < 370
+
+
+@pytest.mark.parametrize(("goals", "seconds"), [((0, 0), 0), ((12, 0), 630), ((9, 107), 3599), ((1, 2), 36_000)])
+def test_no_digit_of_goals_and_time_is_cut_off(goals, seconds):
+    """Reads the letters again, from left to right: each is 9 pixels wide and 15 high."""
+    state, letters = scene([[0, -700, 17], [0, 700, 17]]), {}
+    for letter in "0123456789:":
+        canvas = Canvas(np.zeros(3), np.ones(3), (9, 15))
+        canvas.text(letter, 4, 0, 3)
+        letters[(canvas.pixels[..., 0] == 255).tobytes()] = letter
+    assert len(letters) == 11
+    state.goals[0], state.episode_ticks[0] = goals, seconds * 120
+    white = (render_frame(state)[6:21] == 255).all(axis=-1)
+    found = [letters.get(white[:, left : left + 9].tobytes(), "") for left in range(640)]
+    assert "".join(found) == f"{goals[0]}{seconds // 60}:{seconds % 60:02}{goals[1]}"
 
 
 def test_grass_chalk_and_walls():

@@ -10,6 +10,7 @@ from envs.bots import IdleBot, KickoffThenShoot, TeamBots
 from envs.render.videos import write_video
 from envs.replays.film import film, states_at
 from envs.replays.match import RecordedMatch
+from envs.replays.recorder import FLAGS
 from envs.replays.replay import Replay, read_replay
 
 
@@ -67,18 +68,39 @@ def test_between_two_frames_things_move_evenly(recorded):
     assert np.linalg.norm(middle.car_forward, axis=-1) == pytest.approx(1, abs=1e-5)
 
 
-def test_cars_that_return_do_not_fly_and_turns_take_the_short_way(recorded):
+def changed(game, **columns):
+    """The game with other columns."""
+    return SimpleNamespace(columns=game.columns | columns, num_frames=game.num_frames, events=[])
+
+
+def test_what_is_fast_moves_evenly_and_nothing_moves_to_the_next_episode(recorded):
+    """At large tick skips cars drive more than 500 uu in a step; ends of episodes may be closer than that."""
+    _, replay, _ = recorded
+    game, teams = replay.games[0], replay.about["teams"]
+    middle = np.array([game.columns["ticks"][5:7].astype(float).mean()])
+    far, begins = game.columns["ball_pos"].copy(), game.columns["begins"].copy()
+    far[6] = far[5] + (0, 1000, 0)
+    shown = states_at(changed(game, ball_pos=far), teams, middle).world.ball_pos[0]
+    np.testing.assert_allclose(shown, far[5] + (0, 500, 0), atol=0.1)
+    begins[6] = 1
+    shown = states_at(changed(game, ball_pos=far, begins=begins), teams, middle).world
+    np.testing.assert_allclose(shown.ball_pos[0], far[5], atol=0.01)
+    np.testing.assert_allclose(shown.car_pos[0], game.columns["car_pos"][5], atol=0.01)
+
+
+def test_cars_that_return_are_not_seen_flying_and_turns_take_the_short_way(recorded):
     _, replay, _ = recorded
     game, teams = replay.games[0], replay.about["teams"]
     middle = np.array([game.columns["ticks"][5:7].astype(float).mean()])
     wanted = states_at(game, teams, middle).world
-    columns = {name: values.copy() for name, values in game.columns.items()}
-    columns["car_pos"][6:, 1] += (0, 3000, 0)
-    columns["car_rotation"][6] *= -1  # the same rotation
-    changed = states_at(SimpleNamespace(columns=columns, num_frames=game.num_frames, events=[]), teams, middle).world
-    np.testing.assert_allclose(changed.car_pos[0, 1], columns["car_pos"][5, 1])
-    np.testing.assert_allclose(changed.car_pos[0, 0], wanted.car_pos[0, 0])
-    np.testing.assert_allclose(changed.car_forward, wanted.car_forward, atol=1e-6)
+    places, turns, flags = (game.columns[name].copy() for name in ("car_pos", "car_rotation", "car_flags"))
+    places[6:, 1] += (0, 3000, 0)
+    flags[:6, 1] += 1 << FLAGS.index("is_demoed")
+    turns[6] *= -1  # the same rotation
+    shown = states_at(changed(game, car_pos=places, car_rotation=turns, car_flags=flags), teams, middle)
+    assert shown.is_demoed[0].tolist() == [False, True]  # which nobody draws
+    np.testing.assert_allclose(shown.world.car_pos[0, 0], wanted.car_pos[0, 0])
+    np.testing.assert_allclose(shown.world.car_forward, wanted.car_forward, atol=1e-6)
 
 
 def test_nothing_flies_from_the_goal_to_the_kickoff(recorded):

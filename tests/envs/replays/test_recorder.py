@@ -15,6 +15,7 @@ from envs.replays.match import RecordedMatch
 from envs.replays.recorder import FLAGS, ReplayRecorder, columns
 from envs.replays.replay import read_replay
 from envs.rewards import CombinedReward
+from envs.state.game_state import GameState
 
 REWARD = CombinedReward([SpeedTowardBallReward(), GoalReward()], [0.5, 10.0])
 
@@ -136,6 +137,49 @@ def test_one_arena_of_a_pool_of_many_and_several_games():
     games = read_bytes(sink).games
     assert [game.num_frames for game in games] == [21, 21] and games[0].about["cars"] == [True, True, True]
     assert games[1].columns["car_pos"][-1] == pytest.approx(last.world.car_pos[0], abs=0.11)
+
+
+def told(episodes, sizes=(1, 1), **about):
+    """The replay of states as `GameState.from_numbers` makes them, of episodes one behind the other."""
+    sink, done = io.BytesIO(), np.zeros(1, bool)
+    recorder = ReplayRecorder(sink, TeamBots(IdleBot(), IdleBot()), {"names": ["a", "b"], **about})
+    cars = [(300 * car, -1000, 17) for car in range(sum(sizes))]
+    for states in episodes:
+        recorder.reset(~done, GameState.from_numbers(cars, sizes[0]))
+        for number, state in enumerate(states, 1):
+            recorder.update(GameState.from_numbers(cars, sizes[0], episode_ticks=8 * number, **state), done)
+    recorder.end_game()
+    return read_bytes(sink)
+
+
+def test_who_scores_touched_the_ball_in_this_episode():
+    goal = {"ball_pos": (0, 5300, 100)}
+    replay = told([[{"touched": [True, False]}, goal], [{"touched": [False, True]}, goal]])
+    goals = [event for event in replay.games[0].events if event["kind"] == "goal"]
+    assert [(event["team"], event["car"], event["score"]) for event in goals] == [(0, 0, [1, 0]), (0, None, [2, 0])]
+
+
+def test_pads_may_stay_away_for_long():
+    """`boost_pad_cooldown_big` may be a minute."""
+    timers = np.linspace(0, 60, 34)
+    found = told([[{"pad_timers": timers}]]).games[0].columns["pad_timers"][1]
+    assert found == pytest.approx(timers, abs=0.02 + 1e-6)
+
+
+def test_who_is_absent_has_no_flags():
+    sink, bots = io.BytesIO(), TeamBots(IdleBot(), IdleBot())
+    recorder = ReplayRecorder(sink, bots, {"names": ["a", "b"]}, arena=1)
+    pool = RocketSimPool(num_arenas=2, team_size=[(2, 1), (1, 1)], num_threads=1, loggers=[recorder])
+    pool.reset()
+    pool.step(bots.actions(pool.state, pool.action_parser))
+    recorder.end_game()
+    pool.close()
+    flags = read_bytes(sink).games[0].columns["car_flags"]
+    assert flags[:, 0].all() and not flags[:, 1].any() and flags[:, 2].all()
+
+
+def test_the_header_says_how_large_the_ball_is():
+    assert told([[]]).about["ball_radius"] == 91.25 and told([[]], ball_radius=60).about["ball_radius"] == 60
 
 
 def test_five_minutes_of_1v1_take_less_than_a_megabyte(game):

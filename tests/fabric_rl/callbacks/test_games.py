@@ -3,6 +3,7 @@
 import re
 from functools import partial
 from http.client import HTTPConnection
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,6 +87,48 @@ def test_a_game_that_takes_too_long_is_cut_off(fabric, tmp_path):
     weights(fabric, [RecordGames(tmp_path / "games", minutes=1e-9)])
     game = read_replay(min((tmp_path / "games").iterdir())).games[0]
     assert 0 < game.result["seconds"] < 30 and game.result["frames"] == game.num_frames
+
+
+def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):
+    """A clock that goes on only where something is done: an iteration, and building, playing and closing an arena."""
+    clock, asked = SimpleNamespace(now=0.0), []
+    clock.monotonic = lambda: clock.now
+
+    class Costly:
+        game_suffix = ".frl"
+
+        def record_game(self, policy, sink, title, seconds, seed):
+            asked.append(clock.now)
+            clock.now += 0.3
+            try:
+                for _ in range(1000):
+                    clock.now += 0.05
+                    yield
+            finally:
+                clock.now += 0.5
+
+    def after(minutes, iterations):
+        """Seconds of games and of everything."""
+        clock.now, spent = 0.0, 0.0
+        record = RecordGames(tmp_path / f"{minutes}", minutes)
+        state = SimpleNamespace(
+            env=SimpleNamespace(inspector=Costly()), agent=None, args=SimpleNamespace(compile=False)
+        )
+        state.fabric, state.steps = SimpleNamespace(is_global_zero=True), 0
+        record.on_train_start(state)
+        for _ in range(iterations):
+            clock.now += 1.0
+            start = clock.now
+            record.on_iteration_end(state)
+            spent += clock.now - start
+        return spent, clock.now
+
+    monkeypatch.setattr(games, "time", clock)
+    spent, seconds = after(10.0, 3000)  # as in long runs: all games are cut off in time
+    assert 0.017 < spent / seconds <= 0.02
+    asked.clear()
+    spent, seconds = after(1 / 60, 600)  # a game a second: most have to wait
+    assert len(asked) > 2 and spent - 0.85 <= 0.02 * asked[-1] and np.diff(asked).min() > 30
 
 
 def test_what_cannot_be_recorded_ends_no_training(fabric, tmp_path, often):

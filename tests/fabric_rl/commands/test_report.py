@@ -9,10 +9,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from envs.replays.replay import ReplayWriter, read_replay
 from fabric_rl.commands.main import main
+from fabric_rl.commands.report import best_goals
 from fabric_rl.runs.curves import read_metrics
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -152,6 +154,19 @@ def test_nothing_of_a_run_is_html(runs):
     assert not any(key.startswith("on") for _, attributes in page.tags for key in attributes)
     assert page.texts.count(ATTACK) >= 6 and page.data["stages"] == [[1, f"phase 1 {ATTACK}"]]
     assert not re.search(r'(src|href)="(?!data:,)', out.read_text(encoding="utf-8"))
+
+
+def test_the_fastest_goals_are_shown_whenever_they_fell(tmp_path):
+    """Twenty in one game, each slower than the one before."""
+    whole = read_replay(FIXTURES / "replays/one_goal.frl")
+    game = whole.games[0]
+    goal = next(event for event in game.events if event["kind"] == "goal")
+    game.columns["ball_vel"][:] = np.linspace(3000, 1000, game.num_frames)[:, None] * (0, 1, 0)
+    game.events[:] = [goal | {"frame": frame} for frame in range(10, 30)]
+    (tmp_path / "game.frl").write_bytes(excerpt_of(whole))
+    found, unread = best_goals(tmp_path)
+    fastest = game.columns["ball_vel"][10:22, 1] * 0.036
+    assert [kmh for kmh, *_ in found] == pytest.approx(fastest, abs=0.02) and not unread
 
 
 def test_games_that_cannot_be_read_are_counted(runs):

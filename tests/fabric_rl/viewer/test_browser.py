@@ -4,13 +4,14 @@ import base64
 import contextlib
 import io
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from envs.replays.replay import read_replay
+from envs.replays.replay import excerpt, read_replay
 from fabric_rl.commands.live import play_live
 from fabric_rl.commands.record import Duel
 from fabric_rl.viewer.feeds import Broadcast, FileFeed
@@ -116,6 +117,38 @@ def test_play_pause_seek_step_and_speed(page):
     page.keyboard.press("End")
     page.click("#play")
     assert page.evaluate("viewer.seconds") < 15  # from the beginning
+
+
+def test_the_frame_of_a_goal_can_be_shown(page):
+    """It has the tick of the kickoff behind it; steps go through it both ways, and the inspector says its reward."""
+    page.evaluate("viewer.play(false); viewer.inspect(true)")
+    page.evaluate(f"viewer.seek(viewer.game.seconds[{GOAL['frame'] - 2}])")
+    seen = []
+    for key in "....,,,,":
+        page.keyboard.press(key)
+        page.evaluate("viewer.draw(0)")
+        seen.append(page.evaluate("viewer.sample.frame - " + str(GOAL["frame"])))
+    assert seen == [-1, 0, 1, 2, 1, 0, -1, -2]
+    page.evaluate(f"viewer.seek({GOAL['seconds']})")
+    page.evaluate("viewer.draw(0)")
+    assert page.evaluate("viewer.sample.frame") == GOAL["frame"]
+    paid = float(GAME.columns["rewards"][GOAL["frame"], 0].sum())
+    shown = page.locator(".chart").last.locator("header b").text_content()
+    assert abs(paid) > 1 and float(shown) == pytest.approx(paid, rel=0.01)
+    assert page.evaluate("viewer.sample.ball.position.z") * 100 == pytest.approx(
+        GAME.columns["ball_pos"][GOAL["frame"], 1], abs=0.1
+    )
+
+
+def test_a_ball_of_another_size_lies_on_the_ground(opened, tmp_path):
+    small = replace(read_replay(REPLAY), about=read_replay(REPLAY).about | {"ball_radius": 60})
+    small.games[0].columns["ball_pos"][:, 2] = 60
+    file = tmp_path / "game.html"
+    file.write_text(page_with(excerpt(small)), encoding="utf-8")
+    page = ready(opened(file.as_uri()))
+    picture(page, 2)
+    assert page.evaluate("viewer.sample.ball.position.y") == pytest.approx(0.6, abs=1e-3)
+    assert page.evaluate("viewer.stage.ball.group.scale.x * 91.25") == pytest.approx(60)
 
 
 @pytest.mark.slow
