@@ -63,6 +63,7 @@ class Opponents(VectorEnv):
         share: float = 1.0,
         at_once: int = 4,
         guests: Sequence[Any] = (),
+        team: int | None = None,
         seed: int = 0,
     ) -> None:
         """Builds the pool.
@@ -74,6 +75,7 @@ class Opponents(VectorEnv):
             share: Of the arenas with two teams in which opponents play, 0..1.
             at_once: Opponents that play at the same time, at most; each costs one call of a policy per step.
             guests: What the roster's guests are for the pool.
+            team: The one that learns first in all played arenas with equal teams, see the attribute.
             seed: As for the pool.
 
         Raises:
@@ -105,7 +107,7 @@ class Opponents(VectorEnv):
         self.num_seeds = pool.num_seeds if isinstance(pool, HasSeeds) else pool.num_envs
         self.roster, self.policies = roster, Frozen(agent, obs_space, self.single_action_space)
         self.results: list[tuple[int, float]] = []
-        self.team: int | None = None
+        self.team = team
         if guests and isinstance(pool, HasGuests):
             pool.guests.invite(guests)
         self._grouped: HasGroups = pool if isinstance(pool, HasGroups) else AllAtOnce(pool)
@@ -113,7 +115,8 @@ class Opponents(VectorEnv):
         self._rng = np.random.default_rng((_STREAM, seed))
         self._tables = np.full(at_once, LATEST)
         self._opponent = np.full(len(self.seats.played), LATEST)
-        self._table_of = np.cumsum(self.seats.played) % at_once
+        # Two played arenas in a row, in which the one and the other side learns, have the same opponent.
+        self._table_of = (np.cumsum(self.seats.played) - 1) // 2 % at_once
         dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
         self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)
         self._mask: Array | None = None

@@ -122,7 +122,8 @@ class SelfPlay(Callback):
         if len(bots) != len(self.guests):
             raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, around() was given {len(bots)}")
         self._agent = agent
-        return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots)
+        team = None if self.team_change is None else 0
+        return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots, team)
 
     @property
     def open(self) -> bool:

@@ -63,6 +63,14 @@ def arrays_of(returned):
     return [array for *parts, infos in returned for array in (*parts, *(infos[name] for name in sorted(infos)))]
 
 
+@pytest.mark.parametrize("size", [1, (2, 1)])
+def test_every_opponent_is_met_on_both_sides(size):
+    env = opponents(partial(RocketSimPool, num_arenas=8, team_size=size), at_once=4)
+    sides = {table: set(env.seats.learns[env._table_of == table].tolist()) for table in range(4)}
+    assert all(both == {0, 1} for both in sides.values())
+    env.close()
+
+
 def test_learners_see_their_rows_of_the_pool_and_sides_alternate():
     env = opponents(pool(team_size=2), share=0.5)
     seen = play(env, 20)

@@ -69,8 +69,12 @@ def test_opponents_are_the_snapshots_and_the_latest_is_the_agent(fabric):
 
 
 def test_learners_change_sides_together_every_team_change(fabric):
-    seen = run(fabric, settings(team_change=2 * STEPS), look=lambda state: state.env.team)
-    assert [team for _, team in seen] == [0, 0, 1, 1, 0, 0]
+    def look(state):
+        return state.env.team, state.env.seats.learns[state.env.seats.played].tolist()
+
+    seen = run(fabric, settings(team_change=2 * STEPS), look=look)
+    assert [team for _, (team, _) in seen] == [0, 0, 1, 1, 0, 0]
+    assert not any(seen[0][1][1])  # from the first episode on
 
 
 def test_a_snapshot_that_acts_like_one_of_the_pool_does_not_join(fabric):
