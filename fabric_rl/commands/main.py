@@ -89,17 +89,21 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         argv: The words after `fabric-rl`; default: those of this process.
 
     Raises:
-        SystemExit: Status 0 for success, 1 for an audit that failed or output that nobody reads, 2 for wrong usage.
+        SystemExit: Status 0 for success, 1 for an audit that failed or output that nobody reads, 2 for wrong usage, 130
+            after Ctrl+C.
     """
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     program = f"{_PROGRAM} {words[0]}" if words[0] in COMMANDS else _PROGRAM
     if os.getcwd() not in sys.path:  # classes of the user's own, as `python train_fabric.py` finds them
         sys.path.append(os.getcwd())
-    with _quiet_pipe(), mistakes_in_one_line(program):
-        if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
-            end_with_launcher()  # before what takes seconds to import
-            sys.exit(_load(COMMANDS["train"])(words[1:]))
-        sys.exit(_run(words))
+    try:
+        with _quiet_pipe(), mistakes_in_one_line(program):
+            if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
+                end_with_launcher()  # before what takes seconds to import
+                sys.exit(_load(COMMANDS["train"])(words[1:]))
+            sys.exit(_run(words))
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def _run(words: list[str]) -> int:

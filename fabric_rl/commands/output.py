@@ -57,7 +57,7 @@ def check_out(paths: Sequence[Path], suffixes: Collection[str], flag: str = "--o
     """Checks the files of `flag` before any work is done for them.
 
     Raises:
-        ValueError: One has another suffix.
+        ValueError: One has another suffix, or is a folder or a device.
         OSError: Its folder does not exist; or a video, but there is no ffmpeg.
         ImportError: A picture, but matplotlib is not installed.
     """
@@ -66,6 +66,8 @@ def check_out(paths: Sequence[Path], suffixes: Collection[str], flag: str = "--o
             raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{flag} {path}: this is no file")
         if path.suffix == ".png":
             new_figure(1, 1)
         if path.suffix in (".mp4", ".gif"):

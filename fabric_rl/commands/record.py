@@ -22,9 +22,6 @@ from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import check_out
 from fabric_rl.ranks.threads import one_thread
 
-STOPPED = 130
-"""Status of what was ended with Ctrl+C."""
-
 
 def record(
     player: str,
@@ -65,11 +62,9 @@ def record(
     if not 0 < minutes <= 600:
         raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
     duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    try:
-        with whole_or_gone(out), out.open("wb") as file:
-            blue, orange = duel.play(file, minutes, seed)
-    except KeyboardInterrupt:
-        return STOPPED
+    file = out.open("wb")  # before the block that may remove it: what cannot be written is not ours
+    with whole_or_gone(out), file:
+        blue, orange = duel.play(file, minutes, seed)
     print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {out}")
     if mp4 is not None:

@@ -1,6 +1,6 @@
 """Reading run folders: which runs there are, and what each one has left behind."""
 
-import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -139,7 +139,7 @@ def _last_step(file: Path) -> float | None:
 
 def number_of(value: object) -> float | None:
     """A finite number as it is, None for anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return float(value) if is_number else None  # type: ignore[arg-type]
 
 

@@ -5,10 +5,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 GAMES = "games"
 """Folder of a run for those that it records."""
+_SUFFIX = ".frl"
 BLOCK_BYTES = 1 << 18
 _POLL_SECONDS = 0.5
 
@@ -36,13 +37,19 @@ class FileFeed:
         self._path = path
 
     def pieces(self) -> Iterator[bytes | str]:
-        """See `Feed.pieces`; ends when the file is gone."""
+        """See `Feed.pieces`; ends when the file is gone, or another one is there in its place."""
         with self._path.open("rb") as file:
-            while self._path.exists():
+            while self._is(file):
                 piece = file.read(BLOCK_BYTES)
                 yield piece
                 if not piece:
                     threading.Event().wait(_POLL_SECONDS)
+
+    def _is(self, file: BinaryIO) -> bool:
+        with suppress(OSError):
+            there = self._path.stat()
+            return os.path.samestat(there, os.fstat(file.fileno())) and there.st_size >= file.tell()
+        return False
 
 
 class GamesFeed:
@@ -56,7 +63,7 @@ class GamesFeed:
 
     def pieces(self) -> Iterator[bytes | str]:
         """See `Feed.pieces`; ends when the folder is gone."""
-        sent = 0.0
+        sent = 0.0, ""
         yield f"Waiting for the next game of {self._folder.absolute().parent.name} ..."
         while self._folder.is_dir():
             piece = b""
@@ -69,9 +76,9 @@ class GamesFeed:
                 threading.Event().wait(_POLL_SECONDS)
 
 
-def _age(game: "os.DirEntry[str]") -> float:
-    """When it was written; 0 while it is."""
-    return 0.0 if game.name.endswith(".tmp") else game.stat().st_mtime
+def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
+    """When it was written, and its name; less than all others where it is still written, or no game."""
+    return (game.stat().st_mtime, game.name) if game.name.endswith(_SUFFIX) and game.is_file() else (0.0, "")
 
 
 class Broadcast:

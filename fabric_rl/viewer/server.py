@@ -10,6 +10,8 @@ import json
 import logging
 import os
 import secrets
+import socket
+import struct
 import sys
 import threading
 import webbrowser
@@ -25,6 +27,10 @@ from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WATCHERS = 32
+MOST_CONNECTIONS = MOST_WATCHERS + 16
+"""What comes beyond them is closed at once: training needs its open files, too."""
+_LOOK_SECONDS = 0.1
+_PATIENCE_SECONDS = 20
 _TYPES = {"/": (PAGE, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
 _STREAM = "/stream"
 _POLICY = (
@@ -56,8 +62,11 @@ class ViewerServer:
 
         Raises:
             ImportError: The library websockets is not installed.
+            ValueError: No host.
             OSError: The port is in use, or the address is not this machine's; one line that names the flag.
         """
+        if not host:
+            raise ValueError("--host: must be an address; 0.0.0.0 lets other machines watch, too")
         try:
             self._library = import_module("websockets.sync.server")
             self._closed = import_module("websockets.exceptions").ConnectionClosed
@@ -66,6 +75,7 @@ class ViewerServer:
         except ImportError as error:
             raise ImportError('watching needs the library websockets; pip install "fabric-rl[watch]"') from error
         self._feed, self._watchers = feed, threading.Semaphore(MOST_WATCHERS)
+        self._connections, self._ended = threading.Semaphore(MOST_CONNECTIONS), threading.Event()
         self._token = "" if host in LOOPBACK else secrets.token_urlsafe(16)
         quiet = logging.getLogger("fabric_rl.viewer.server")
         quiet.setLevel(logging.CRITICAL)  # a request that is none is the client's matter
@@ -79,19 +89,46 @@ class ViewerServer:
             raise OSError(f"--host {host} --port {port}: {error}") from error
         port = self._server.socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        self._hosts = {f"{name}:{port}" for name in (*LOOPBACK[:2], "[::1]", shown)}
+        names = {*LOOPBACK[:2], "[::1]", shown}
+        self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # browsers leave 80 out
         self.url = f"http://{shown}:{port}/" + (f"?token={self._token}" if self._token else "")
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Answers in a thread while the block runs."""
-        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread = threading.Thread(target=self._let_in, daemon=True)
         thread.start()
         try:
             yield
         finally:
-            self._server.shutdown()
+            self._ended.set()
             thread.join(5)
+            self._server.shutdown()
+
+    def _let_in(self) -> None:
+        """Takes connections until the end; websockets' own loop stops for good where there are no more open files."""
+        self._server.socket.settimeout(_LOOK_SECONDS)
+        while not self._ended.is_set():
+            try:
+                connection, address = self._server.socket.accept()
+            except TimeoutError:
+                continue
+            except OSError:
+                self._ended.wait(_LOOK_SECONDS)
+                continue
+            if self._connections.acquire(blocking=False):
+                threading.Thread(target=self._talk, args=(connection, address), daemon=True).start()
+            else:
+                connection.close()
+
+    def _talk(self, connection: socket.socket, address: object) -> None:
+        """Answers one connection; one that takes nothing for a while ends."""
+        patience = struct.pack("ll", _PATIENCE_SECONDS, 0) if os.name == "posix" else 1000 * _PATIENCE_SECONDS
+        try:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
+            self._server.handler(connection, address)
+        finally:
+            self._connections.release()
 
     def _watch(self, connection: Any) -> None:  # noqa: ANN401 - a ServerConnection
         """Sends the feed to one watcher."""
@@ -115,6 +152,12 @@ class ViewerServer:
 
     def _answer(self, connection: Any, request: Any) -> Any:  # noqa: ANN401 - of websockets
         """The answer to a request; None lets a WebSocket be opened."""
+        try:
+            return self._answer_to(request)
+        except (ValueError, LookupError):  # an address that is none, a header that is there twice
+            return self._response(HTTPStatus.BAD_REQUEST, "This is no request.")
+
+    def _answer_to(self, request: Any) -> Any:  # noqa: ANN401 - of websockets
         url = urlsplit(request.path)
         hosts, origins = request.headers.get_all("Host"), request.headers.get_all("Origin")
         if len(hosts) != 1 or not (self._token or hosts[0] in self._hosts):

@@ -194,3 +194,46 @@ def test_watching_until_interrupted(what, replay, tmp_path):
 def test_a_replay_is_shown_without_waiting_for_torch():
     script = "import fabric_rl.commands.watch, sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], env=ENV, timeout=120).returncode == 0
+
+
+@pytest.mark.parametrize("error", [PermissionError, IsADirectoryError])
+def test_a_file_that_cannot_be_opened_is_left_alone(tmp_path, monkeypatch, capsys, replay, error):
+    """Tests may run as root, who may open all files."""
+    file = tmp_path / "mine.frl"
+    file.write_bytes(replay.read_bytes())
+    opens = type(file).open
+
+    def no(path, mode="r", *args):
+        if path == file and "w" in mode:
+            raise error(13, "Permission denied", str(path))
+        return opens(path, mode, *args)
+
+    monkeypatch.setattr(type(file), "open", no)
+    assert command("record", "idle", "idle", "--minutes", "0.01", "--out", file) == 2
+    assert "Permission denied" in (said := capsys.readouterr().err) and "were played" not in said
+    assert file.read_bytes() == replay.read_bytes()
+
+
+def test_a_pipe_is_no_replay_and_no_place_for_one(tmp_path, capsys):
+    os.mkfifo(tmp_path / "game.frl")
+    for words in (
+        ["record", "idle", "--out", tmp_path / "game.frl"],
+        ["watch", tmp_path / "game.frl"],
+        ["export-replay", tmp_path / "game.frl", tmp_path / "game.html"],
+    ):
+        assert command(*words) == 2
+        assert "game.frl: this is no file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["export-replay", "{}", "a.mp4"], ["watch", "{}"]])
+def test_ctrl_c_is_no_error(words, replay, tmp_path, monkeypatch, capsys):
+    """While it is drawn, and while a replay is read."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fabric_rl.commands.export_replay.film", interrupted)
+    monkeypatch.setattr("fabric_rl.commands.watch.read_replay", interrupted)
+    assert command(*[word.format(replay) for word in words]) == 130
+    assert capsys.readouterr() == ("", "") and list(tmp_path.iterdir()) == []

@@ -5,13 +5,15 @@ import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import threading
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 
 import pytest
 
 from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
-from fabric_rl.viewer.server import MOST_WATCHERS, ViewerServer
+from fabric_rl.viewer.server import MOST_CONNECTIONS, MOST_WATCHERS, ViewerServer
 
 connect = pytest.importorskip("websockets.sync.client", reason='pip install "fabric-rl[watch]"').connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402
@@ -96,6 +98,21 @@ def test_a_file_that_grows_is_followed(served):
             socket.recv(10)
 
 
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_file_that_is_written_anew_ends(tmp_path, renamed):
+    """Its bytes from the middle on would be no replay."""
+    path = tmp_path / "game.frl"
+    path.write_bytes(b"the beginning")
+    pieces = FileFeed(path).pieces()
+    assert next(pieces) == b"the beginning" and next(pieces) == b""
+    (tmp_path / "new.frl").write_bytes(b"the beginning of another one")
+    if renamed:
+        (tmp_path / "new.frl").replace(path)
+    else:
+        path.write_bytes(b"other")
+    assert list(pieces) == []
+
+
 def test_the_newest_game_of_a_run_and_those_that_follow(tmp_path):
     """Among thousands; what is being written is left alone, and the end is told when the run is deleted."""
     folder = tmp_path / "my_run" / "games"
@@ -105,6 +122,9 @@ def test_the_newest_game_of_a_run_and_those_that_follow(tmp_path):
         assert json.loads(socket.recv(10)) == {"live": False}
         assert json.loads(socket.recv(10)) == {"waiting": "Waiting for the next game of my_run ..."}
         (folder / "3000.frl.tmp").write_bytes(b"half of")
+        (folder / ".DS_Store").write_bytes(b"of the system")
+        (folder / "folder.frl").mkdir()
+        (folder / "gone.frl").symlink_to(folder / "nowhere")
         for number in range(3000):
             game = folder / f"{number}.frl"
             game.write_bytes(b"old")
@@ -136,13 +156,17 @@ def test_while_a_player_is_loaded_the_page_says_so():
         (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", b""),
         (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300 + b"\r\n", b""),
         (b"GET / HTTP/1.1\r\n\r\n", b"421"),
+        (b"GET //[ HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: %s\r\nOrigin: http://[\r\n\r\n", b"400"),
+        (b"GET /stream HTTP/1.1\r\nHost: %s\r\nUpgrade: a\r\nUpgrade: b\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: %s\r\n" + b"Accept-Encoding: gzip\r\n" * 2 + b"\r\n", b"400"),
         (b"\x16\x03\x01\x02\x00\x01\xff\xff\r\n\r\n", b""),
     ],
 )
 def test_what_is_no_request_gets_a_status_or_nothing(served, words, status):
     server, _ = served
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as raw:
-        raw.sendall(words)
+        raw.sendall(words.replace(b"%s", b"localhost:%d" % port_of(server)))
         with contextlib.suppress(ConnectionResetError):
             assert status in raw.recv(100)
     assert get(server)[0] == 200
@@ -219,3 +243,84 @@ def test_too_many_watchers(served):
     sockets[0].close()
     for one in sockets:
         one.close()
+
+
+def test_open_connections_are_counted_before_they_say_anything(served):
+    server, _ = served
+    with contextlib.ExitStack() as stack:
+        idle = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port_of(server)), timeout=20))
+            for _ in range(MOST_CONNECTIONS + 5)
+        ]
+        assert [one.recv(1) for one in idle[MOST_CONNECTIONS:]] == [b""] * 5
+    for _ in range(100):  # those that have gone leave their places
+        with contextlib.suppress(OSError, HTTPException):
+            assert get(server)[0] == 200
+            break
+        threading.Event().wait(0.1)
+    assert get(server)[0] == 200
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of open files")
+def test_without_open_files_a_server_goes_on_when_there_are_some_again(tmp_path):
+    """In a process of its own, which has hardly any; the files of its own come back."""
+    (tmp_path / "game.frl").write_bytes(b"x")
+    code = """
+import contextlib, http.client, os, resource, socket, sys, time
+from pathlib import Path
+from fabric_rl.viewer.feeds import FileFeed
+from fabric_rl.viewer.server import ViewerServer
+server = ViewerServer(FileFeed(Path(sys.argv[1])))
+port = int(server.url.split(":")[2].strip("/"))
+with server.running():
+    clients = [socket.socket() for _ in range(3)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    taken = []
+    with contextlib.suppress(OSError):
+        while True:
+            taken.append(os.dup(0))
+    for client in clients:
+        client.connect(("127.0.0.1", port))
+    time.sleep(0.5)
+    for one in taken:
+        os.close(one)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", "/")
+    print(connection.getresponse().status, flush=True)
+    os._exit(0)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "game.frl"], capture_output=True, text=True, timeout=60
+    )
+    assert (ran.stdout, ran.stderr) == ("200\n", "")
+
+
+def test_who_takes_nothing_leaves_the_place(tmp_path, monkeypatch):
+    monkeypatch.setattr("fabric_rl.viewer.server._PATIENCE_SECONDS", 1)
+    monkeypatch.setattr("fabric_rl.viewer.server.MOST_WATCHERS", 1)
+    (tmp_path / "game.frl").write_bytes(bytes(40_000_000))
+    server = ViewerServer(FileFeed(tmp_path / "game.frl"))
+    words = f"GET /stream HTTP/1.1\r\nHost: localhost:{port_of(server)}\r\nUpgrade: websocket\r\nConnection: Upgrade"
+    words += "\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    with server.running(), socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as stuck:
+        stuck.sendall(words.encode())
+        assert b"101" in stuck.recv(20)
+        for _ in range(100):
+            with contextlib.suppress(ConnectionClosed), connect(stream(server), close_timeout=0.1) as late:
+                late.recv(10)
+                late.recv(10)
+                break
+            threading.Event().wait(0.1)
+        else:
+            pytest.fail("the place is still taken")
+
+
+def test_port_80_is_left_out_by_browsers_and_no_host_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="--host: must be an address"):
+        ViewerServer(Broadcast(), host="")
+    try:
+        server = ViewerServer(Broadcast(), port=80)
+    except OSError:
+        pytest.skip("port 80 is not to be had")
+    with server.running():
+        assert get(server, Host="localhost")[0] == 200 and get(server, Host="127.0.0.1:80")[0] == 200
