@@ -51,8 +51,9 @@ class Column:
             and self.dtype in DTYPES
             and sizes
             and all(0 < size <= MOST_FRAME_BYTES for size in self.shape)
-            and isinstance(self.scale, (int, float))
+            and type(self.scale) in (int, float)
             and 1e-9 <= self.scale <= 1e9
+            and type(self.differences) is int
             and self.differences in (0, 1, 2)
         )
         if not right or (self.dtype == "<f2" and (self.scale != 1 or self.differences)):

@@ -19,10 +19,16 @@ from numpy.typing import NDArray
 
 from envs.replays.columns import Column, check_columns, column_of, frames_in, pack_chunk, unpack_chunk
 from envs.replays.records import BEGIN, CHUNK, END, EVENTS, HEADER, START, pack, pack_json, unpack, unpack_json
+from envs.state.layout import NUM_PADS
 
 SUFFIX = ".frl"
 CHUNK_FRAMES = 150
-MOST_GAME_BYTES, MOST_EVENTS = 1 << 29, 100_000
+MOST_BYTES, MOST_GAMES, MOST_EVENTS, MOST_TICKS = 1 << 30, 10_000, 100_000, 1 << 24
+"""Of a file, unpacked; games in it; events in a game; its length, 38 hours, beyond which float32 skips ticks."""
+_FARTHEST = 1e6
+_BALL = {"ticks": (), "begins": (), "ball_pos": (3,), "ball_vel": (3,), "ball_ang_vel": (3,), "pad_timers": (NUM_PADS,)}
+_CAR = {"pos": (3,), "rotation": (4,), "vel": (3,), "boost": (), "flags": (), "controls": (8,)}
+"""Columns of every replay, and what of them is the shape of one car's."""
 Event = dict[str, Any]
 """`kind`, `frame`, `seconds`, and who: `team`, `car` (of a goal the team's last touch, or None); a goal has `score`."""
 
@@ -100,19 +106,28 @@ class Game:
     num_frames: int = 0
     _columns: tuple[Column, ...] = ()
     _chunks: list[bytes] = field(default_factory=list)
+    _path: str | os.PathLike[str] = ""
 
     @cached_property
     def columns(self) -> dict[str, NDArray[np.float32]]:
         """Name -> `[frames, *shape]` float32; unpacked when first asked for.
 
         Raises:
-            ValueError: A damaged chunk, or a game of more than half a gigabyte.
+            ValueError: A damaged chunk, or numbers that no game has; one line that names the file.
         """
-        if self.num_frames * sum(column.num_bytes for column in self._columns) > MOST_GAME_BYTES:
-            raise ValueError(f"a game of {self.num_frames:,} frames is more than is read at once")
         empty = [{c.name: np.zeros((0, *c.shape), np.float32) for c in self._columns}]
-        parts = [unpack_chunk(self._columns, chunk) for chunk in self._chunks] or empty
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        try:
+            parts = [unpack_chunk(self._columns, chunk) for chunk in self._chunks] or empty
+            found = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
+            for name in [*_BALL, *(f"car_{name}" for name in _CAR)]:
+                farthest = MOST_TICKS if name == "ticks" else _FARTHEST
+                if not -farthest <= found[name].min(initial=0) <= found[name].max(initial=0) <= farthest:
+                    raise ValueError(f"a damaged replay: {name} is no number, or beyond {farthest:,.0f}")
+            if (np.diff(found["ticks"], prepend=np.float32(0)) < 0).any():
+                raise ValueError("a damaged replay: its ticks go back")
+        except ValueError as error:
+            raise ValueError(f"{self._path}: {error}") from error
+        return found
 
 
 @dataclass(frozen=True)
@@ -147,6 +162,7 @@ def _read(path: Path) -> Replay:
     about: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()
     games: list[Game] = []
+    frames = 0
     with path.open("rb") as file:
         for kind, payload in unpack(file):
             if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
@@ -156,10 +172,16 @@ def _read(path: Path) -> Replay:
                 said = about.get("columns")
                 columns = tuple(map(column_of, said if isinstance(said, list) else [None]))
                 check_columns(columns)
+                _check_about(about, columns)
             elif kind == BEGIN:
-                games.append(Game(unpack_json(payload), _columns=columns))
+                games.append(Game(unpack_json(payload), _columns=columns, _path=path))
+                if len(games) > MOST_GAMES:
+                    raise ValueError(f"a damaged replay: more than {MOST_GAMES:,} games")
             elif kind == CHUNK:
                 games[-1].num_frames += frames_in(columns, payload)
+                frames += frames_in(columns, payload)
+                if frames * sum(4 * column.count for column in columns) > MOST_BYTES:
+                    raise ValueError(f"{frames:,} frames are more than is read at once")
                 games[-1]._chunks.append(payload)
             elif kind == EVENTS:
                 events = unpack_json(payload).get("events")
@@ -172,7 +194,47 @@ def _read(path: Path) -> Replay:
                 games[-1].result = unpack_json(payload)
     if about is None:
         raise ValueError("a replay that has only just begun; try again in a moment")
+    for game in games:
+        if not all(_is_event(event, game.num_frames, len(about["teams"])) for event in game.events):
+            raise ValueError("a damaged replay: an event that cannot have happened in its game")
     return Replay(about, games)
+
+
+def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
+    """Raises ValueError where a header lacks what every replay has, or says what cannot be."""
+    teams, parts = about.get("teams"), about.get("rewards")
+    if not (
+        isinstance(teams, list)
+        and all(_is_whole(team, 1) for team in teams)
+        and teams == sorted(teams)
+        and isinstance(parts, list)
+        and all(isinstance(name, str) for name in parts)
+        and _is_whole(about.get("ticks_per_second"), 1000, 1)
+        and _is_whole(about.get("tick_skip", 1), MOST_TICKS, 1)
+    ):
+        raise ValueError("a damaged replay: its header lacks teams, rewards, ticks_per_second or tick_skip that can be")
+    wanted = _BALL | {f"car_{name}": (len(teams), *shape) for name, shape in _CAR.items()}
+    wanted |= {"rewards": (len(teams), len(parts))} if parts else {}
+    shapes = {column.name: column.shape for column in columns}
+    if wrong := [name for name, shape in wanted.items() if shapes.get(name) != shape]:
+        raise ValueError(f"a damaged replay: it lacks {', '.join(wrong)} of that many cars and rewards")
+
+
+def _is_event(event: Event, frames: int, cars: int) -> bool:
+    is_goal, seconds, score = event.get("kind") == "goal", event.get("seconds"), event.get("score")
+    return (
+        isinstance(event.get("kind"), str)
+        and _is_whole(event.get("frame"), frames - 1)
+        and type(seconds) in (int, float)
+        and 0 <= seconds <= MOST_TICKS  # type: ignore[operator]
+        and _is_whole(event.get("team"), 1)
+        and (event.get("car") is None or _is_whole(event["car"], cars - 1))
+        and (not is_goal or (isinstance(score, list) and [_is_whole(goals, 10**6) for goals in score] == [True, True]))
+    )
+
+
+def _is_whole(value: object, most: int, least: int = 0) -> bool:
+    return type(value) is int and least <= value <= most
 
 
 def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:

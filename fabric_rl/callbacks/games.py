@@ -85,7 +85,8 @@ class RecordGames(Callback):
         write_bytes(path, file.getvalue())
         logger.info("game recorded: %s", path)
         with suppress(OSError):  # one that is being watched
-            games = sorted(self.folder.iterdir(), key=lambda game: game.stat().st_mtime)
+            own = self.folder.glob("[0-9]" * 12 + inspector.game_suffix)  # what else lies there is somebody else's
+            games = sorted(filter(Path.is_file, own), key=lambda game: game.stat().st_mtime)
             for old in games[: -self._keep]:
                 old.unlink()
 

@@ -46,7 +46,10 @@ def check_size(file: Path) -> None:
 def write_film(file: Path, out: Path, width: int = 640) -> None:
     """Draws all games of a replay as .mp4 or .gif, and says so."""
     replay, rate = read_replay(file), _RATES[out.suffix]
-    seconds = sum(float(game.columns["ticks"][-1]) for game in replay.games if game.num_frames) / TICKS_PER_SECOND
+    lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
+    if not lengths:
+        raise ValueError(f"{file}: there is nothing to draw, it has no frames")
+    seconds = sum(lengths) + len(lengths) / rate
 
     def frames() -> Iterator[Frame]:
         for number, frame in enumerate(film(replay, rate, (width, width * 9 // 16))):

@@ -53,7 +53,7 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
     curves = read_metrics(run.folder / "metrics.csv")
     if not curves:
         raise ValueError(f"run {run.name} has logged no metrics yet; try again after its first iteration")
-    write_text(out, page_of(run, curves))
+    write_text(out, page_of(run, curves).encode(errors="replace").decode())  # half a character in a name
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     return 0
 

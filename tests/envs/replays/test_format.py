@@ -4,6 +4,7 @@ import io
 import json
 import struct
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,24 +13,30 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from envs.replays.columns import DTYPES, Column, check_columns, column_of, pack_chunk, unpack_chunk
+from envs.replays.recorder import columns as recorded_columns
 from envs.replays.records import CHUNK, HEADER, START, pack, pack_json, unpack
 from envs.replays.replay import ReplayWriter, read_replay
 
-COLUMNS = [Column("place", "<i2", (2, 3), 0.2, 2), Column("flags", "|u1", (2,)), Column("pay", "<f2", (2,))]
+OWN = [Column("place", "<i2", (2, 3), 0.2, 2), Column("flags", "|u1", (2,)), Column("pay", "<f2", (2,))]
+COLUMNS = [*recorded_columns(2), *OWN]
+ABOUT = {"names": ["a", "b"], "teams": [0, 1], "ticks_per_second": 120, "tick_skip": 8, "rewards": []}
+TOUCH = {"kind": "touch", "frame": 12, "seconds": 0.8, "team": 1, "car": 1}
+GOAL = TOUCH | {"kind": "goal", "score": [1, 0]}
 
 
 def frame(number):
+    usual = {column.name: np.zeros(column.shape) for column in recorded_columns(2)} | {"ticks": np.array(8 * number)}
     place = np.arange(6, dtype=np.float32).reshape(2, 3) * 10 + number
-    return {"place": place, "flags": np.array([number % 7, 3]), "pay": np.array([number / 8, -1.5], np.float32)}
+    return usual | {"place": place, "flags": np.array([number % 7, 3]), "pay": np.array([number / 8, -1.5], np.float32)}
 
 
-def written(games=2, frames=25, chunk_frames=10):
+def written(games=2, frames=25, chunk_frames=10, about=ABOUT, columns=COLUMNS, event=TOUCH, change=None):
     sink = io.BytesIO()
-    writer = ReplayWriter(sink, COLUMNS, {"names": ["a", "b"]}, chunk_frames)
+    writer = ReplayWriter(sink, columns, about, chunk_frames)
     for game in range(games):
         writer.begin({"number": game})
         for number in range(frames):
-            writer.add(frame(number + game), [{"kind": "touch", "frame": number}] if number == 12 else [])
+            writer.add(frame(number + game) | (change or {}), [event] if number == 12 else [])
         writer.end({"score": [game, 0]})
     return sink.getvalue()
 
@@ -45,7 +52,7 @@ def test_what_was_written_comes_back(tmp_path):
     assert replay.about["names"] == ["a", "b"] and [game.about["number"] for game in replay.games] == [0, 1]
     second = replay.games[1]
     assert second.num_frames == 25 and second.result == {"score": [1, 0]}
-    assert second.events == [{"kind": "touch", "frame": 12}]
+    assert second.events == [TOUCH]
     for name, values in second.columns.items():
         expected = np.stack([frame(number + 1)[name] for number in range(25)])
         assert np.abs(values - expected).max() <= 0.1 + 1e-5 if name == "place" else np.array_equal(values, expected)
@@ -54,7 +61,7 @@ def test_what_was_written_comes_back(tmp_path):
 def test_a_game_that_is_played_can_be_read_up_to_its_last_chunk(tmp_path):
     """25 frames in chunks of 10: whatever the writer was stopped at, what is whole is read."""
     data, seen = written(games=1), set()
-    for end in range(len(START), len(data) + 1):
+    for end in [*range(len(START), len(data), 9), len(data)]:
         try:
             replay = read(tmp_path, data[:end])
         except ValueError as error:
@@ -96,7 +103,12 @@ def test_a_newer_version_is_named(tmp_path):
         read(tmp_path, data[:6] + struct.pack("<H", 2) + data[8:])
 
 
-HEAD = START + pack_json(HEADER, {"columns": [vars(COLUMNS[1]) | {"shape": [2]}]})
+def head(*more):
+    described = [vars(column) | {"shape": list(column.shape)} for column in recorded_columns(2)]
+    return START + pack_json(HEADER, ABOUT | {"columns": [*described, *more]})
+
+
+HEAD = head()
 BEGUN = HEAD + pack_json(b"B", {})
 BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences": 0}
 
@@ -115,6 +127,7 @@ BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences"
         (START + pack_json(HEADER, {"columns": []}), "too many, too large"),
         (START + pack_json(HEADER, {"columns": [BIG | {"name": 1}]}), "there is no column"),
         (START + pack_json(HEADER, {"columns": [BIG | {"shape": [[2]]}]}), "there is no column"),
+        (START + pack_json(HEADER, {"columns": [BIG | {"differences": 2.0}]}), "there is no column"),
         (START + pack_json(HEADER, {"columns": [BIG]}), "too many, too large"),
         (START + pack_json(HEADER, {"columns": [BIG | {"shape": [2]}] * 2}), "the same name"),
         (BEGUN + pack(CHUNK, struct.pack("<I", 2**31)), "2,147,483,648 frames in a chunk"),
@@ -123,6 +136,7 @@ BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences"
         (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(2**20))), "more or less than it says"),
         (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(3))), "more or less than it says"),
         (BEGUN + pack_json(b"V", {"events": [1]}), "events are no list"),
+        (HEAD + pack_json(b"B", {}) * 10_001, "more than 10,000 games"),
     ],
 )
 def test_what_no_writer_writes_is_refused(tmp_path, data, message):
@@ -139,12 +153,87 @@ def test_no_memory_is_taken_for_what_a_file_only_promises():
         list(unpack(file))
 
 
-def test_a_game_too_large_to_be_read_at_once(tmp_path):
-    column = {"name": "x", "dtype": "|u1", "shape": [1 << 15], "scale": 1, "differences": 0}
-    chunk = pack(CHUNK, struct.pack("<I", 512) + zlib.compress(bytes(1 << 24)))
-    data = START + pack_json(HEADER, {"columns": [column]}) + pack_json(b"B", {}) + 33 * chunk
-    game = read(tmp_path, data).games[0]
-    with pytest.raises(ValueError, match="a game of 16,896 frames is more than is read at once"):
+def test_a_file_too_large_to_be_read_at_once(tmp_path):
+    """However many games it is in: four bytes a number, before anything is unpacked."""
+    data = head({"name": "x", "dtype": "|u1", "shape": [30_000], "scale": 1, "differences": 0})
+    data += 5 * (pack_json(b"B", {}) + 4 * pack(CHUNK, struct.pack("<I", 550) + b"not unpacked"))
+    with pytest.raises(ValueError, match=r"game.frl: 9,350 frames are more than is read at once"):
+        read(tmp_path, data)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"teams": None},
+        {"teams": ["a", "b"]},
+        {"teams": [1, 0]},
+        {"teams": [0]},
+        {"ticks_per_second": 1e12},
+        {"ticks_per_second": 0},
+        {"tick_skip": 0},
+        {"rewards": "Goal"},
+        {"rewards": ["Goal"]},
+    ],
+)
+def test_a_header_that_no_replay_has(tmp_path, wrong):
+    with pytest.raises(ValueError, match=r"game.frl: a damaged replay: (its header|it) lacks"):
+        read(tmp_path, written(about=ABOUT | wrong))
+
+
+def test_every_replay_has_the_columns_of_its_cars(tmp_path):
+    for missing in recorded_columns(2):
+        changed = [column for column in COLUMNS if column != missing]
+        for columns in (changed, [*changed, replace(missing, shape=(7,))]):
+            values = {missing.name: np.zeros(7)}
+            with pytest.raises(ValueError, match=f"it lacks {missing.name} of"):
+                read(tmp_path, written(columns=columns, change=values))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        TOUCH | {"kind": {}},
+        TOUCH | {"frame": 25},
+        TOUCH | {"frame": -1},
+        TOUCH | {"frame": 12.0},
+        TOUCH | {"frame": True},
+        TOUCH | {"seconds": "y"},
+        TOUCH | {"seconds": 10**400},
+        TOUCH | {"team": 2},
+        TOUCH | {"car": 2},
+        TOUCH | {"car": []},
+        TOUCH | {"kind": "goal"},
+        GOAL | {"score": [10**400, 0]},
+        GOAL | {"score": [1]},
+        GOAL | {"score": None},
+    ],
+)
+def test_an_event_that_cannot_have_happened(tmp_path, event):
+    with pytest.raises(ValueError, match=r"game.frl: a damaged replay: an event that cannot have happened"):
+        read(tmp_path, written(event=event))
+    assert read(tmp_path, written(event=GOAL | {"car": None})).games[0].events == [GOAL | {"car": None}]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("ticks", 2e9, "ticks is no number, or beyond 16,777,216"),
+        ("ticks", -8, "its ticks go back"),
+        ("ball_pos", np.nan, "ball_pos is no number"),
+        ("car_pos", np.inf, "car_pos is no number"),
+        ("car_rotation", 60_000 * 40, "car_rotation is no number, or beyond 1,000,000"),
+    ],
+)
+def test_numbers_that_no_game_has(tmp_path, name, value, message):
+    """As `<f2` a column may hold what is no number, and a large scale makes it go far."""
+    wide = {"ticks": Column("ticks", "<i4"), "car_rotation": Column("car_rotation", "<i2", (2, 4), 1000.0)}
+    columns = [
+        wide.get(name, Column(name, "<f2", column.shape)) if column.name == name else column for column in COLUMNS
+    ]
+    change = {name: np.full(next(column.shape for column in columns if column.name == name), value)}
+    game = read(tmp_path, written(columns=columns, change=change)).games[0]
+    with pytest.raises(ValueError, match=f"game.frl: a damaged replay: {message}"):
         _ = game.columns
 
 
