@@ -53,7 +53,8 @@ class RecordGames(Callback):
         self._on = state.fabric.is_global_zero and isinstance(getattr(state.env, "inspector", None), RecordsGames)
         self._last = time.monotonic()
         if self._on:
-            self.folder.mkdir(exist_ok=True)
+            with suppress(OSError):  # the first game tells
+                self.folder.mkdir(exist_ok=True)
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Records a game when it is time; a failure is a warning, and the end of it."""
@@ -81,6 +82,7 @@ class RecordGames(Callback):
             for _ in stack.enter_context(closing(game)):
                 if time.monotonic() >= until:
                     break
+        self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{state.steps:012}{inspector.game_suffix}"
         write_bytes(path, file.getvalue())
         logger.info("game recorded: %s", path)

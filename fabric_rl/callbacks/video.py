@@ -34,7 +34,10 @@ class VideoLogger(Callback):
                 return
             self._log(self._converting, writers, state.steps)
             self._converting = None
-        videos = sorted(self.folder.glob("*.mp4"), key=lambda path: path.stat().st_mtime)
+        try:
+            videos = sorted(filter(Path.is_file, self.folder.glob("*.mp4")), key=lambda path: path.stat().st_mtime)
+        except OSError:  # deleted meanwhile, or too many files are open
+            return
         new = [path for path in videos if path not in self._seen]
         self._seen.update(new)
         if new and not self._failed:

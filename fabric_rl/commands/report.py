@@ -117,7 +117,8 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
     """The fastest goals of the newest recorded games below a folder; and how many of these files cannot be read."""
     found: list[Goal] = []
     unread = 0
-    for file in sorted(folder.rglob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_GAMES]:
+    files = filter(Path.is_file, folder.rglob(f"*{SUFFIX}"))
+    for file in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_GAMES]:
         try:
             if file.stat().st_size > _MOST_GAME_BYTES:
                 raise ValueError(f"{file} is too large")
@@ -147,7 +148,7 @@ def _league(folder: Path) -> dict[str, Any] | None:
         ratings = np.array(rows, np.float64).reshape(-1, 3)
         if payoff.shape != (len(names), len(names)) or len(ratings) not in (len(names), 0):
             return None
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return {"names": names, "payoff": payoff.tolist(), "ratings": ratings.tolist()}
 
@@ -170,10 +171,10 @@ def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
 def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array of one axis
     """Means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
     pieces = np.array_split(numbers, min(len(numbers), _MOST_POINTS))
-    return [float(f"{piece.mean():.6g}") for piece in pieces]
+    return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # the sum of all may be infinite
 
 
 def _mean(curve: Curve, first: bool = False) -> float:
     """Over the first or the last tenth of the rows."""
     tenth = max(1, len(curve[1]) // 10)
-    return float((curve[1][:tenth] if first else curve[1][-tenth:]).mean())
+    return float(((curve[1][:tenth] if first else curve[1][-tenth:]) / tenth).sum())

@@ -769,6 +769,7 @@ def video(tmp_path_factory):
 
 
 def test_a_video_is_shown_small(tmp_path, video):
+    (tmp_path / "gone.mp4").symlink_to(tmp_path / "nowhere")
     assert (1000, 320, 214) in shown(watched(tmp_path, video, video))
 
 

@@ -1,6 +1,8 @@
 """RecordGames and ShowGames: real runs, whose weights are the same with and without games."""
 
+import os
 import re
+import shutil
 from functools import partial
 from http.client import HTTPConnection
 from types import SimpleNamespace
@@ -81,6 +83,33 @@ def test_the_phase_of_the_run(fabric, tmp_path, often):
 def test_the_newest_games_stay(fabric, tmp_path, often):
     weights(fabric, [often(tmp_path / "games", keep=2)])
     assert sorted(path.name for path in (tmp_path / "games").iterdir()) == ["000000000160.frl", "000000000240.frl"]
+
+
+def test_what_else_lies_among_the_games_stays(fabric, tmp_path, often):
+    """Older than all games: a folder, a note, a game that somebody has kept."""
+    others = [tmp_path / "games" / name for name in ("folder.frl", "000000000001.frl", "notes.txt", "best.frl")]
+    for other in others[:2]:
+        other.mkdir(parents=True)
+    for other in others[2:]:
+        other.write_text("mine")
+    for other in others:
+        os.utime(other, (1, 1))
+    weights(fabric, [often(tmp_path / "games", keep=2)])
+    games = {tmp_path / "games" / name for name in ("000000000160.frl", "000000000240.frl")}
+    assert set((tmp_path / "games").iterdir()) == {*others, *games}
+
+
+def test_a_folder_that_is_deleted_comes_back_and_a_file_in_its_place_is_a_warning(fabric, tmp_path, often):
+    class Deletes(Callback):
+        def on_iteration_end(self, state):
+            shutil.rmtree(tmp_path / "games", ignore_errors=True)
+
+    weights(fabric, [Deletes(), often(tmp_path / "games")])
+    assert [path.name for path in (tmp_path / "games").iterdir()] == ["000000000240.frl"]
+    (tmp_path / "file").write_text("mine")
+    with pytest.warns(RuntimeWarning, match="no more games are recorded"):
+        weights(fabric, [often(tmp_path / "file")])
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_game_that_takes_too_long_is_cut_off(fabric, tmp_path):

@@ -93,6 +93,23 @@ def test_what_the_page_says_is_in_the_run(runs, capsys):
     assert len(page.data["replays"]) == 1 and (runs / "tiny/report.html").stat().st_size < 400_000
 
 
+def test_nonsense_in_a_run_leaves_a_page_that_can_be_read(runs, capsys):
+    """Huge numbers, half a character in a name, a link to nowhere and a pipe among the games."""
+    folder = runs / "tiny"
+    (folder / "summary.json").write_text('{"total_steps": 1' + "0" * 400 + "}")
+    (folder / "metrics.csv").write_text("step,loss\n" + "".join(f"{step},1.7e308\n" for step in range(1, 801)))
+    (folder / "environment.json").write_text('{"python": "\\ud800"}')
+    (folder / "league.json").write_text('{"names": ["a"], "payoff": [[1' + "0" * 400 + "]]}")
+    (folder / "games/gone.frl").symlink_to(folder / "nowhere")
+    os.mkfifo(folder / "games/pipe.frl")
+    assert report(runs) == 0
+    text = (folder / "report.html").read_text()
+    assert "Infinity" not in text and Page(folder / "report.html").data["curves"]["loss"][1] == [1.7e308] * 400
+    with pytest.raises(SystemExit) as ended:
+        main(["runs", "--runs_dir", str(runs)])
+    assert ended.value.code == 0 and "tiny" in capsys.readouterr().out
+
+
 def test_long_curves_are_thinned_to_means(runs):
     lines = ["step,loss", *(f"{step},{step % 10}" for step in range(1, 4001))]
     (runs / "tiny/metrics.csv").write_text("\n".join(lines) + "\n")
