@@ -139,6 +139,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["export-replay", "damaged.frl", "x.html"], "damaged.frl: a damaged replay"),
         (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
         (["export-replay", "damaged.frl", "x.mp4"], "damaged.frl: a damaged replay"),
+        (["export-replay", "empty.frl", "x.mp4"], "empty.frl: there is nothing to draw, it has no frames"),
         (["export-replay", "damaged.frl", "x.mp4", "--width", "333"], "--width must be a multiple of 32"),
         (["watch", "absent.frl"], "No such file or directory: 'absent.frl'"),
         (["watch", "damaged.frl"], "damaged.frl: a damaged replay"),
@@ -151,10 +152,11 @@ def test_mistakes_are_one_line(words, message, replay, tmp_path, monkeypatch, ca
     data = bytearray(replay.read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / "damaged.frl").write_bytes(data)
+    (tmp_path / "empty.frl").write_bytes(data[: data.index(b"B", 100)])
     assert command(*words) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and error.startswith(f"fabric-rl {words[0]}: error: ")
-    assert [file.name for file in tmp_path.iterdir()] == ["damaged.frl"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["damaged.frl", "empty.frl"]
 
 
 def test_a_port_in_use(replay, capsys):
