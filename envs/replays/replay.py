@@ -162,7 +162,6 @@ def _read(path: Path) -> Replay:
     about: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()
     games: list[Game] = []
-    frames = 0
     with path.open("rb") as file:
         for kind, payload in unpack(file):
             if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
@@ -179,9 +178,6 @@ def _read(path: Path) -> Replay:
                     raise ValueError(f"a damaged replay: more than {MOST_GAMES:,} games")
             elif kind == CHUNK:
                 games[-1].num_frames += frames_in(columns, payload)
-                frames += frames_in(columns, payload)
-                if frames * sum(4 * column.count for column in columns) > MOST_BYTES:
-                    raise ValueError(f"{frames:,} frames are more than is read at once")
                 games[-1]._chunks.append(payload)
             elif kind == EVENTS:
                 events = unpack_json(payload).get("events")
@@ -194,6 +190,8 @@ def _read(path: Path) -> Replay:
                 games[-1].result = unpack_json(payload)
     if about is None:
         raise ValueError("a replay that has only just begun; try again in a moment")
+    if (frames := sum(game.num_frames for game in games)) * sum(4 * column.count for column in columns) > MOST_BYTES:
+        raise ValueError(f"{frames:,} frames are more than is read at once")
     for game in games:
         if not all(_is_event(event, game.num_frames, len(about["teams"])) for event in game.events):
             raise ValueError("a damaged replay: an event that cannot have happened in its game")

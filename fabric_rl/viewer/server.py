@@ -29,8 +29,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WATCHERS = 32
 MOST_CONNECTIONS = MOST_WATCHERS + 16
 """What comes beyond them is closed at once: training needs its open files, too."""
-_LOOK_SECONDS = 0.1
-_PATIENCE_SECONDS = 20
+_LOOK_SECONDS, _PATIENCE_SECONDS = 0.05, 20
 _TYPES = {"/": (PAGE, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
 _STREAM = "/stream"
 _POLICY = (
@@ -111,9 +110,7 @@ class ViewerServer:
         while not self._ended.is_set():
             try:
                 connection, address = self._server.socket.accept()
-            except TimeoutError:
-                continue
-            except OSError:
+            except OSError:  # nobody has come, or there are no more open files
                 self._ended.wait(_LOOK_SECONDS)
                 continue
             if self._connections.acquire(blocking=False):
