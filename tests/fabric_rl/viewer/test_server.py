@@ -246,10 +246,11 @@ def test_too_many_watchers(served):
 
 
 def test_open_connections_are_counted_before_they_say_anything(served):
+    """An idle one would be closed after ten seconds anyway."""
     server, _ = served
     with contextlib.ExitStack() as stack:
         idle = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", port_of(server)), timeout=20))
+            stack.enter_context(socket.create_connection(("127.0.0.1", port_of(server)), timeout=8))
             for _ in range(MOST_CONNECTIONS + 5)
         ]
         assert [one.recv(1) for one in idle[MOST_CONNECTIONS:]] == [b""] * 5
