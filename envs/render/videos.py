@@ -23,6 +23,9 @@ MOST_SECONDS, MOST_FRAMES_PER_SECOND, MOST_WIDTH = 20, 25, 320
 _WAITING = 50
 """Frames that may wait for ffmpeg; a video that it cannot keep up with ends there, so that training never waits."""
 _AT_ONCE = 2
+_TRIAL_STEPS = 1
+"""An episode that was begun anew so soon is the trial before training: it has no number and no video."""
+_NAME = "rl-video-episode-"
 _PATIENCE_SECONDS = 60
 _SMALLER = ("-vf", f"scale=trunc(min({MOST_WIDTH}\\,iw)/2)*2:-2")
 _MP4 = ("-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4")
@@ -32,14 +35,19 @@ FORMATS = {".mp4": _MP4, ".gif": _GIF}
 
 
 class EpisodeVideos:
-    """Writes mp4 files of episodes 0, 1, 8, 27, ... 1000, 2000, ...; one that fails is a warning, and the last."""
+    """Writes mp4 files of episodes 0, 1, 8, 27, ... 1000, 2000, ...; one that fails is a warning, and the last.
+
+    In a folder that has videos, numbers go on from the last of them, and none is overwritten.
+    """
 
     def __init__(self, folder: str | Path | None, frames_per_second: float, draw: Callable[[], Frame]) -> None:
         """Calls `draw` for what goes into `folder` (None: nothing), where so many steps are a second."""
         self._folder, self._draw = folder, draw
         self._every = max(1, round(frames_per_second / MOST_FRAMES_PER_SECOND))
         self._rate = frames_per_second / self._every
-        self._episode, self._step = -1, 0
+        there = Path(folder).glob(f"{_NAME}*.mp4") if folder is not None else ()
+        numbers = (path.stem.removeprefix(_NAME) for path in there)
+        self._episode, self._step = max((int(number) for number in numbers if number.isdecimal()), default=0), 0
         self._video: _Video | None = None
         self._written: list[_Video] = []
         self._failed = False
@@ -48,15 +56,19 @@ class EpisodeVideos:
         """An episode begins."""
         self._end_video()
         self._look_at_written()
-        self._episode, self._step = self._episode + 1, 0
+        self._episode, self._step = self._episode + (self._step > _TRIAL_STEPS), 0
         free = len(self._written) < _AT_ONCE and not self._failed
         if self._folder is not None and free and _is_shown(self._episode):
-            self._video = _Video(Path(self._folder) / f"rl-video-episode-{self._episode}.mp4", self._rate)
-            self._add()
+            path = Path(self._folder) / f"{_NAME}{self._episode}.mp4"
+            if not path.exists():
+                self._video = _Video(path, self._rate)
+                self._add()
 
     def step(self) -> None:
         """A step is taken."""
         self._step += 1
+        if self._video is not None and self._step == _TRIAL_STEPS + 1:
+            self._video.thread.start()
         if self._step % self._every == 0:
             self._add()
 
@@ -76,10 +88,10 @@ class EpisodeVideos:
             self._end_video()
 
     def _end_video(self) -> None:
-        if self._video is not None:
+        if self._video is not None and self._step > _TRIAL_STEPS:
             self._video.frames.put(None)
             self._written.append(self._video)
-            self._video = None
+        self._video = None
 
     def _look_at_written(self) -> None:
         """Says what has gone wrong, once; forgets what is complete."""
@@ -124,7 +136,7 @@ class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class _Video:
-    """One file and the thread that feeds ffmpeg.
+    """One file and the thread that feeds ffmpeg, once it is started.
 
     Attributes:
         frames: None at the end.
@@ -137,7 +149,6 @@ class _Video:
         self.problem: str | None = None
         self._left = int(MOST_SECONDS * rate)
         self.thread = Thread(target=self._write, name=f"writes-{path.name}", daemon=True)
-        self.thread.start()
 
     def add(self, frame: Frame) -> bool:
         """Whether there is room for it; never waits."""

@@ -72,24 +72,17 @@ class VideoLogger(Callback):
 
 
 class RunVideos(VideoLogger):
-    """Shows what the run records, without the video of the one step that every part is tried with before training."""
+    """Shows what the run records from now on, to the last video."""
 
     def on_train_start(self, state: TrainState) -> None:
-        """Removes that one."""
-        if state.fabric.is_global_zero:
-            _finish(state)
-            for path in self.folder.glob("*.mp4"):
-                path.unlink()
+        """Passes over the videos that a resumed run has shown before."""
+        self._seen.update(self.folder.glob("*.mp4"))
 
     def on_train_end(self, state: TrainState) -> None:
         """Logs the last video, once it is written."""
-        _finish(state)
+        if isinstance(state.env, HasVideos):
+            state.env.finish_videos()
         super().on_train_end(state)
-
-
-def _finish(state: TrainState) -> None:
-    if isinstance(state.env, HasVideos):
-        state.env.finish_videos()
 
 
 def _gif(path: Path, max_frames: int) -> bytes:

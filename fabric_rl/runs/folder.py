@@ -208,7 +208,7 @@ class Run:
             self.write_timers(timers)
 
     def discard_if_empty(self) -> None:
-        """Removes the folder of a run that failed before it wrote anything of worth; a video is of the parts' trial."""
+        """Removes the folder of a run that failed before it wrote anything of worth, which videos alone are not."""
         if _holds_nothing(self.dir):
             self.release()
             shutil.rmtree(self.dir, ignore_errors=True)
@@ -239,7 +239,7 @@ class Run:
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Whether all files are those of a start (temporary ones of a killed one, too), or videos of the parts' trial."""
+    """Whether all files are those of a start (temporary ones of a killed one, too), or videos."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
     return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
 

@@ -135,7 +135,34 @@ def test_videos_are_small_short_and_complete(tmp_path, monkeypatch):
     env.videos.finish()
     assert frames_of(tmp_path / "rl-video-episode-0.mp4") == ((320, 240), 25.0, 50)
     env.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["rl-video-episode-0.mp4", "rl-video-episode-1.mp4"]
+    assert [path.name for path in tmp_path.iterdir()] == ["rl-video-episode-0.mp4"]  # the second took no step
+
+
+def test_the_trial_before_training_is_no_episode(tmp_path):
+    """A reset and a step, then training begins with a reset: episode 0."""
+    env = RecordVideos(Pictures(), tmp_path)
+    for steps in (1, 40, 60):
+        env.reset()
+        for _ in range(steps):
+            env.step(0)
+    env.close()
+    assert {path.name: frames_of(path)[2] for path in tmp_path.iterdir()} == {
+        "rl-video-episode-0.mp4": 11,
+        "rl-video-episode-1.mp4": 16,
+    }
+
+
+def test_a_run_that_goes_on_keeps_its_videos_and_its_numbers(tmp_path):
+    for number in (0, 1, 7):
+        (tmp_path / f"rl-video-episode-{number}.mp4").write_bytes(b"of before")
+    env = RecordVideos(Pictures(), tmp_path)
+    for _ in range(3):  # 7, which it was stopped in, 8 and 9
+        env.reset()
+        for _ in range(40):
+            env.step(0)
+    env.close()
+    sizes = {int(path.stem.rpartition("-")[2]): path.stat().st_size for path in tmp_path.iterdir()}
+    assert sizes == {0: 9, 1: 9, 7: 9, 8: sizes[8]} and sizes[8] > 1000
 
 
 def test_training_never_waits_for_a_video(tmp_path, monkeypatch):
@@ -161,7 +188,8 @@ def test_a_video_that_cannot_be_written_is_one_warning_and_the_last(tmp_path):
     with pytest.warns(RuntimeWarning, match=r"no more videos: .*episode-0.mp4 could not be written") as warned:
         for _ in range(3):
             env.reset()
-            env.videos.finish()
+            env.step(0), env.step(0)
+            env.videos.close()
         env.close()
     assert len(warned) == 1
 
