@@ -63,8 +63,8 @@ export class Cameras {
       pace = 3.5;
     } else {
       const nose = new Vector3(1, 0, 0).applyQuaternion(car.rotation);
-      const ahead = this.name === "chase" ? ball.clone().sub(car.position) : nose.clone();
-      ahead.y *= this.name === "chase" ? 0.25 : 0.5;
+      const ahead = this.name === "chase" ? ball.clone().sub(car.position) : this.way(car, nose);
+      ahead.y *= 0.25;
       if (ahead.lengthSq() < 0.01) ahead.copy(nose).setY(0);
       ahead.normalize();
       const [back, above] = this.name === "chase" ? [5.6, 2.6] : [4, 1.55];
@@ -73,7 +73,7 @@ export class Cameras {
       wanted.position.y = Math.max(wanted.position.y, 0.6);
       const high = MathUtils.clamp(ball.y - car.position.y, 0, 9);
       if (this.name === "chase") wanted.target.copy(car.position).addScaledVector(ahead, 7).add({ x: 0, y: 0.9 + high * 0.35, z: 0 });
-      else wanted.target.copy(car.position).addScaledVector(nose, 6).add({ x: 0, y: 0.6, z: 0 });
+      else wanted.target.copy(car.position).addScaledVector(ahead, 6).add({ x: 0, y: 0.6, z: 0 });
       pace = this.name === "chase" ? 9 : 14;
     }
     this.lens(this.name === "car" || this.name === "chase" ? 70 : 50);
@@ -84,6 +84,15 @@ export class Cameras {
     camera.lookAt(this.target);
     this.snap = false;
     return before.distanceToSquared(camera.position) > 1e-8;
+  }
+
+  // Where a car goes: on wheels along its nose, in the air along its flight; one that flips or lies goes on as it went.
+  way(car, nose) {
+    const way = car.on_ground ? nose.clone() : car.velocity.clone().multiplyScalar(0.1);
+    const flat = Math.hypot(way.x, way.z);
+    if (flat > 0.3) this.heading = way.divideScalar(flat).setY(MathUtils.clamp(way.y, -1, 1));
+    else if (this.snap || !this.heading) this.heading = nose.clone().setY(0).add({ x: 0, y: 0, z: 1e-6 }).normalize();
+    return this.heading.clone();
   }
 
   lens(fov) {

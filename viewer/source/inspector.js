@@ -1,7 +1,11 @@
 // What one car does, expects and is paid, as numbers and as charts around the present time.
 
+import { clock } from "./timeline.js";
+
 const BEFORE = 8;
 const AFTER = 4;
+const KMH = 0.036; // of one uu/s
+const [LEFT, BOTTOM, TICK] = [36, 14, 4]; // pixels beside and below a chart for its numbers; seconds
 const COLOURS = ["#4c9bff", "#ff9640", "#42c98b", "#e45fa5", "#b28bff", "#e2c044", "#47c5d6", "#f0695c", "#9fb17c", "#8796ab"];
 const NAMES = ["throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake"];
 
@@ -71,7 +75,8 @@ class Chart {
     const begin = Math.max(0, Math.min(seconds - BEFORE, game.length - BEFORE - AFTER));
     const first = Math.max(0, game.frameAt(begin) - 1);
     const last = Math.min(game.frames - 1, game.frameAt(begin + BEFORE + AFTER) + 1);
-    const present = game.frameAt(seconds);
+    let present = game.frameAt(seconds);
+    if (present && Number.isNaN(at(present, 0))) present--; // nothing is decided in the last frame
     let low = 0;
     let high = 0;
     for (let f = first; f <= last; f++) {
@@ -82,12 +87,24 @@ class Chart {
       }
     }
     if (high - low < 1e-6) high = low + 1;
-    const x = (f) => ((game.seconds[f] - begin) / (BEFORE + AFTER)) * width;
-    const y = (value) => height - 4 - ((value - low) / (high - low)) * (height - 8);
+    const right = (time) => LEFT + ((time - begin) / (BEFORE + AFTER)) * (width - LEFT);
+    const x = (f) => right(game.seconds[f]);
+    const y = (value) => height - BOTTOM - 4 - ((value - low) / (high - low)) * (height - BOTTOM - 8);
     const style = getComputedStyle(this.canvas);
     g.strokeStyle = style.getPropertyValue("--line");
+    g.fillStyle = style.getPropertyValue("--faint");
+    g.font = "10px system-ui, sans-serif";
     g.lineWidth = 1;
-    g.beginPath(), g.moveTo(0, y(0)), g.lineTo(width, y(0)), g.stroke();
+    g.beginPath(), g.moveTo(LEFT, y(0)), g.lineTo(width, y(0)), g.stroke();
+    g.textAlign = "right";
+    g.fillText(short(high), LEFT - 4, 11);
+    g.fillText(short(low), LEFT - 4, height - BOTTOM - 1);
+    g.textAlign = "center";
+    for (let time = Math.ceil(begin / TICK) * TICK; time <= begin + BEFORE + AFTER; time += TICK) {
+      g.beginPath(), g.moveTo(right(time), height - BOTTOM), g.lineTo(right(time), height - BOTTOM + 3), g.stroke();
+      g.fillText(clock(time), Math.min(right(time), width - 11), height - 1);
+    }
+    g.save(), g.beginPath(), g.rect(LEFT, 0, width - LEFT, height - BOTTOM), g.clip();
     this.names.forEach((_, k) => {
       this.rows[k].textContent = short(at(present, k));
       if (this.off.has(k)) return;
@@ -105,13 +122,8 @@ class Chart {
     });
     g.strokeStyle = style.getPropertyValue("--text");
     g.globalAlpha = 0.6;
-    const cursor = ((seconds - begin) / (BEFORE + AFTER)) * width;
-    g.beginPath(), g.moveTo(cursor, 0), g.lineTo(cursor, height), g.stroke();
-    g.globalAlpha = 1;
-    g.fillStyle = style.getPropertyValue("--faint");
-    g.font = "10px system-ui, sans-serif";
-    g.fillText(short(high), 3, 11);
-    if (low < 0) g.fillText(short(low), 3, height - 4);
+    g.beginPath(), g.moveTo(right(seconds), 0), g.lineTo(right(seconds), height), g.stroke();
+    g.restore();
     const total = this.names.reduce((sum, _, k) => sum + (this.off.has(k) ? 0 : at(present, k) || 0), 0);
     this.now.textContent = this.names.length === 1 ? short(at(present, 0)) : short(total);
   }
@@ -141,9 +153,10 @@ export class Inspector {
       const box = make("div", `gauge ${name}`);
       const number = make("b", "", "0");
       const fill = make("i", "");
-      box.append(make("span", "", name), number, make("small", "", unit), fill);
+      const label = make("span", "", name);
+      box.append(label, number, make("small", "", unit), fill);
       gauges.append(box);
-      return { number, fill };
+      return { label, number, fill };
     };
     this.boost = gauge("boost", "");
     this.speed = gauge("speed", "uu/s");
@@ -184,6 +197,7 @@ export class Inspector {
     this.boost.number.textContent = Math.round(car.boost);
     this.boost.fill.style.width = `${car.boost}%`;
     this.speed.number.textContent = Math.round(car.speed);
+    this.speed.label.textContent = `speed (${Math.round(car.speed * KMH)} km/h)`;
     this.speed.fill.style.width = `${car.speed / 23}%`;
     const words = [car.is_demoed ? "demolished" : car.on_ground ? "on wheels" : "in the air"];
     if (!car.on_ground && car.has_flip) words.push("has flip");
@@ -204,8 +218,9 @@ export class Inspector {
       const most = c.actions.length / game.capacity / n;
       const table = this.app.replay.about.actions[this.teams[selected]];
       const shares = new Map();
+      const decided = c.action_probabilities[most * (n * f + selected)] || !f ? f : f - 1;
       for (let k = 0; table && k < most; k++) {
-        const at = most * (n * f + selected) + k;
+        const at = most * (n * decided + selected) + k;
         const words = inWords(table[c.actions[at]], car.on_ground);
         shares.set(words, (shares.get(words) ?? 0) + c.action_probabilities[at]);
       }

@@ -66,9 +66,10 @@ class App {
   async add(bytes) {
     const before = this.replay.games.length;
     this.replay.add(bytes);
-    if (this.replay.others) return location.reload(); // other cars, other columns
+    if (this.replay.others && this.sample) return location.reload(); // other cars, other columns
     if (this.replay.games.length !== before && this.sample) this.listGames();
-    if (this.follow && this.replay.games.length) this.number = this.replay.games.length - 1;
+    const newest = this.follow || (this.waiting && !this.sample);
+    if (newest && this.replay.games.length) this.number = this.replay.games.length - 1;
     if (!this.game) return;
     await this.game.load();
     if (!this.sample && this.game.frames) this.begin();
@@ -92,7 +93,7 @@ class App {
   begin() {
     const { about } = this.replay;
     document.body.classList.add("ready");
-    document.title = `${about.names.join(" - ")} · fabric-rl`;
+    document.title = `${about.title ?? about.names.join(" - ")} · fabric-rl`;
     byId("blue").textContent = about.names[0];
     byId("orange").textContent = about.names[1];
     this.stage.populate(this.replay);
@@ -169,13 +170,11 @@ class App {
   }
 
   scoreboard() {
-    const score = [0, 0];
-    let last = null;
-    for (const event of this.game.events) {
-      if (event.kind !== "goal" || event.seconds > this.seconds + 1e-3) continue;
-      score[event.team]++;
-      last = event;
-    }
+    const goals = this.game.events.filter((event) => event.kind === "goal");
+    const last = goals.findLast((event) => event.seconds <= this.seconds + 1e-3);
+    const before = goals[0]?.score.map((count, team) => count - (team === goals[0].team)); // not 0 : 0 in a clip
+    const score = last?.score ?? before ?? [0, 0];
+    byId("title").textContent = this.game.named ? this.game.title : "";
     byId("score").textContent = `${score[0]} : ${score[1]}`;
     byId("clock").textContent = this.live ? clock(this.seconds) : `${clock(this.seconds)} / ${clock(this.game.length)}`;
     const fresh = last && this.seconds - last.seconds < 1.6;

@@ -68,7 +68,8 @@ export class Game {
   constructor(replay, about) {
     this.replay = replay;
     this.about = about;
-    this.title = replay.about.title ?? `game ${replay.games.length + 1}`;
+    this.named = replay.about.title;
+    this.title = this.named ?? `game ${replay.games.length + 1}`;
     this.events = [];
     this.result = null;
     this.frames = 0;
@@ -210,10 +211,14 @@ export class Replay {
     const content = JSON.parse(new TextDecoder().decode(payload));
     if (kind === "H") {
       this.others = Boolean(this.about) && layout(this.about) !== layout(content);
+      if (this.others) this.games = [];
       this.about = content;
       this.columns = content.columns.map((c) => ({ ...c, count: c.shape.reduce((a, b) => a * b, 1) }));
     } else if (kind === "B") this.games.push(new Game(this, content));
     else if (kind === "V") game.events.push(...content.events);
-    else game.result = content;
+    else {
+      game.result = content;
+      if (content.seconds < this.about.seconds - 0.1) game.title += `, cut off after ${Math.round(content.seconds)} s`;
+    }
   }
 }

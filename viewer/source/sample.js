@@ -26,7 +26,7 @@ function turned(rotation, a, b, share, out) {
 export class Sample {
   constructor(numCars) {
     this.ball = { position: new Vector3(), rotation: new Quaternion() };
-    this.cars = Array.from({ length: numCars }, () => ({ position: new Vector3(), rotation: new Quaternion() }));
+    this.cars = Array.from({ length: numCars }, () => ({ position: new Vector3(), velocity: new Vector3(), rotation: new Quaternion() }));
   }
 
   // Fills in what is seen `seconds` after the game began.
@@ -48,7 +48,8 @@ export class Sample {
       const flags = c.car_flags[n * j + k];
       const before = c.car_flags[n * i + k];
       const v = 3 * (n * i + k);
-      car.speed = Math.hypot(c.car_vel[v], c.car_vel[v + 1], c.car_vel[v + 2]);
+      place(c.car_vel[v], c.car_vel[v + 1], c.car_vel[v + 2], car.velocity);
+      car.speed = car.velocity.length() / UNIT;
       car.boost = c.car_boost[n * i + k] * (1 - share) + c.car_boost[n * j + k] * share;
       car.visible = (flags & FLAGS.present) > 0 && !(flags & FLAGS.is_demoed) && !(before & FLAGS.is_demoed);
       for (const name in FLAGS) car[name] = (flags & FLAGS[name]) > 0;

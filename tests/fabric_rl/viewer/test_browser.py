@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import io
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from PIL import Image
 from envs.replays.replay import excerpt, read_replay
 from fabric_rl.commands.live import play_live
 from fabric_rl.commands.record import Duel
-from fabric_rl.viewer.feeds import Broadcast, FileFeed
+from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
 from fabric_rl.viewer.page import page_with
 from fabric_rl.viewer.server import ViewerServer
 
@@ -178,6 +179,73 @@ def test_the_inspector_follows_time_and_car(page):
     picture(page, 12)
     assert page.get_attribute(".cars .team1", "aria-pressed") == "true"
     assert value.text_content() == "-"  # idle expects nothing
+    page.keyboard.press("c")
+    picture(page, 99)  # the last frame, in which nothing is decided any more
+    assert float(value.text_content()) == pytest.approx(GAME.columns["value"][-2, 0], abs=0.01)
+    assert page.locator(".actions li span").first.text_content()
+    page.evaluate("document.querySelector('.actions li span').textContent = 'left and '.repeat(20)")
+    assert page.locator(".actions li b").first.bounding_box()["height"] < 25  # "77 %" on one line
+
+
+def test_a_game_of_a_run_says_which_and_how_it_stands(opened, tmp_path):
+    replay, file = read_replay(REPLAY), tmp_path / "game.html"
+    next(event for event in replay.games[0].events if event["kind"] == "goal")["score"] = [3, 2]
+    about = replay.about | {"title": "a_run after 5,000 steps", "seconds": 60.0}
+    file.write_text(page_with(excerpt(replace(replay, about=about))), encoding="utf-8")
+    page = ready(opened(file.as_uri()))
+    picture(page, 2)
+    assert page.text_content("#score") == "2 : 2"
+    picture(page, GOAL["seconds"] + 0.5)
+    assert page.text_content("#score") == "3 : 2"
+    assert page.title() == "a_run after 5,000 steps · fabric-rl"
+    assert page.text_content("#title") == "a_run after 5,000 steps, cut off after 18 s"
+
+
+def test_a_car_that_turns_over_stays_in_the_picture_of_its_camera(page):
+    picture(page, 6, "car")
+    script = """([angle, up]) => {
+        const { cameras, camera } = viewer.stage, car = viewer.sample.cars[0];
+        Object.assign(car, { on_ground: false });
+        car.rotation.set(0, 0, Math.sin(angle / 2), Math.cos(angle / 2)); // the nose goes up, back, down
+        car.velocity.set(5, up, 0);
+        cameras.update(viewer.sample, 0, 10);
+        camera.updateMatrixWorld();
+        return viewer.stage.project(car.position, 0);
+    }"""
+    places = [page.evaluate(script, [angle / 4, up]) for angle in range(26) for up in (-20, 0, 20)]
+    assert all(place and 200 < place[0] < 500 and 50 < place[1] < 500 for place in places), places
+
+
+def test_the_whole_field_is_seen_in_a_cell_of_a_notebook(opened, tmp_path):
+    file = tmp_path / "game.html"
+    file.write_text(page_with(REPLAY.read_bytes()), encoding="utf-8")
+    page = ready(opened(file.as_uri(), 900, 520))
+    picture(page, 6)
+    for z in (-40, 0, 40):
+        assert (
+            page.evaluate(f"viewer.stage.project({{x: 40.96, y: 0, z: {z}}}, 0)[1]")
+            < page.locator("#bar").bounding_box()["y"]
+        )
+
+
+def test_games_of_a_run_can_be_chosen_and_the_newest_begins(opened, tmp_path):
+    """The two of one phase; one of before, with other rewards, is not among them."""
+    games, replay = tmp_path / "a_run" / "games", read_replay(REPLAY)
+    games.mkdir(parents=True)
+    for number, rewards in enumerate((["other"] * len(replay.about["rewards"]), *[replay.about["rewards"]] * 2)):
+        about = replay.about | {"title": f"a_run after {number} steps", "rewards": rewards}
+        (games / f"{number}.frl").write_bytes(excerpt(replace(replay, about=about)))
+        os.utime(games / f"{number}.frl", (number + 1, number + 1))
+    server = ViewerServer(GamesFeed(games))
+    with server.running():
+        page = ready(opened(server.url))
+        assert page.locator("#games option").all_text_contents() == ["a_run after 1 steps", "a_run after 2 steps"]
+        assert page.text_content("#title") == "a_run after 2 steps"
+        page.evaluate("viewer.seek(17.5)")
+        page.wait_for_selector("#message:visible")
+        assert page.text_content("#message").startswith("a_run has ended: fabric-rl watch ")
+        page.select_option("#games", "0")
+        until(page, "document.getElementById('title').textContent === 'a_run after 1 steps'")
 
 
 @pytest.mark.slow
