@@ -259,8 +259,10 @@ class RecordsGames(Protocol):
 
     def record_game(
         self, policy: PolicyMaker, sink: BinaryIO, title: str, seconds: float, seed: int
-    ) -> Generator[None, None, None]:
+    ) -> Generator[float, None, None]:
         """Writes a game of that title and length to `sink`, a step at each `next`; closed, the game is over there.
+
+        Yields the seconds that have been played.
 
         It is played in an environment of its own, as the present one does, which does not change.
         """

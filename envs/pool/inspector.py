@@ -72,7 +72,7 @@ class PoolInspector:
 
     def record_game(
         self, policy: Callable[[Tell], Choose], sink: Sink, title: str, seconds: float, seed: int
-    ) -> Generator[None, None, None]:
+    ) -> Generator[float, None, None]:
         """See `envs.replays.spare.play_spare`."""
         return play_spare(self._pool, policy, sink, title, seconds, seed)
 

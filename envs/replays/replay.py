@@ -264,5 +264,5 @@ def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = Non
         for frame in range(len(columns["ticks"])):
             now = {name: values[frame] for name, values in columns.items()}
             writer.add(now, events.get(frame, ()))
-        writer.end(game.result or {})
+        writer.end((game.result or {}) if pieces is None else {})
     return sink.getvalue()

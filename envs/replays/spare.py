@@ -21,11 +21,11 @@ Tell = Callable[[Float, Float | None], None]
 
 def play_spare(
     pool: "RocketSimPool", policy: Callable[[Tell], Choose], sink: Sink, title: str, seconds: float, seed: int
-) -> Generator[None, None, None]:
+) -> Generator[float, None, None]:
     """Plays as `pool` does now: the same resets, ends of episodes, phase, cars, delay, observations and actions.
 
     The physics is the usual one, whatever parameters the pool draws. The pool is not touched: its parts are copied.
-    Closed before its end, the game is over there.
+    Yields the seconds played. Closed before its end, the game is over there; the replay says how many were wanted.
 
     Args:
         pool: Where its arenas have other numbers of cars, the seed chooses one of these.
@@ -40,7 +40,7 @@ def play_spare(
     setter, own, obs, action = copy.deepcopy((setter, own, pool.obs_builder, pool.action_parser))
     mind = Mind()
     bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
-    about = {"names": ("blue", "orange"), "title": title, "seed": seed, "tick_skip": pool.tick_skip}
+    about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed, "tick_skip": pool.tick_skip}
     recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, parts_of(pool.reward))
     blue = pool.state.num_blue
     sizes = sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in pool.state.present})
@@ -64,7 +64,7 @@ def play_spare(
                 bot.reset(spare.state.episode_ticks == 0, spare.state)
                 recorder.begun = False
             spare.step(bot.actions(spare.state, spare.action_parser))
-            yield
+            yield recorder.seconds
     finally:
         recorder.end_game()
         spare.close()

@@ -79,13 +79,15 @@ class RecordGames(Callback):
             torch.manual_seed(state.steps)
             play = partial(policy, state.agent, False, None)
             game = inspector.record_game(play, file, title, GAME_SECONDS, state.steps)
-            for _ in stack.enter_context(closing(game)):
-                if time.monotonic() >= until:
+            cut_off = ""
+            for seconds in stack.enter_context(closing(game)):
+                if time.monotonic() >= until and seconds < GAME_SECONDS:
+                    cut_off = f", cut off after {seconds:.0f} s, at {MOST_SHARE:.0%} of the time since the last one"
                     break
         self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{state.steps:012}{inspector.game_suffix}"
         write_bytes(path, file.getvalue())
-        logger.info("game recorded: %s", path)
+        logger.info("game recorded: %s%s", path, cut_off)
         with suppress(OSError):  # one that is being watched
             own = self.folder.glob("[0-9]" * 12 + inspector.game_suffix)  # what else lies there is somebody else's
             games = sorted(filter(Path.is_file, own), key=lambda game: game.stat().st_mtime)

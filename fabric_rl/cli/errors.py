@@ -47,4 +47,6 @@ def mistakes_in_one_line(program: str) -> Iterator[None]:
     except MISTAKES as error:
         if wants_traceback():
             raise
+        if isinstance(error, FileNotFoundError) and error.filename:
+            fail(program, f"{error.filename}: there is no such file")
         fail(program, str(error).removeprefix(f"{program.split()[-1]}: "))

@@ -16,6 +16,7 @@ from envs.matches.matches import Player
 from envs.matches.recipe import PoolRecipe
 from envs.obs.roles import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
+from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.trained import Trained, load_trained, policy
 
 
@@ -104,7 +105,10 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         trained = load_trained(path, runs_dir)
     except ValueError as error:
         raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
-    recipe = PoolRecipe(trained.env, f"evaluate: {name}")
+    try:
+        recipe = PoolRecipe(trained.env, "a match")
+    except TypeError as error:
+        raise ValueError(f"{name} does not play Rocket League ({error})") from error
     return Entrant(partial(_agent, trained, recipe, sample=sample, explain=explain, role=role), recipe)
 
 
@@ -126,7 +130,15 @@ def _agent(
 ) -> Player:
     pool = recipe.build(num_arenas=1, team_size=team_size)
     try:
-        agent = trained.agent(pool.single_observation_space, pool.single_action_space)
+        try:
+            agent = trained.agent(pool.single_observation_space, pool.single_action_space)
+        except CheckpointError as error:
+            asked = (team_size, team_size) if isinstance(team_size, int) else team_size
+            if asked in recipe.team_sizes:
+                raise
+            sizes = " and ".join(f"{blue}v{orange}" for blue, orange in recipe.team_sizes)
+            choose = f"; choose --team_size {max(recipe.team_sizes[0])}"
+            raise ValueError(f"{trained.name} was trained for {sizes}, not {asked[0]}v{asked[1]}{choose}") from error
         parts = pool.obs_builder, pool.action_parser
     finally:
         pool.close()

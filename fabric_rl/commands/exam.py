@@ -68,10 +68,7 @@ def exam(
         raise ValueError(f"--tick_skip must be positive, got {tick_skip}")
     every = chosen(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
-    try:
-        who = entrant(player, sample, runs_dir)
-    except TypeError as error:
-        raise ValueError(f"{player} does not play Rocket League, so there are no shots for it: {error}") from error
+    who = entrant(player, sample, runs_dir)
     recipe = who.recipe or PoolRecipe(RocketSimPool)
     tick_skip = tick_skip or recipe.tick_skip
     built, team_size = seated(who, recipe, tick_skip)

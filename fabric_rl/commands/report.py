@@ -28,12 +28,10 @@ _TEMPLATE = Path(__file__).with_suffix(".html")
 _MOST_POINTS = 400
 _MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
-_KMH = 0.036
-"""km/h of one uu/s."""
 Stage = tuple[str, str, int, int]
 """`phase` or `lesson`, its name, and the agent-steps where it begins and ends."""
 Goal = tuple[float, str, str]
-"""km/h of the ball, who and when, and the replay of the seconds before, base64."""
+"""uu/s of the ball, who and when, and the replay of the seconds before, base64."""
 
 
 def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> int:
@@ -126,14 +124,14 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
             before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
             for game in replay.games:
                 goals = [event for event in game.events if event["kind"] == "goal"]
-                speeds = np.linalg.norm(game.columns["ball_vel"][[goal["frame"] for goal in goals]], axis=1) * _KMH
+                speeds = np.linalg.norm(game.columns["ball_vel"][[goal["frame"] for goal in goals]], axis=1)
                 for fastest in np.argsort(-speeds, kind="stable")[:_MOST_GOALS]:
-                    event, kmh = goals[fastest], float(speeds[fastest])
+                    event, speed = goals[fastest], float(speeds[fastest])
                     end = event["frame"]
                     kickoff = int(np.flatnonzero(game.columns["begins"][: end + 1])[-1])
                     piece = excerpt(replay, [(game, max(kickoff, end - before), end + 1)])
                     title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file.name}"
-                    found.append((kmh, title, base64.b64encode(piece).decode()))
+                    found.append((speed, title, base64.b64encode(piece).decode()))
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError):  # damaged, or what it says is nonsense
             unread += 1
     return sorted(found, reverse=True)[:_MOST_GOALS], unread

@@ -1,10 +1,12 @@
 """`fabric-rl watch`: a replay, the games of a run, or players who play live, in the browser."""
 
 import threading
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from envs.replays.replay import SUFFIX, read_replay
+from fabric_rl.runs.records import is_worked_on
 from fabric_rl.viewer.feeds import GAMES, Broadcast, Feed, FileFeed, GamesFeed
 from fabric_rl.viewer.server import LOOPBACK, ViewerServer, open_browser
 
@@ -28,7 +30,8 @@ def watch(
     """Shows a replay, the games that a run records, or a match that is played now, as a page in the browser.
 
     Of a run that records games (`--record_minutes`) it is the newest one, and while the run trains the next one when it
-    is there. With an opponent, the run's newest checkpoint plays; it is looked for before each game. Over SSH:
+    is there; the page lists those of before. With an opponent, or if there are no games, the run's newest checkpoint
+    plays; it is looked for before each game. Over SSH:
     `ssh -L 8765:127.0.0.1:8765 HOST`, then open the address that is printed. Ctrl+C ends it.
 
     Args:
@@ -50,16 +53,20 @@ def watch(
     if not 0 <= port <= 65535:
         raise ValueError(f"--port must be 0 to 65535, got {port}")
     feed = _feed(what, opponent, runs_dir)
+    play = None
+    if isinstance(feed, Broadcast):  # a player that cannot play is said before an address is
+        live = import_module("fabric_rl.commands.live")  # torch, which a recorded game does not wait for
+        play = partial(live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir), feed)
     server = ViewerServer(feed, host, port)
     with server.running():
         print(f"watch it at {server.url} (Ctrl+C ends it)", flush=True)
+        if isinstance(feed, GamesFeed):
+            print(feed.says(), flush=True)
         try:
             if not no_browser:
                 open_browser(server.url)
-            if isinstance(feed, Broadcast):
-                live = import_module("fabric_rl.commands.live")  # torch, which takes longer to load than the page
-                play = live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir)
-                play(feed, minutes, seed)
+            if play is not None:
+                play(minutes, seed)
             threading.Event().wait()
         except KeyboardInterrupt:
             print()
@@ -72,6 +79,6 @@ def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
         read_replay(what)
         return FileFeed(Path(what))
     games = next((path for path in (Path(what, GAMES), Path(runs_dir, what, GAMES)) if path.is_dir()), None)
-    if opponent is None and games is not None:
+    if opponent is None and games is not None and (is_worked_on(games.parent) or any(games.iterdir())):
         return GamesFeed(games)
-    return Broadcast(f"Loading {Path(what).name} and {opponent or _OPPONENT} ...")
+    return Broadcast("Loading the first picture ...")

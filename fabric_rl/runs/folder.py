@@ -17,8 +17,8 @@ from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 from fabric_rl.runs.json_files import read_json, write_json
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
+from fabric_rl.runs.records import LOCK
 
-LOCK = ".lock"
 _CHECKPOINTS = "checkpoints"
 _MADE_AT_START = {CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
 _NAMED = 5

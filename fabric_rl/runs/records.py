@@ -7,11 +7,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.json_files import read_json
 
+LOCK = ".lock"
+"""Held by the process that works on a run."""
 SET_ASIDE = "set_aside"
 """Below `milestones/`: those of a time that the run has gone back from."""
 
@@ -110,6 +114,17 @@ def load_run(folder: str | Path) -> RunRecord:
         milestones=tuple(sorted(_milestones(folder / "milestones"), key=lambda m: (m.phase, m.steps))),
         abandoned=sum(1 for _ in (folder / "milestones" / SET_ASIDE).glob("*/*/meta.json")),
     )
+
+
+def is_worked_on(folder: Path) -> bool:
+    """Whether a process trains the run in a folder; where nobody can tell, none has ended."""
+    if not (folder / LOCK).is_file():
+        return False
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return False
+    except (Timeout, OSError, NotImplementedError):  # the last two: a file system without locks
+        return True
 
 
 def _is_run(folder: Path) -> bool:

@@ -7,11 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from fabric_rl.runs.records import is_worked_on
+
 GAMES = "games"
 """Folder of a run for those that it records."""
 _SUFFIX = ".frl"
 BLOCK_BYTES = 1 << 18
 _POLL_SECONDS = 0.5
+_MOST_GAMES = 20
 
 
 class Feed(Protocol):
@@ -53,7 +56,7 @@ class FileFeed:
 
 
 class GamesFeed:
-    """The newest game of a folder, and each newer one when it comes."""
+    """The newest games of a run's folder, all at once, and each newer one when it comes."""
 
     live = False
 
@@ -61,16 +64,25 @@ class GamesFeed:
         """Takes the folder, whose files are replays that are whole when they appear."""
         self._folder = folder
 
+    def says(self) -> str:
+        """What is to be expected."""
+        run = self._folder.absolute().parent
+        if is_worked_on(run):
+            return f"Waiting for the next game of {run.name} ..."
+        return f"{run.name} has ended: fabric-rl watch {self._folder.parent} chaser plays its newest agent."
+
     def pieces(self) -> Iterator[bytes | str]:
         """See `Feed.pieces`; ends when the folder is gone."""
-        sent = 0.0, ""
-        yield f"Waiting for the next game of {self._folder.absolute().parent.name} ..."
+        sent, said = (0.0, ""), ""
         while self._folder.is_dir():
+            if (says := self.says()) != said:
+                yield (said := says)
             piece = b""
             with suppress(OSError):  # deleted meanwhile
-                newest = max(os.scandir(self._folder), key=_age, default=None)
-                if newest is not None and _age(newest) > sent:
-                    sent, piece = _age(newest), Path(newest).read_bytes()
+                new = sorted((game for game in os.scandir(self._folder) if _age(game) > sent), key=_age)
+                if new:
+                    piece = b"".join(Path(game).read_bytes() for game in new[-_MOST_GAMES:])
+                    sent = _age(new[-1])
             yield piece
             if not piece:
                 threading.Event().wait(_POLL_SECONDS)

@@ -181,7 +181,7 @@ def test_teams_are_as_large_as_trained_unless_asked(runs, tmp_path, capsys):
     ]
     assert played(tmp_path, "idle", *flags, "--team_size", "3")["cars"] == 3
     assert evaluate("twos", *flags, "--team_size", "1") == 2
-    assert "does not fit" in capsys.readouterr().err
+    assert "twos was trained for 2v2, not 1v1; choose --team_size 2" in capsys.readouterr().err
 
 
 def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
@@ -240,9 +240,11 @@ def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
     assert command("export", "cart", tmp_path / "mine", "--runs_dir", tmp_path) == 0
     assert evaluate(tmp_path / "mine", "--episodes", 1) == 0
     assert "no interval: too few, or all alike" in capsys.readouterr().out
-    assert command("exam", "cart", "--runs_dir", tmp_path) == 2
-    said = capsys.readouterr().err.strip()
-    assert "cart does not play Rocket League" in said and "\n" not in said
+    for name in ("exam", "record", "watch"):
+        assert command(name, "cart", "--runs_dir", tmp_path) == 2
+        said, error = capsys.readouterr()
+        assert f"fabric-rl {name}: error: cart does not play Rocket League" in error and error.count("\n") == 1
+        assert said == ""  # no address before
 
 
 def test_runs_of_before_whose_configuration_names_both_play_what_they_played(tmp_path):

@@ -61,6 +61,8 @@ def test_the_parts_of_an_episode_add_up(replay):
     starts = np.flatnonzero(game.columns["begins"])
     assert len(starts) == 2
     axes = reward_by_part(replay, car=0, episode=0)
+    axes.figure.draw_without_rendering()
+    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1  # it covers no curve
     lines = {line.get_label(): line.get_ydata() for line in axes.lines}
     paid = game.columns["rewards"][: starts[1], 0]
     assert lines["sum"][-1] == pytest.approx(paid.sum(dtype=np.float64))

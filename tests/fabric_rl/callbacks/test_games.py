@@ -112,10 +112,14 @@ def test_a_folder_that_is_deleted_comes_back_and_a_file_in_its_place_is_a_warnin
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_game_that_takes_too_long_is_cut_off(fabric, tmp_path):
+def test_a_game_that_takes_too_long_is_cut_off_and_says_so(fabric, tmp_path, caplog):
+    caplog.set_level("INFO", logger="fabric_rl")
     weights(fabric, [RecordGames(tmp_path / "games", minutes=1e-9)])
-    game = read_replay(min((tmp_path / "games").iterdir())).games[0]
-    assert 0 < game.result["seconds"] < 30 and game.result["frames"] == game.num_frames
+    replay = read_replay(min((tmp_path / "games").iterdir()))
+    game, seconds = replay.games[0], replay.games[0].result["seconds"]
+    assert 0 < seconds < 30 and game.result["frames"] == game.num_frames and replay.about["seconds"] == 60
+    said = next(record.getMessage() for record in caplog.records if "game recorded" in record.getMessage())
+    assert said.endswith(f".frl, cut off after {seconds:.0f} s, at 2% of the time since the last one")
 
 
 def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -9,11 +10,14 @@ import sys
 from http.client import HTTPConnection
 
 import pytest
+from filelock import FileLock
 from imageio_ffmpeg import read_frames
 
 from envs.bots import BOTS, BallChaser
 from envs.replays.replay import read_replay
 from fabric_rl.commands.main import main
+from fabric_rl.commands.watch import _feed
+from fabric_rl.viewer.feeds import Broadcast, GamesFeed
 
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
@@ -134,14 +138,16 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["record", "chaser", "--minutes", "0"], "--minutes must be above 0"),
         (["record", "chaser", "--team_size", "0"], "--team_size must be positive"),
         (["record", "nobody"], "nobody"),
+        (["watch", "nobody"], "nobody"),
+        (["record", "school_1v1", "--team_size", "3"], "school_1v1 was trained for 1v1, not 3v3; choose --team_size 1"),
         (["evaluate", "chaser", "--record", "game.mp4"], "--record game.mp4: must end in .frl"),
-        (["export-replay", "absent.frl", "x.html"], "No such file or directory: 'absent.frl'"),
+        (["export-replay", "absent.frl", "x.html"], "absent.frl: there is no such file"),
         (["export-replay", "damaged.frl", "x.html"], "damaged.frl: a damaged replay"),
         (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
         (["export-replay", "damaged.frl", "x.mp4"], "damaged.frl: a damaged replay"),
         (["export-replay", "empty.frl", "x.mp4"], "empty.frl: there is nothing to draw, it has no frames"),
         (["export-replay", "damaged.frl", "x.mp4", "--width", "333"], "--width must be a multiple of 32"),
-        (["watch", "absent.frl"], "No such file or directory: 'absent.frl'"),
+        (["watch", "absent.frl"], "absent.frl: there is no such file"),
         (["watch", "damaged.frl"], "damaged.frl: a damaged replay"),
         (["watch", "chaser", "--port", "99999"], "--port must be 0 to 65535"),
         (["watch", "chaser", "--minutes", "-1"], "--minutes must be positive"),
@@ -170,9 +176,10 @@ def test_a_port_in_use(replay, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["replay", "chaser", "school_1v1", "run"])
 def test_watching_until_interrupted(what, replay, tmp_path):
-    """Players are still being loaded then."""
+    """A run is one that has ended."""
     pytest.importorskip("websockets")
     (tmp_path / "games").mkdir()
+    shutil.copy(replay, tmp_path / "games")
     words = [{"replay": str(replay), "run": str(tmp_path)}.get(what, what), "--port", "0", "--no-browser"]
     script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"  # ignored in the background
     script += "; from fabric_rl.commands.main import main; main(sys.argv[1:])"
@@ -190,7 +197,17 @@ def test_watching_until_interrupted(what, replay, tmp_path):
     assert connection.getresponse().status == 200
     ran.send_signal(signal.SIGINT)
     out, error = ran.communicate(timeout=60)
-    assert (ran.returncode, out, error) == (0, "\n", "")
+    said = f"{tmp_path.name} has ended: fabric-rl watch {tmp_path} chaser plays its newest agent.\n"
+    assert (ran.returncode, out, error) == (0, said * (what == "run") + "\n", "")
+
+
+def test_of_a_run_that_has_ended_without_games_the_newest_checkpoint_plays(tmp_path):
+    (tmp_path / "games").mkdir()
+    assert isinstance(_feed(str(tmp_path), None, "runs"), Broadcast)
+    with FileLock(tmp_path / ".lock"):  # it trains, and will have games
+        assert isinstance(_feed(str(tmp_path), None, "runs"), GamesFeed)
+    (tmp_path / "games/1.frl").touch()
+    assert isinstance(_feed(str(tmp_path), None, "runs"), GamesFeed)
 
 
 def test_a_replay_is_shown_without_waiting_for_torch():

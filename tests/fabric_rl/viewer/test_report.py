@@ -33,8 +33,8 @@ def test_curves_are_drawn_and_say_their_numbers(file, opened):
     assert shown.nth(1).locator("output").text_content() == "last 0"
     shown.nth(1).scroll_into_view_if_needed()
     box = shown.nth(1).locator("svg").bounding_box()
-    where = 0.1 + (0.974 - 0.1) * touches[0][6] / touches[0][-1]  # of the picture's width, between its margins
-    page.mouse.move(box["x"] + where * box["width"] - 0.5, box["y"] + 50)
+    where = 52 + (box["width"] - 52 - 12) * touches[0][6] / touches[0][-1]  # between its margins
+    page.mouse.move(box["x"] + where - 0.5, box["y"] + 50)
     assert shown.nth(1).locator("output").text_content().startswith("3.516 at 1")
     assert shown.nth(0).locator(".stage").count() == 1 and shown.nth(0).locator(".milestone").count() == 2
     page.click("summary >> text=ppo, 15 curves")
@@ -49,6 +49,8 @@ def test_it_fits_a_phone_in_light_and_dark(file, opened, width, dark):
     assert page.evaluate("document.documentElement.scrollWidth") == width
     back = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, back[4:-1].split(","))) < 200) == dark
+    drawn = page.locator("figure svg").first
+    assert drawn.bounding_box()["width"] == pytest.approx(float(drawn.get_attribute("viewBox").split()[2]), abs=1)
 
 
 def test_a_goal_is_watched_in_the_page(file, opened):
