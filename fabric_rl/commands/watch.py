@@ -59,9 +59,8 @@ def watch(
         play = partial(live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir), feed)
     server = ViewerServer(feed, host, port)
     with server.running():
-        print(f"watch it at {server.url} (Ctrl+C ends it)", flush=True)
-        if isinstance(feed, GamesFeed):
-            print(feed.says(), flush=True)
+        more = f"\n{feed.says()}" if isinstance(feed, GamesFeed) else ""
+        print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
         try:
             if not no_browser:
                 open_browser(server.url)
