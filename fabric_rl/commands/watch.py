@@ -53,22 +53,22 @@ def watch(
     if not 0 <= port <= 65535:
         raise ValueError(f"--port must be 0 to 65535, got {port}")
     feed = _feed(what, opponent, runs_dir)
-    play = None
-    if isinstance(feed, Broadcast):  # a player that cannot play is said before an address is
-        live = import_module("fabric_rl.commands.live")  # torch, which a recorded game does not wait for
-        play = partial(live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir), feed)
-    server = ViewerServer(feed, host, port)
-    with server.running():
-        more = f"\n{feed.says()}" if isinstance(feed, GamesFeed) else ""
-        print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
-        try:
+    try:
+        play = None
+        if isinstance(feed, Broadcast):  # a player that cannot play is said before an address is
+            live = import_module("fabric_rl.commands.live")  # torch, which a recorded game does not wait for
+            play = partial(live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir), feed)
+        server = ViewerServer(feed, host, port)
+        with server.running():
+            more = f"\n{feed.says()}" if isinstance(feed, GamesFeed) else ""
+            print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
             if not no_browser:
                 open_browser(server.url)
             if play is not None:
                 play(minutes, seed)
             threading.Event().wait()
-        except KeyboardInterrupt:
-            print()
+    except KeyboardInterrupt:
+        print()
     return 0
 
 

@@ -136,7 +136,7 @@ def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):
             try:
                 for _ in range(1000):
                     clock.now += 0.05
-                    yield
+                    yield 0.0
             finally:
                 clock.now += 0.5
 
