@@ -22,7 +22,13 @@ from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
 BEST, RATINGS = "best", "ratings.json"
 """In the folder of a run: the best milestone, and all matches and ratings."""
 _SAID, _ERRORS = ".match.json", ".match.log"
-_PLAY = "from importlib.metadata import entry_points as e; e(group='console_scripts')['fabric-rl'].load()()"
+_PLAY = """
+import os, threading
+from importlib.metadata import entry_points
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
+entry_points(group="console_scripts")["fabric-rl"].load()()
+"""
+"""Ends when training does, even if that is killed: nobody holds the other end of its standard input any more."""
 _RATED = ("elo", "openskill_mu", "openskill_sigma")
 _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 
@@ -163,11 +169,12 @@ class MilestoneMatches(Callback):
     def _start(self, player: str, opponent: str, team_size: int) -> "subprocess.Popen[bytes]":
         self._game = {"player": player, "opponent": opponent, "team_size": team_size}
         names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
+        self._forget_files()  # a match of a training that was killed may still have its own open
         words = ["evaluate", *names, *self._words, *([f"--team_size={team_size}"] if team_size else [])]
         with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(
                 [sys.executable, "-c", _PLAY, *words],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=said,
                 stderr=errors,
                 env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
@@ -232,6 +239,9 @@ class MilestoneMatches(Callback):
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+        self._forget_files()
+
+    def _forget_files(self) -> None:
         for name in (_SAID, _ERRORS):
             (self._folder / name).unlink(missing_ok=True)
 
