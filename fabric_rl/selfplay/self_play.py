@@ -23,7 +23,7 @@ from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
 from fabric_rl.selfplay.sampling import Eviction, Oldest, Sampling, Uniform
-from fabric_rl.types import AgentFactory, EnvFactory, Minibatch
+from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError
 
 _NEVER = -1
 
@@ -188,7 +188,7 @@ class SelfPlay(Callback):
         """Takes the results of all ranks, and looks at the gate.
 
         Raises:
-            ValueError: The gate waits for a metric that there is not.
+            SettingError: The gate waits for a metric that there is not.
         """
         env = state.env if isinstance(state.env, Opponents) else None
         mine = ([], set()) if env is None else (list(env.results), env.playing)
@@ -208,7 +208,7 @@ class SelfPlay(Callback):
         for skill in self.gate:
             if skill.metric not in measured:
                 hint = did_you_mean(skill.metric, sorted(measured))
-                raise ValueError(f"--self_play.gate: nothing measures {skill.metric}{hint}")
+                raise SettingError(f"--self_play.gate: nothing measures {skill.metric}{hint}")
 
     def _metrics(self, scores: Sequence[float]) -> dict[str, float]:
         found = {
