@@ -1,6 +1,7 @@
 """`fabric-rl evaluate` until something is known, by several processes, and as JSON."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -94,3 +95,26 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
 def test_mistakes_are_one_line(evaluate, words, said):
     status, output, errors = evaluate("idle", "idle", *words)
     assert (status, output, errors.count("\n")) == (2, "", 1) and said in errors
+
+
+@pytest.mark.parametrize("flag, name", [("--json", "a.json"), ("--out", "a.json"), ("--record", "a.frl")])
+def test_a_file_that_is_a_folder_is_noticed_before_anything_is_played(evaluate, tmp_path, flag, name):
+    (tmp_path / name).mkdir()
+    status, output, errors = evaluate("idle", "idle", "--matches", 10**6, flag, tmp_path / name)
+    assert (status, output) == (2, "") and f"error: {flag} {tmp_path / name}: this is no file" in errors
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="may write everywhere")
+def test_a_file_that_cannot_be_written_is_noticed_before_anything_is_played(evaluate, tmp_path):
+    (tmp_path / "a.json").touch(0o400)
+    status, _, errors = evaluate("idle", "idle", "--matches", 10**6, "--json", tmp_path / "a.json")
+    assert status == 2 and "a.json: cannot be written" in errors
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
+def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path):
+    out = tmp_path / "a.json"
+    out.write_text("of before")
+    (tmp_path / "a.json.tmp").symlink_to("/dev/full")
+    status, _, errors = evaluate("idle", "idle", "--matches", 2, "--minutes", 0.01, "--json", out)
+    assert status == 2 and f"No space left on device: '{out}'" in errors and out.read_text() == "of before"
