@@ -86,8 +86,10 @@ class MilestoneMatches(Callback):
         """
         if matches < 20 or not minutes > 0 or not all(size > 0 for size in team_sizes):
             raise ValueError("MilestoneMatches: takes 20 matches or more, and minutes and team_sizes above 0")
-        if not 0 < confidence < 1 or not 0 < lower_rate <= 1:
-            raise ValueError("MilestoneMatches: confidence must be between 0 and 1, lower_rate above 0 and at most 1")
+        if not (0 < confidence <= 0.999999 and 0 < lower_rate <= 1):
+            raise ValueError(
+                "MilestoneMatches: confidence must be above 0 and at most 0.999999, lower_rate above 0 and at most 1"
+            )
         self.stop, self.lower_rate, self.in_step = stop, lower_rate, in_step or stop or lower_rate < 1
         self._sizes = {size: f"_{size}v{size}" for size in team_sizes} or {0: ""}
         self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}", f"--seed={seed}"]

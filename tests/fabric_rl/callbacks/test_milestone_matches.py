@@ -182,7 +182,7 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
     [
         ({"matches": 10}, "takes 20 matches or more"),
         ({"team_sizes": [0]}, "team_sizes above 0"),
-        ({"confidence": 1.0}, "confidence must be between 0 and 1"),
+        ({"confidence": 1.0}, "confidence must be above 0"),
         ({"lower_rate": 0.0}, "lower_rate above 0"),
     ],
 )

@@ -68,6 +68,14 @@ def test_it_stops_at_a_limit(evaluate, tmp_path):
     assert status == 0 and (found["matches"], found["better"], found["reached"]) == (44, None, False)
     assert "(90 %, however often" in output and "stopped after 44 matches; --matches allows more" in output
     assert "difference_interval_90" in found and found["confidence"] == 0.9
+    assert found["statistics"]["shots"]["intervals_90"] == [None, None] and "half its" not in output
+
+
+def test_statistics_have_the_confidence_that_is_asked_for(evaluate):
+    words = ["idle", "idle", "--matches", 20, "--minutes", 0.01, "--json", "--confidence"]
+    _, output, errors = evaluate(*words, 0.9)
+    (low, high), _ = json.loads(output)["statistics"]["shots"]["intervals_90"]
+    assert low < 0 < high and "mean, and half its 90 % interval" in errors
 
 
 def test_until_the_interval_is_narrow(evaluate, tmp_path):
@@ -87,7 +95,8 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
     [
         (["--sequential", "--until-width", 1], "--sequential and --until_width: choose one of them"),
         (["--until-width", 0], "--until_width must be positive, got 0"),
-        (["--confidence", 1], "--confidence must be between 0 and 1, got 1"),
+        (["--confidence", 0], "--confidence must be above 0 and at most 0.999999, got 0"),
+        (["--confidence", 0.999999999999], "--confidence must be above 0 and at most 0.999999, got 0.999999999999"),
         (["--workers", 0], "--workers must be positive, got 0"),
         (["--json", "a.txt"], "--json a.txt: must be a .json file in a folder that exists"),
     ],

@@ -70,6 +70,11 @@ def test_opponents_are_the_snapshots_and_the_latest_is_the_agent(fabric):
     assert seen[-1][1][1] <= {LATEST, 0, 1}
 
 
+def test_more_tables_than_arenas_are_a_warning(fabric):
+    with pytest.warns(RuntimeWarning, match="--self_play.at_once 50: opponents play in 4 arenas, so no more can play"):
+        run(fabric, settings(at_once=50), 1)
+
+
 def test_learners_change_sides_together_every_team_change(fabric):
     def look(state):
         return state.env.team, state.env.seats.learns[state.env.seats.played].tolist()
@@ -116,6 +121,7 @@ def test_a_gate_that_waits_for_nothing_is_one_line(fabric):
         ({"swap_steps": -1}, "--self_play.swap_steps"),
         ({"team_change": 0}, "--self_play.team_change"),
         ({"at_once": 0}, "--self_play.at_once"),
+        ({"guests": ["shooter", "idle", "shooter"]}, "--self_play.guests names shooter twice"),
         ({"share": 1.5}, "--self_play.share"),
         ({"play_against_latest_model_ratio": -0.1}, "--self_play.play_against_latest_model_ratio"),
         ({"initial_elo": float("nan")}, "--self_play.initial_elo"),
@@ -203,7 +209,13 @@ def test_guests_by_name(fabric, tmp_path):
 
 @pytest.mark.parametrize(
     "name, words",
-    [("nobody", "agent nobody: no such checkpoint"), ("json.dumps", "is no envs.bots.Bot"), ("{torn}", "torn.ckpt")],
+    [
+        ("nobody", "'nobody': agent nobody: no such checkpoint"),
+        ("envs.bots.Bot", "'envs.bots.Bot': Can't instantiate abstract class"),
+        ("", "'': "),
+        ("json.dumps", "is no envs.bots.Bot"),
+        ("{torn}", "torn.ckpt"),
+    ],
 )
 def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
     torn = tmp_path / "torn.ckpt"
