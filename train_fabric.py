@@ -144,7 +144,7 @@ def main(
             hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
         if watch:
             hooks.append(ShowGames(run.dir / GAMES))
-        hooks.append(started)
+        hooks += [*([] if self_play is None else [self_play]), started]  # it begins once all callbacks are fine
         if profile:
             hooks.append(Profiler(run.dir / "profile"))
         if capture_video:
@@ -155,7 +155,6 @@ def main(
         if self_play is not None:
             own_seed = args.seed + len(self_play.guests) * fabric.global_rank
             env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed))
-            hooks.append(self_play)
         states = {"resume": started.resume, "weights": started.weights}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
     if fabric.is_global_zero:

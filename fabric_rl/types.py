@@ -392,5 +392,9 @@ class FailedElsewhere(Protocol):
     """The function, as in `MyEnv.step() (my_env.py, line 12)`."""
 
 
+class SettingError(ValueError):
+    """A setting that only training could show to be wrong; the message names its flag."""
+
+
 class NonFiniteError(RuntimeError):
     """NaN or infinity arose in training; the message says where and what was saved."""

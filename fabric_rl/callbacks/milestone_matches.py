@@ -22,7 +22,13 @@ from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
 BEST, RATINGS = "best", "ratings.json"
 """In the folder of a run: the best milestone, and all matches and ratings."""
 _SAID, _ERRORS = ".match.json", ".match.log"
-_PLAY = "from importlib.metadata import entry_points as e; e(group='console_scripts')['fabric-rl'].load()()"
+_PLAY = """
+import os, threading
+from importlib.metadata import entry_points
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
+entry_points(group="console_scripts")["fabric-rl"].load()()
+"""
+"""Ends when training does, even if that is killed: nobody holds the other end of its standard input any more."""
 _RATED = ("elo", "openskill_mu", "openskill_sigma")
 _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 
@@ -80,8 +86,10 @@ class MilestoneMatches(Callback):
         """
         if matches < 20 or not minutes > 0 or not all(size > 0 for size in team_sizes):
             raise ValueError("MilestoneMatches: takes 20 matches or more, and minutes and team_sizes above 0")
-        if not 0 < confidence < 1 or not 0 < lower_rate <= 1:
-            raise ValueError("MilestoneMatches: confidence must be between 0 and 1, lower_rate above 0 and at most 1")
+        if not (0 < confidence <= 0.999999 and 0 < lower_rate <= 1):
+            raise ValueError(
+                "MilestoneMatches: confidence must be above 0 and at most 0.999999, lower_rate above 0 and at most 1"
+            )
         self.stop, self.lower_rate, self.in_step = stop, lower_rate, in_step or stop or lower_rate < 1
         self._sizes = {size: f"_{size}v{size}" for size in team_sizes} or {0: ""}
         self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}", f"--seed={seed}"]
@@ -163,11 +171,12 @@ class MilestoneMatches(Callback):
     def _start(self, player: str, opponent: str, team_size: int) -> "subprocess.Popen[bytes]":
         self._game = {"player": player, "opponent": opponent, "team_size": team_size}
         names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
+        self._forget_files()  # a match of a training that was killed may still have its own open
         words = ["evaluate", *names, *self._words, *([f"--team_size={team_size}"] if team_size else [])]
         with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(
                 [sys.executable, "-c", _PLAY, *words],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=said,
                 stderr=errors,
                 env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
@@ -232,6 +241,9 @@ class MilestoneMatches(Callback):
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+        self._forget_files()
+
+    def _forget_files(self) -> None:
         for name in (_SAID, _ERRORS):
             (self._folder / name).unlink(missing_ok=True)
 

@@ -66,9 +66,9 @@ def check_positive(**flags: float | None) -> None:
 
 
 def check_confidence(confidence: float) -> None:
-    """A ValueError if it is not between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"--confidence must be between 0 and 1, got {confidence}")
+    """A ValueError if it is not between 0 and 1, or so close to 1 that it would be told as 100 %."""
+    if not 0 < confidence <= 0.999999:
+        raise ValueError(f"--confidence must be above 0 and at most 0.999999, got {confidence}")
 
 
 def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:

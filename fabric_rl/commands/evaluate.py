@@ -111,10 +111,10 @@ def evaluate(
     names = short_name(player), short_name(opponent)
     with for_people(files):
         console().print(table(names, played, *rules.remarks))
-        console().print(statistics_table(names, played.statistics))
+        console().print(statistics_table(names, played.statistics, confidence, looks))
         print("\n".join(look_lines(played, known, names)) if looks else difference_line(played, confidence))
     settings = {"player": player, "opponent": opponent, "seed": seed, "sample": sample, "tick_skip": rules.tick_skip}
-    give_json(settings | summary(played, confidence) | known, files)
+    give_json(settings | summary(played, confidence, looks) | known, files)
     if record is not None:
         with for_people(files):
             record_game(
@@ -157,7 +157,7 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
 
 
-def summary(matches: Matches, confidence: float = 0.95) -> dict[str, Any]:
+def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
     """The results as numbers, for tables and files; goals are per match, touches per car and minute.
 
     `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
@@ -180,7 +180,7 @@ def summary(matches: Matches, confidence: float = 0.95) -> dict[str, Any]:
         "difference": float(matches.differences.mean()),
         "score": float(matches.scores.mean()),
         f"difference_interval_{100 * confidence:g}": None if interval is None else list(interval),
-        "statistics": statistics_summary(matches.statistics),
+        "statistics": statistics_summary(matches.statistics, confidence, looks),
     }
 
 

@@ -22,13 +22,14 @@ def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int) -
     """
     if not names:
         return []
-    found = []
+    found, named = [], ""
     try:
         recipe = PoolRecipe(env, "it")
         cars = max(max(sizes) for sizes in recipe.team_sizes)
         for number, name in enumerate(names):
+            named = f"{name!r}: "
             built = entrant(name, sample=True, runs_dir=runs_dir).build(cars, recipe.tick_skip)
             found.append(built(seed + number))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"--self_play.guests: {error}") from error
+        raise ValueError(f"--self_play.guests: {named}{error}") from error
     return found

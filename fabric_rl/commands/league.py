@@ -12,7 +12,16 @@ from rich.table import Table
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, short_name
 from fabric_rl.commands.games import Block, play_blocks
-from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files, new_figure, progress
+from fabric_rl.commands.output import (
+    check_file,
+    check_out,
+    console,
+    for_people,
+    give_json,
+    json_files,
+    new_figure,
+    progress,
+)
 from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.records import find_run
 from fabric_rl.selfplay.ratings.ladder import rate
@@ -70,6 +79,8 @@ def league(
     check_positive(matches=matches, workers=workers)
     check_confidence(confidence)
     folder, field = _field(players, runs_dir)
+    if folder is not None:
+        check_file(folder / "league.json", "league:")
     rules = Rules.of([player.name for player in field], minutes, team_size, tick_skip, sample, runs_dir)
     pairs, pairings = -(-matches // SIDES), list(combinations(range(len(field)), 2))
     seeds = np.random.SeedSequence(seed).generate_state(len(pairings)).tolist()

@@ -19,6 +19,7 @@ from jsonargparse import ArgumentParser
 from fabric_rl.cli.errors import mistakes_in_one_line
 from fabric_rl.flags.config import naming_the_file, with_env_of_config
 from fabric_rl.flags.parser import FlagParser, normalise, switches
+from fabric_rl.metrics.log import warnings_are_events
 from fabric_rl.ranks.orphans import end_with_launcher
 
 _PROGRAM = "fabric-rl"
@@ -97,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     if os.getcwd() not in sys.path:  # classes of the user's own, as `python train_fabric.py` finds them
         sys.path.append(os.getcwd())
     try:
-        with _quiet_pipe(), mistakes_in_one_line(program):
+        with _quiet_pipe(), warnings_are_events(), mistakes_in_one_line(program):
             if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
                 end_with_launcher()  # before what takes seconds to import
                 sys.exit(_load(COMMANDS["train"])(words[1:]))

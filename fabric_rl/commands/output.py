@@ -1,6 +1,6 @@
 """Where the commands put what they found out: tables on the console, pictures and tables in files."""
 
-import json
+import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from rich.progress import Progress
 
 from envs.render.videos import find_ffmpeg
 from fabric_rl.metrics.csv_tables import write_rows
+from fabric_rl.runs.json_files import json_text, write_json
 
 Found = TypeVar("Found")
 STDOUT = Path("-")
@@ -64,14 +65,21 @@ def check_out(paths: Sequence[Path], suffixes: Collection[str], flag: str = "--o
     for path in paths:
         if path.suffix not in suffixes:
             raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
-        if path.exists() and not path.is_file():
-            raise ValueError(f"{flag} {path}: this is no file")
+        check_file(path, flag)
         if path.suffix == ".png":
             new_figure(1, 1)
         if path.suffix in (".mp4", ".gif"):
             find_ffmpeg()
+
+
+def check_file(path: Path, flag: str) -> None:
+    """Checks that a file can be written there, before any work is done for it; an OSError or ValueError if not."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{flag} {path}: this is no file")
+    if not all(os.access(each, os.W_OK) for each in (path.parent, path) if each.exists()):
+        raise PermissionError(f"{flag} {path}: cannot be written")
 
 
 def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callable[[Found, Path], None]]) -> None:
@@ -82,10 +90,13 @@ def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callabl
 
 
 def json_files(**flags: Path | None) -> list[Path]:
-    """Where the JSON goes, checked before any work is done for it; a ValueError names the flag."""
+    """Where the JSON goes, checked before any work is done for it; a ValueError or OSError names the flag."""
     for flag, path in flags.items():
-        if path not in (None, STDOUT) and (path.suffix != ".json" or not path.parent.is_dir()):
+        if path is None or path == STDOUT:
+            continue
+        if path.suffix != ".json" or not path.parent.is_dir():
             raise ValueError(f"--{flag} {path}: must be a .json file in a folder that exists")
+        check_file(path, f"--{flag}")
     return [path for path in flags.values() if path is not None]
 
 
@@ -94,14 +105,13 @@ def for_people(files: Collection[Path]) -> AbstractContextManager[object]:
     return redirect_stdout(sys.stderr) if STDOUT in files else nullcontext()
 
 
-def give_json(found: Mapping[str, Any], files: Sequence[Path]) -> None:
+def give_json(found: dict[str, Any], files: Sequence[Path]) -> None:
     """Writes it into files, and says so, or to standard output."""
-    text = json.dumps(found, indent=2)
     for path in files:
         if path == STDOUT:
-            print(text)
+            print(json_text(found), end="")
         else:
-            path.write_text(text + "\n", encoding="utf-8")
+            write_json(path, found)
             with for_people(files):
                 print(f"written: {path}")
 

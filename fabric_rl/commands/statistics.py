@@ -15,39 +15,43 @@ Samples = Mapping[str, NDArray[np.float64]]
 """See `envs.matches.matches.Matches.statistics`."""
 
 
-def statistics_summary(samples: Samples) -> dict[str, dict[str, list[Any]]]:
+def statistics_summary(
+    samples: Samples, confidence: float = 0.95, looks: bool = False
+) -> dict[str, dict[str, list[Any]]]:
     """Name -> `means` of the pairs in which there was something to measure, and their `intervals_95`, of both players.
 
-    A mean is None where no pair had anything, an interval where there are too few pairs, or all are alike.
+    A mean is None where no pair had anything, an interval where there are too few pairs, or all are alike; and all
+    are where the number of pairs depends on `looks` at them, as no interval would hold then.
     """
     found: dict[str, dict[str, list[Any]]] = {}
     for name, values in samples.items():
         each = [side[np.isfinite(side)] for side in values.T]
-        intervals = [_interval(name, side) for side in each]
+        intervals = [None if looks else _interval(name, side, confidence) for side in each]
         found[name] = {
             "means": [float(side.mean()) if len(side) else None for side in each],
-            "intervals_95": [None if interval is None else list(interval) for interval in intervals],
+            f"intervals_{100 * confidence:g}": [None if interval is None else list(interval) for interval in intervals],
         }
     return found
 
 
-def _interval(name: str, side: NDArray[np.float64]) -> Interval | None:
+def _interval(name: str, side: NDArray[np.float64], confidence: float) -> Interval | None:
     counted = STATISTICS[name].per == "matches"
     if not counted and (not len(side) or side.std() == 0):
         return None
-    return mean_interval(side, resolution=0.5 if counted else 0.0)  # of a pair's two matches, the mean
+    return mean_interval(side, 0.5 if counted else 0.0, confidence)  # of a pair's two matches, the mean
 
 
-def statistics_table(names: Sequence[str], samples: Samples) -> Table:
-    """One row per figure, the mean and half the width of its interval for each player."""
-    made = Table(title="per pair of matches: mean, and half its 95 % interval")
+def statistics_table(names: Sequence[str], samples: Samples, confidence: float = 0.95, looks: bool = False) -> Table:
+    """One row per figure, the mean and half the width of its interval for each player; see `statistics_summary`."""
+    width = "" if looks else f", and half its {100 * confidence:g} % interval"
+    made = Table(title=f"per pair of matches: mean{width}")
     for header in ("", *names):
         made.add_column(header, justify="right" if header else "left")
-    for name, figures in statistics_summary(samples).items():
+    for name, figures in statistics_summary(samples, confidence, looks).items():
         statistic = STATISTICS[name]
         cells = [
             _cell(mean, ends, statistic.is_share)
-            for mean, ends in zip(figures["means"], figures["intervals_95"], strict=True)
+            for mean, ends in zip(figures["means"], figures[f"intervals_{100 * confidence:g}"], strict=True)
         ]
         made.add_row(statistic.label, *cells)
     return made

@@ -32,11 +32,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file in one step (temporary file, then rename)."""
+    """Writes a file in one step (temporary file, then rename); an OSError names it."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         temporary.write_bytes(content)
         os.replace(temporary, path)
+    except OSError as error:  # of a full disk names no file
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:  # nothing is left where the disk is full
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ from fabric_rl.runs.fingerprint import fingerprint_of
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights, flat_settings
 from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
-from fabric_rl.types import AgentFactory, EnvFactory
+from fabric_rl.types import AgentFactory, EnvFactory, SettingError
 
 _THREADS = re.compile(r"^num_threads:", re.MULTILINE)
 _FAR_BEYOND = 1.05
@@ -157,7 +157,8 @@ class StartedRun(Callback):
             return LostRankError(f"{lost}; {what_next}")
         if self.training and isinstance(error, SystemExit) and not error.code:  # of a part, as if all were well
             return RuntimeError("training stopped: something in it has called sys.exit()")
-        if self.training and isinstance(error, (*MISTAKES, gymnasium.error.Error)):
+        of_a_flag = isinstance(error, SettingError)
+        if self.training and not of_a_flag and isinstance(error, (*MISTAKES, gymnasium.error.Error)):
             return RuntimeError(f"training stopped: {error}")  # no flag's fault: the traceback matters
         return error
 

@@ -148,6 +148,8 @@ class Roster:
         numbers = [opponent.number for opponent in opponents]
         if sorted(set(numbers)) != numbers or (numbers and numbers[-1] >= state["next"]):
             raise ValueError("its opponents are not in order")
+        if [x.number for x in opponents if x.weights is None] != list(range(sum(x.weights is None for x in opponents))):
+            raise ValueError("its guests are not numbered from 0")
         theirs, own = ([x.name for x in some if x.weights is None] for some in (opponents, self.opponents))
         if theirs != own:
             raise ValueError(

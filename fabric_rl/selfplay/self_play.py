@@ -1,6 +1,7 @@
 """SelfPlay: a run whose opponents are earlier versions of itself, and others."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -23,7 +24,7 @@ from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
 from fabric_rl.selfplay.sampling import Eviction, Oldest, Sampling, Uniform
-from fabric_rl.types import AgentFactory, EnvFactory, Minibatch
+from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError
 
 _NEVER = -1
 
@@ -98,6 +99,8 @@ class SelfPlay(Callback):
             if not low <= number <= high:
                 wanted = f"{low:g} or more" if high > 1 else f"between {low:g} and {high:g}"
                 raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be {wanted}, got {number}")
+        if twins := [name for name in guests if list(guests).count(name) > 1]:
+            raise ValueError(f"SelfPlay: --self_play.guests names {twins[0]} twice")
         self.window, self.play_against_latest_model_ratio = window, play_against_latest_model_ratio
         self.save_steps, self.swap_steps, self.team_change = save_steps, swap_steps, team_change
         self.initial_elo, self.elo_k, self.share, self.at_once = initial_elo, elo_k, share, at_once
@@ -157,6 +160,10 @@ class SelfPlay(Callback):
                 self._probe = obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device)
         if isinstance(state.env, Opponents):
             state.env.policies.to(state.fabric.device)
+            played = int(state.env.seats.played.sum())
+            if self.at_once > max(played, 4):  # the default
+                what = f"--self_play.at_once {self.at_once}: opponents play in {played} arenas, so no more can play"
+                warnings.warn(what, RuntimeWarning, stacklevel=2)
 
     def on_iteration_start(self, state: TrainState) -> None:
         """Snapshot, new opponents, other sides, where they are due; the latest is the agent as it is now."""
@@ -188,7 +195,7 @@ class SelfPlay(Callback):
         """Takes the results of all ranks, and looks at the gate.
 
         Raises:
-            ValueError: The gate waits for a metric that there is not.
+            SettingError: The gate waits for a metric that there is not.
         """
         env = state.env if isinstance(state.env, Opponents) else None
         mine = ([], set()) if env is None else (list(env.results), env.playing)
@@ -208,7 +215,7 @@ class SelfPlay(Callback):
         for skill in self.gate:
             if skill.metric not in measured:
                 hint = did_you_mean(skill.metric, sorted(measured))
-                raise ValueError(f"--self_play.gate: nothing measures {skill.metric}{hint}")
+                raise SettingError(f"--self_play.gate: nothing measures {skill.metric}{hint}")
 
     def _metrics(self, scores: Sequence[float]) -> dict[str, float]:
         found = {

@@ -3,7 +3,10 @@
 import json
 import os
 import shutil
+import sys
+import time
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +18,8 @@ from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.records import load_run
 from fabric_rl.runs.resume import PRETRAINED
+from tests.forks import kill
+from tests.integration.launching import descendants, until
 from train_fabric import cli
 
 SCHOOL = PRETRAINED / "school_1v1"
@@ -87,6 +92,27 @@ def test_one_that_is_worse_raises_an_alarm_at_the_next_milestone(fabric, tmp_pat
     assert not list(tmp_path.glob(".match*"))
 
 
+def plays(folder):
+    matches = MilestoneMatches()
+    matches._folder = run_folder(Path(folder), "good", "good")
+    matches._start("main/000000000002", "main/000000000001", 0)
+    time.sleep(600)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_match_ends_with_a_training_that_is_killed_and_the_next_one_has_files_of_its_own(forks, tmp_path):
+    (tmp_path / ".match.json").write_text("of an older one")
+    older = (tmp_path / ".match.json").open()
+    training = forks.start(tmp_path, program="tests.fabric_rl.callbacks.test_milestone_matches:plays")
+    until(lambda: descendants(training.pid))
+    until(lambda: (tmp_path / ".match.json").read_text() == "")
+    assert older.read() == "of an older one"
+    older.close()
+    (match,) = descendants(training.pid)
+    kill(training.pid)
+    until(lambda: not os.path.exists(f"/proc/{match}"), seconds=20)
+
+
 @pytest.mark.slow
 def test_one_that_is_better_becomes_the_best_without_waiting(fabric, tmp_path):
     state = state_of(fabric, run_folder(tmp_path, "bad", "good", "good"))
@@ -156,7 +182,7 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
     [
         ({"matches": 10}, "takes 20 matches or more"),
         ({"team_sizes": [0]}, "team_sizes above 0"),
-        ({"confidence": 1.0}, "confidence must be between 0 and 1"),
+        ({"confidence": 1.0}, "confidence must be above 0"),
         ({"lower_rate": 0.0}, "lower_rate above 0"),
     ],
 )

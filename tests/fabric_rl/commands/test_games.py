@@ -1,6 +1,7 @@
 """`fabric-rl evaluate` until something is known, by several processes, and as JSON."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -67,6 +68,14 @@ def test_it_stops_at_a_limit(evaluate, tmp_path):
     assert status == 0 and (found["matches"], found["better"], found["reached"]) == (44, None, False)
     assert "(90 %, however often" in output and "stopped after 44 matches; --matches allows more" in output
     assert "difference_interval_90" in found and found["confidence"] == 0.9
+    assert found["statistics"]["shots"]["intervals_90"] == [None, None] and "half its" not in output
+
+
+def test_statistics_have_the_confidence_that_is_asked_for(evaluate):
+    words = ["idle", "idle", "--matches", 20, "--minutes", 0.01, "--json", "--confidence"]
+    _, output, errors = evaluate(*words, 0.9)
+    (low, high), _ = json.loads(output)["statistics"]["shots"]["intervals_90"]
+    assert low < 0 < high and "mean, and half its 90 % interval" in errors
 
 
 def test_until_the_interval_is_narrow(evaluate, tmp_path):
@@ -86,7 +95,8 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
     [
         (["--sequential", "--until-width", 1], "--sequential and --until_width: choose one of them"),
         (["--until-width", 0], "--until_width must be positive, got 0"),
-        (["--confidence", 1], "--confidence must be between 0 and 1, got 1"),
+        (["--confidence", 0], "--confidence must be above 0 and at most 0.999999, got 0"),
+        (["--confidence", 0.999999999999], "--confidence must be above 0 and at most 0.999999, got 0.999999999999"),
         (["--workers", 0], "--workers must be positive, got 0"),
         (["--json", "a.txt"], "--json a.txt: must be a .json file in a folder that exists"),
     ],
@@ -94,3 +104,26 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
 def test_mistakes_are_one_line(evaluate, words, said):
     status, output, errors = evaluate("idle", "idle", *words)
     assert (status, output, errors.count("\n")) == (2, "", 1) and said in errors
+
+
+@pytest.mark.parametrize("flag, name", [("--json", "a.json"), ("--out", "a.json"), ("--record", "a.frl")])
+def test_a_file_that_is_a_folder_is_noticed_before_anything_is_played(evaluate, tmp_path, flag, name):
+    (tmp_path / name).mkdir()
+    status, output, errors = evaluate("idle", "idle", "--matches", 10**6, flag, tmp_path / name)
+    assert (status, output) == (2, "") and f"error: {flag} {tmp_path / name}: this is no file" in errors
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="may write everywhere")
+def test_a_file_that_cannot_be_written_is_noticed_before_anything_is_played(evaluate, tmp_path):
+    (tmp_path / "a.json").touch(0o400)
+    status, _, errors = evaluate("idle", "idle", "--matches", 10**6, "--json", tmp_path / "a.json")
+    assert status == 2 and "a.json: cannot be written" in errors
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
+def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path):
+    out = tmp_path / "a.json"
+    out.write_text("of before")
+    (tmp_path / "a.json.tmp").symlink_to("/dev/full")
+    status, _, errors = evaluate("idle", "idle", "--matches", 2, "--minutes", 0.01, "--json", out)
+    assert status == 2 and f"No space left on device: '{out}'" in errors and out.read_text() == "of before"

@@ -8,6 +8,8 @@ import pytest
 from envs.matches.matches import Matches
 from fabric_rl.commands.league import Player, standings, tables, verdict
 from fabric_rl.commands.main import main
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.provenance import CONFIG, EXPORTED
 
 
 @pytest.fixture
@@ -80,3 +82,23 @@ def test_standings_by_hand():
 def test_mistakes_are_one_line(league, words, said):
     status, output, errors = league(*words)
     assert (status, output, errors.count("\n")) == (2, "", 1) and said in errors
+
+
+def test_one_of_another_game_is_one_line(league, tmp_path):
+    checkpoint.write(tmp_path / "cart" / EXPORTED, {"agent": {}})
+    env = "{class_path: envs.GymnasiumEnvs, init_args: {env_id: CartPole-v1, num_envs: 2}}"
+    (tmp_path / "cart" / CONFIG).write_text(f"env: {env}\nagent: agents.PPOLightningAgent\n")
+    status, _, errors = league("cart", "chaser", "--runs_dir", tmp_path)
+    assert status == 2 and "error: cart does not play Rocket League (" in errors and errors.count("\n") == 1
+
+
+def test_a_damaged_milestone_is_lines_without_python(league, tmp_path):
+    for steps in (1, 2):
+        folder = tmp_path / f"r/milestones/main/{steps:012d}"
+        folder.mkdir(parents=True)
+        (folder / "meta.json").write_text(json.dumps({"steps": steps}))
+        (folder / f"step_{steps:012d}.ckpt").write_bytes(b"torn")
+    (tmp_path / "r/summary.json").write_text("{}")
+    (tmp_path / "r" / CONFIG).write_text("env: envs.RocketSimPool\nagent: agents.PPOLightningAgent\n")
+    status, _, errors = league("r", "--runs_dir", tmp_path)
+    assert status == 2 and "trying the one before" in errors and ".py:" not in errors

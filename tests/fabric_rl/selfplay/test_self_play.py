@@ -12,8 +12,10 @@ from fabric_rl import Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.callbacks import Callback
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.curricula.phases import Promotion
+from fabric_rl.runs import checkpoint
 from fabric_rl.selfplay import MostSimilar, SelfPlay
 from fabric_rl.selfplay.roster import LATEST
+from train_fabric import cli
 
 STEPS = 128  # of an iteration: 4 arenas, one learner each, 32 steps
 ENV = partial(RocketSimPool, num_arenas=4, done=[NoTouchCondition(0.6)], num_threads=1, loggers=[GameMetrics()])
@@ -68,6 +70,11 @@ def test_opponents_are_the_snapshots_and_the_latest_is_the_agent(fabric):
     assert seen[-1][1][1] <= {LATEST, 0, 1}
 
 
+def test_more_tables_than_arenas_are_a_warning(fabric):
+    with pytest.warns(RuntimeWarning, match="--self_play.at_once 50: opponents play in 4 arenas, so no more can play"):
+        run(fabric, settings(at_once=50), 1)
+
+
 def test_learners_change_sides_together_every_team_change(fabric):
     def look(state):
         return state.env.team, state.env.seats.learns[state.env.seats.played].tolist()
@@ -114,6 +121,7 @@ def test_a_gate_that_waits_for_nothing_is_one_line(fabric):
         ({"swap_steps": -1}, "--self_play.swap_steps"),
         ({"team_change": 0}, "--self_play.team_change"),
         ({"at_once": 0}, "--self_play.at_once"),
+        ({"guests": ["shooter", "idle", "shooter"]}, "--self_play.guests names shooter twice"),
         ({"share": 1.5}, "--self_play.share"),
         ({"play_against_latest_model_ratio": -0.1}, "--self_play.play_against_latest_model_ratio"),
         ({"initial_elo": float("nan")}, "--self_play.initial_elo"),
@@ -201,10 +209,44 @@ def test_guests_by_name(fabric, tmp_path):
 
 @pytest.mark.parametrize(
     "name, words",
-    [("nobody", "agent nobody: no such checkpoint"), ("json.dumps", "is no envs.bots.Bot"), ("{torn}", "torn.ckpt")],
+    [
+        ("nobody", "'nobody': agent nobody: no such checkpoint"),
+        ("envs.bots.Bot", "'envs.bots.Bot': Can't instantiate abstract class"),
+        ("", "'': "),
+        ("json.dumps", "is no envs.bots.Bot"),
+        ("{torn}", "torn.ckpt"),
+    ],
 )
 def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
     torn = tmp_path / "torn.ckpt"
     torn.write_bytes(b"half of a checkpoint")
     with pytest.raises(ValueError, match=f"^--self_play.guests: .*{words}"):
         guests_of([name.format(torn=torn)], ENV, str(tmp_path), seed=0)
+
+
+SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--num_steps", "32", "--self_play", "SelfPlay"]
+SMALL += ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--accelerator", "cpu", "--plain"]
+
+
+def refused(capsys, folder, *flags):
+    """What the command line says where it ends with status 2."""
+    with pytest.raises(SystemExit) as ended:
+        cli([*SMALL, "--runs_dir", str(folder), "--run_id", "r", *flags])
+    error = capsys.readouterr().err
+    assert ended.value.code == 2 and "Traceback" not in error
+    return error.splitlines()[-1]
+
+
+def test_what_only_training_shows_to_be_wrong_is_one_line_on_the_command_line(capsys, tmp_path):
+    cli([*SMALL, "--runs_dir", str(tmp_path), "--run_id", "r", "--total_timesteps", "64"])
+    path, state = load_checkpoint(tmp_path / "r")
+    own = next(each for each in state["callbacks"] if "roster" in each)
+    own["roster"]["opponents"][0]["weights"]["policy_head.layer.bias"].fill_(float("nan"))
+    checkpoint.write(path, state)
+    (path.parent / "step_000000000999.ckpt").write_bytes(b"torn")
+    said = refused(capsys, tmp_path, "--total_timesteps", "256", "--resume")
+    assert "the snapshot of 0 steps in the pool: " in said
+    assert (path.parent / "step_000000000999.ckpt").is_file()  # nothing has begun
+    gate = "[{metric: game/foo, at_least: 1, for_iterations: 1}]"
+    said = refused(capsys, tmp_path, "--total_timesteps", "256", "--force", "--self_play.gate", gate)
+    assert said.startswith("train_fabric.py: error: --self_play.gate: nothing measures game/foo")
