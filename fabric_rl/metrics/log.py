@@ -16,8 +16,10 @@ _MOST_WAITING = 10_000
 
 
 def program() -> str:
-    """What begins the lines of warnings and errors: the name under which training was started."""
-    return "fabric-rl train" if Path(sys.argv[0]).stem == "fabric-rl" else "train_fabric.py"
+    """What begins the lines of warnings and errors: the name under which training, or a command, was started."""
+    if Path(sys.argv[0]).stem != "fabric-rl":
+        return "train_fabric.py"
+    return " ".join(("fabric-rl", *sys.argv[1:2]))
 
 
 def say(*lines: str) -> None:
