@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
+from envs.bots.base import Bot
 from envs.checks import check_seed, whole_number
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
 from envs.pool.rocket_pool import RocketSimPool
+from envs.replays.recorder import ReplayRecorder
 from envs.resets.base import CAR_REST_HEIGHT, EachArena
 from envs.resets.training_packs import Pack, place_shot
 from envs.state.game_state import GameState
@@ -39,6 +41,7 @@ def take_exam(
     num_threads: int | None = None,
     at_once: int = 128,
     progress: Callable[[float], None] | None = None,
+    record: Callable[[Bot], ReplayRecorder] | None = None,
 ) -> list[Bool]:
     """Plays every shot once. The car of a striker's shot has to score, that of a goalie's must not concede.
 
@@ -60,6 +63,7 @@ def take_exam(
         num_threads: See `RocketSimPool`.
         at_once: How many shots are played side by side.
         progress: Is told which share of the shots is done, 0..1.
+        record: Builds what records the shots of the first arena, one in `at_once`, by the bot that plays.
 
     Returns:
         For each pack `[S]` bool, which shots the player passed. One whose physics broke counts as failed.
@@ -73,6 +77,8 @@ def take_exam(
         raise ValueError("take_exam: there is no shot")
     papers = _Papers(packs, at_once)
     arenas = len(papers.at)
+    bot = player(seed)
+    recorders = [] if record is None else [record(bot)]
     pool = RocketSimPool(
         num_arenas=arenas,
         team_size=team_size,
@@ -83,10 +89,11 @@ def take_exam(
         action_delay_ticks=action_delay_ticks,
         num_threads=num_threads,
         seed=seed,
+        loggers=recorders,
     )
     try:
         pool.reset()
-        bot, state, begun = player(seed), pool.state, np.ones(arenas, np.bool_)
+        state, begun = pool.state, np.ones(arenas, np.bool_)
         while (papers.at >= 0).any():
             if begun.any():
                 bot.reset(begun, state)
@@ -97,6 +104,8 @@ def take_exam(
             if progress is not None:
                 progress(papers.handed_out / len(papers.shots))
     finally:
+        for recorder in recorders:
+            recorder.end_game()
         pool.close()
     return np.split(papers.passed, np.cumsum([len(pack.shots) for pack in packs])[:-1])
 

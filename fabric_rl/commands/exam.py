@@ -1,6 +1,7 @@
 """`fabric-rl exam`: the shots of Rocket League's training packs, which nobody trained on, and who passes them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from json import dumps
 from pathlib import Path
@@ -9,14 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
+from envs.bots.base import Bot, TeamBots
 from envs.matches.exam import take_exam
 from envs.matches.matches import Player
 from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
+from envs.replays.recorder import ReplayRecorder
+from envs.replays.replay import SUFFIX
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from envs.state.layout import Bool
 from fabric_rl.commands.entrants import Entrant, entrant, short_name
 from fabric_rl.commands.output import check_out, console, progress
+from fabric_rl.commands.record import whole_or_gone
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.selfplay.ratings.intervals import share_interval
 
@@ -46,6 +51,7 @@ def exam(
     tick_skip: int | None = None,
     runs_dir: str = "runs",
     json: Path | None = None,
+    record: Path | None = None,
 ) -> int:
     """Plays the shots of the training packs that rlgym-tools ships, each once, and says how many are passed.
 
@@ -62,8 +68,10 @@ def exam(
         tick_skip: Ticks per decision; default: as the player was trained.
         runs_dir: Folder of the run ids.
         json: .json file for the results, with every pack and shot.
+        record: .frl file for one shot in 128, to watch (docs/watching.md).
     """
     check_out([] if json is None else [json], [".json"], "--json")
+    check_out([] if record is None else [record], [SUFFIX], "--record")
     if tick_skip is not None and not tick_skip > 0:
         raise ValueError(f"--tick_skip must be positive, got {tick_skip}")
     every = chosen(read_packs(packaged_file()), packs)
@@ -73,7 +81,15 @@ def exam(
     tick_skip = tick_skip or recipe.tick_skip
     built, team_size = seated(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)
-    with one_thread(), progress(f"{shots} shots") as tell:
+    with ExitStack() as opened, one_thread(), progress(f"{shots} shots") as tell:
+        recorder: Callable[[Bot], ReplayRecorder] | None = None
+        if record is not None:
+            file = record.open("wb")
+            opened.enter_context(whole_or_gone(record))
+            opened.enter_context(file)
+            about = {"names": [short_name(player), "nobody"], "seed": seed, "tick_skip": tick_skip}
+
+            recorder = lambda bot: ReplayRecorder(file, TeamBots(bot, bot), about)  # noqa: E731
         marks = take_exam(
             built,
             fitting,
@@ -82,6 +98,7 @@ def exam(
             tick_skip=tick_skip,
             action_delay_ticks=recipe.action_delay_ticks,
             progress=tell,
+            record=recorder,
         )
     marked = [Marked(pack, passed) for pack, passed in zip(fitting, marks, strict=True)]
     results: dict[str, Any] = {"player": player, "seed": seed, "sample": sample, "tick_skip": tick_skip}

@@ -1,5 +1,6 @@
 """`fabric-rl league`: everybody against everybody, and one ladder for all."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import combinations
@@ -10,6 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
+from envs.replays.replay import SUFFIX
 from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, short_name
 from fabric_rl.commands.games import Block, play_blocks
 from fabric_rl.commands.output import (
@@ -22,6 +24,7 @@ from fabric_rl.commands.output import (
     new_figure,
     progress,
 )
+from fabric_rl.commands.record import record as record_game
 from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.records import find_run
 from fabric_rl.selfplay.ratings.ladder import rate
@@ -51,6 +54,7 @@ def league(
     runs_dir: str = "runs",
     json: Path | None = None,
     png: Path | None = None,
+    record: Path | None = None,
     confidence: float = 0.95,
     workers: int = 1,
 ) -> int:
@@ -71,6 +75,7 @@ def league(
         runs_dir: Folder of the run ids.
         json: .json file for the results; without a file they go to standard output.
         png: .png file for a picture of ratings and scores.
+        record: Folder for a game of each two, .frl, to watch (docs/watching.md).
         confidence: Of the intervals.
         workers: Processes that play side by side, one for each core; they change no result.
     """
@@ -78,6 +83,8 @@ def league(
     check_out([png] if png else [], [".png"], "--png")
     check_positive(matches=matches, workers=workers)
     check_confidence(confidence)
+    if record is not None and record.exists() and not record.is_dir():
+        raise ValueError(f"--record {record}: must be a folder")
     folder, field = _field(players, runs_dir)
     if folder is not None:
         check_file(folder / "league.json", "league:")
@@ -106,7 +113,27 @@ def league(
     give_json(found, files)
     if folder is not None:
         write_json(folder / "league.json", found)
+    if record is not None:
+        record.mkdir(parents=True, exist_ok=True)
+        for i, j in pairings:
+            file = record / f"{_file_name(field[i])}_vs_{_file_name(field[j])}{SUFFIX}"
+            with for_people(files):
+                record_game(
+                    field[i].name,
+                    field[j].name,
+                    minutes=rules.minutes,
+                    out=file,
+                    team_size=rules.team_size,
+                    seed=seed,
+                    sample=sample,
+                    tick_skip=rules.tick_skip,
+                    runs_dir=runs_dir,
+                )
     return 0
+
+
+def _file_name(player: Player) -> str:
+    return re.sub(r"[^\w.,#-]+", "_", player.label)
 
 
 def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Player]]:

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from envs.replays.replay import read_replay
 from envs.resets.training_packs import Pack
 from fabric_rl.commands.exam import Marked, chosen, summary, table
 from fabric_rl.commands.main import main
@@ -79,6 +80,17 @@ def test_an_agent_sees_as_many_cars_as_in_its_training(exam, tmp_path):
     status, output, _ = exam("school_1v1", "--packs", SHORT, "--json", tmp_path / "a.json")
     assert status == 0 and "it takes its likeliest actions" in output
     assert json.loads((tmp_path / "a.json").read_text())["team_size"] == [1, 1]
+
+
+def test_shots_are_recorded(exam, tmp_path):
+    plain, recorded = (tmp_path / f"{name}.json" for name in ("plain", "recorded"))
+    assert exam("shooter", "--packs", SHORT, "--json", plain)[0] == 0
+    assert exam("shooter", "--packs", SHORT, "--json", recorded, "--record", tmp_path / "shots.frl")[0] == 0
+    assert plain.read_bytes() == recorded.read_bytes()
+    (game,) = read_replay(tmp_path / "shots.frl").games
+    assert game.columns["begins"].sum() >= 1 and np.abs(game.columns["ball_vel"][1]).max() > 100
+    assert exam("shooter", "--packs", "none", "--record", tmp_path / "no.frl")[0] == 2
+    assert not (tmp_path / "no.frl").exists()
 
 
 @pytest.mark.parametrize(

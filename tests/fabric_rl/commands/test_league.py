@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from envs.matches.matches import Matches
+from envs.replays.replay import read_replay
 from fabric_rl.commands.league import Player, standings, tables, verdict
 from fabric_rl.commands.main import main
 from fabric_rl.runs import checkpoint
@@ -43,12 +44,16 @@ def test_a_league_of_bots(league, tmp_path):
     assert "one ladder explains these results" in output and "score against" in output
 
 
-def test_the_alias_and_json_on_standard_output(league):
-    words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--json"]
+def test_the_alias_json_on_standard_output_and_games_to_watch(league, tmp_path):
+    words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--record", tmp_path / "games", "--json"]
     status, output, _ = league(*words, name="run_selfplay_eval")
     found = json.loads(output)
     assert status == 0 and found["names"] == ["idle", "random"] and found["misfit"] is None
     assert json.loads(league(*words)[1]) == found
+    (file,) = (tmp_path / "games").iterdir()
+    assert file.name == "idle_vs_random.frl" and read_replay(file).about["names"] == ["idle", "random"]
+    (tmp_path / "file").touch()
+    assert "--record" in league("idle", "random", "--record", tmp_path / "file")[2]
 
 
 def test_standings_by_hand():
