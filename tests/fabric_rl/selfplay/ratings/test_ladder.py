@@ -64,7 +64,7 @@ def test_intervals_hold_the_ratings(players, n, draws):
     assert held > 0.92 and misfits < 0.11
 
 
-@pytest.mark.slow
+@pytest.mark.learning  # minutes of simulation
 @pytest.mark.parametrize(("players", "n"), [(3, 10), (6, 10), (3, 100), (6, 100)])
 @pytest.mark.parametrize("draws", [0.0, 0.6])
 def test_intervals_hold_the_ratings_in_more_games(players, n, draws):

@@ -75,7 +75,7 @@ def test_an_interval_for_a_fixed_number_does_not():
     assert share_that_ever_misses(lambda x: mean_interval(x, 0.5), differences, 0.0, range(10, 151, 10)) > 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.learning  # minutes of simulation
 @pytest.mark.parametrize(("ours", "theirs"), [*GAMES, (0.01, 0.0), (0.1, 0.0), (2.0, 2.0)])
 def test_they_hold_the_mean_at_all_looks_for_long(ours, theirs):
     rng = np.random.default_rng([1, int(100 * ours), int(100 * theirs)])
