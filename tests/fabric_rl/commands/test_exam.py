@@ -83,6 +83,7 @@ def test_an_agent_sees_as_many_cars_as_in_its_training(exam, tmp_path):
 
 
 def test_shots_are_recorded(exam, tmp_path):
+    pytest.importorskip("rlgym_tools")
     plain, recorded = (tmp_path / f"{name}.json" for name in ("plain", "recorded"))
     assert exam("shooter", "--packs", SHORT, "--json", plain)[0] == 0
     assert exam("shooter", "--packs", SHORT, "--json", recorded, "--record", tmp_path / "shots.frl")[0] == 0
