@@ -9,11 +9,10 @@ from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
 from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.learning.estimator import GAE, Estimator
-from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.build import Scheme, build
+from fabric_rl.session.ends import begin, finish
 from fabric_rl.session.evidence import keep_evidence_of_nan
-from fabric_rl.session.saving import NoSaver, Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.types import AgentFactory, EnvFactory
 
@@ -63,11 +62,8 @@ def train(
     """
     session = build(fabric, env, agent, args, callbacks, estimator, inference, Scheme())  # all tried
     session.try_estimator()
-    exact = session.begin(resume, weights)  # whether it goes on to the bit as if it had never stopped
+    record, saver = begin(session, run, plain, saving, resume, weights)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
-    state.run_id, state.folder = (run.name, run.dir) if run is not None else (None, None)
-    record = Record(session, run, plain, resume)
-    saver = Saver(run, saving, session, record, exact) if run is not None and not inference else NoSaver()
 
     with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
         saver.begin(resume)
@@ -87,8 +83,4 @@ def train(
             record.publish()
             save_now = signals.agree(saver.minutes_due)  # all ranks stop, or save, after the same iteration
             saver.after_iteration(save_now)
-    summary = record.finish(saver.unsaved())
-    hooks.on_train_end()
-    record.close()
-    collector.envs.close()
-    return summary
+    return finish(session, record, saver)

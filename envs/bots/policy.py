@@ -1,7 +1,7 @@
 """PolicyBot: a trained policy among the bots."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class PolicyBot(Bot):
     Both are its own, so that policies that see and act differently can play each other. It remembers the games that it
     plays: one bot for one pool, told of every episode with `reset`.
     """
+
+    _in_state_dict: ClassVar = {"obs": "_obs", "action": "_parser", "begins": "_begins"}
 
     def __init__(
         self,
@@ -103,13 +105,12 @@ class PolicyBot(Bot):
 
     def state_dict(self) -> dict[str, Any]:
         """See `Stateful`; a policy that remembers games has to have `state_dict` and `load_state_dict`, too."""
-        kept = {"obs": self._obs.state_dict(), "action": self._parser.state_dict(), "begins": self._begins.copy()}
-        return kept | ({"policy": self._choose.state_dict()} if isinstance(self._choose, HasState) else {})
+        return super().state_dict() | (
+            {"policy": self._choose.state_dict()} if isinstance(self._choose, HasState) else {}
+        )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """See `Stateful`."""
-        self._obs.load_state_dict(state["obs"])
-        self._parser.load_state_dict(state["action"])
-        self._begins = np.array(state["begins"], np.bool_)
+        super().load_state_dict(state)
         if isinstance(self._choose, HasState):
             self._choose.load_state_dict(state["policy"])

@@ -1,14 +1,13 @@
 """What each car did in a step: what loggers of games count, defined once."""
 
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool, Float
-from envs.stateful import Stateful
+from envs.stateful import NOT_NEGATIVE, Stateful
 
 _COLUMNS = slice(SAVES, BOOST + 1)
 """Of a car's row, what is looked at; the game's counters come first."""
@@ -38,6 +37,9 @@ class CarStep(NamedTuple):
 class CarSteps(Stateful):
     """Compares each state with the one before."""
 
+    _in_state_dict: ClassVar = {"rows": "_rows", "ticks": "_ticks"}
+    _state_bounds: ClassVar = dict.fromkeys(_in_state_dict, NOT_NEGATIVE)
+
     def __init__(self) -> None:
         """Knows nothing yet."""
         self._rows: Float = np.zeros((0, 0, 0), np.float32)
@@ -64,11 +66,3 @@ class CarSteps(Stateful):
         if self._rows.shape != now.shape:
             self._rows, self._ticks = now.copy(), state.episode_ticks.copy()
         self._rows[mask], self._ticks[mask] = now[mask], state.episode_ticks[mask]
-
-    def state_dict(self) -> dict[str, Any]:
-        """What it compares the next states with."""
-        return {"rows": self._rows.copy(), "ticks": self._ticks.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        self._rows, self._ticks = (np.array(within(name, state[name])) for name in ("rows", "ticks"))

@@ -42,16 +42,16 @@ class Rules(NamedTuple):
     @classmethod
     def of(
         cls,
-        names: Sequence[str],
+        entrants: Sequence[Entrant],
         minutes: float | None,
         team_size: int | None,
         tick_skip: int | None,
         sample: bool,
         runs_dir: str,
     ) -> "Rules":
-        """Looks for the players; what is None is as the first agent was trained; a ValueError if one is not there."""
+        """What is None is as the first agent among the players was trained."""
         check_positive(minutes=minutes, team_size=team_size, tick_skip=tick_skip)
-        recipes = [each.recipe for each in (entrant(name, sample, runs_dir) for name in names) if each.recipe]
+        recipes = [each.recipe for each in entrants if each.recipe]
         first = recipes[0] if recipes else PoolRecipe(RocketSimPool)
         size, skip = team_size or max(max(sizes) for sizes in first.team_sizes), tick_skip or first.tick_skip
         how = ("agents draw their actions" if sample else "agents take their likeliest actions",) if recipes else ()

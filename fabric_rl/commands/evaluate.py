@@ -11,11 +11,11 @@ from envs.bots import BOTS
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.matches.recipe import PoolRecipe
 from envs.replays.replay import SUFFIX
-from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, short_name
+from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, entrant, short_name
 from fabric_rl.commands.evaluate_episodes import evaluate_episodes
 from fabric_rl.commands.games import Block, play_blocks
 from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files, progress
-from fabric_rl.commands.record import record as record_game
+from fabric_rl.commands.record import record_by
 from fabric_rl.commands.statistics import statistics_summary, statistics_table
 from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
@@ -96,7 +96,8 @@ def evaluate(
     if episodes is not None:
         raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
     opponent, looks = opponent or "chaser", sequential or until_width is not None
-    rules = Rules.of((player, opponent), minutes, team_size, tick_skip, sample, runs_dir)
+    entrants = [entrant(name, sample, runs_dir) for name in (player, opponent)]
+    rules = Rules.of(entrants, minutes, team_size, tick_skip, sample, runs_dir)
     limit = -(-(matches or (2000 if looks else 200)) // SIDES)
     blocks = [Block(player, opponent, seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
     parts: list[Matches] = []
@@ -117,17 +118,7 @@ def evaluate(
     give_json(settings | summary(played, confidence, looks) | known, files)
     if record is not None:
         with for_people(files):
-            record_game(
-                player,
-                opponent,
-                minutes=rules.minutes,
-                out=record,
-                team_size=rules.team_size,
-                seed=seed,
-                sample=sample,
-                tick_skip=rules.tick_skip,
-                runs_dir=runs_dir,
-            )
+            record_by(rules, player, opponent, record, seed)
     return 0
 
 

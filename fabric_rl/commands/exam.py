@@ -1,11 +1,11 @@
 """`fabric-rl exam`: the shots of Rocket League's training packs, which nobody trained on, and who passes them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import groupby
-from json import dumps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from rich.table import Table
@@ -19,9 +19,9 @@ from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from envs.state.layout import Bool
-from fabric_rl.commands.entrants import Entrant, entrant, short_name
-from fabric_rl.commands.output import check_out, console, progress
-from fabric_rl.commands.record import whole_or_gone
+from fabric_rl.commands.entrants import Entrant, check_positive, entrant, short_name
+from fabric_rl.commands.output import STDOUT, check_out, console, for_people, give_json, progress
+from fabric_rl.commands.record import replay_file
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.selfplay.ratings.intervals import share_interval
 
@@ -67,13 +67,13 @@ def exam(
         sample: Agents draw actions instead of taking the likeliest.
         tick_skip: Ticks per decision; default: as the player was trained.
         runs_dir: Folder of the run ids.
-        json: .json file for the results, with every pack and shot.
+        json: .json file for the results, with every pack and shot; without a file they go to standard output.
         record: .frl file for one shot in 128, to watch (docs/watching.md).
     """
-    check_out([] if json is None else [json], [".json"], "--json")
+    files = [] if json is None else [json]
+    check_out([file for file in files if file != STDOUT], [".json"], "--json")
     check_out([] if record is None else [record], [SUFFIX], "--record")
-    if tick_skip is not None and not tick_skip > 0:
-        raise ValueError(f"--tick_skip must be positive, got {tick_skip}")
+    check_positive(tick_skip=tick_skip)
     every = chosen(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
     who = entrant(player, sample, runs_dir)
@@ -82,14 +82,10 @@ def exam(
     built, team_size = seated(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)
     with ExitStack() as opened, one_thread(), progress(f"{shots} shots") as tell:
-        recorder: Callable[[Bot], ReplayRecorder] | None = None
+        recorder = None
         if record is not None:
-            file = record.open("wb")
-            opened.enter_context(whole_or_gone(record))
-            opened.enter_context(file)
             about = {"names": [short_name(player), "nobody"], "seed": seed, "tick_skip": tick_skip}
-
-            recorder = lambda bot: ReplayRecorder(file, TeamBots(bot, bot), about)  # noqa: E731
+            recorder = partial(_recorder, opened.enter_context(replay_file(record)), about)
         marks = take_exam(
             built,
             fitting,
@@ -105,11 +101,14 @@ def exam(
     results |= {"team_size": list(team_size), "shots_left_out": sum(len(pack.shots) for pack in every) - shots}
     results |= summary(marked)
     how = "" if who.recipe is None else "; it draws its actions" if sample else "; it takes its likeliest actions"
-    console().print(table(f"{short_name(player)}: {shots} shots of {len(marked)} training packs{how}", results))
-    if json is not None:
-        json.write_text(dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"written: {json}")
+    with for_people(files):
+        console().print(table(f"{short_name(player)}: {shots} shots of {len(marked)} training packs{how}", results))
+    give_json(results, files)
     return 0
+
+
+def _recorder(file: BinaryIO, about: Mapping[str, Any], bot: Bot) -> ReplayRecorder:
+    return ReplayRecorder(file, TeamBots(bot, bot), about)
 
 
 def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:

@@ -12,7 +12,7 @@ def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int) -
     """What plays under those names in a pool; agents see and act as they were trained, and draw their actions.
 
     Args:
-        names: See `fabric_rl.commands.evaluate.entrant`.
+        names: See `fabric_rl.commands.entrants.entrant`.
         env: Builds the pool that they are to play in.
         runs_dir: Folder of the run ids.
         seed: Of what they draw.

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.replays.replay import SUFFIX
-from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, short_name
+from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, entrant, short_name
 from fabric_rl.commands.games import Block, play_blocks
 from fabric_rl.commands.output import (
     check_file,
@@ -24,7 +24,7 @@ from fabric_rl.commands.output import (
     new_figure,
     progress,
 )
-from fabric_rl.commands.record import record as record_game
+from fabric_rl.commands.record import record_by
 from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.records import find_run
 from fabric_rl.selfplay.ratings.ladder import rate
@@ -81,14 +81,15 @@ def league(
     """
     files = json_files(json=json)
     check_out([png] if png else [], [".png"], "--png")
-    check_positive(matches=matches, workers=workers)
+    check_positive(matches=matches, workers=workers, minutes=minutes, team_size=team_size, tick_skip=tick_skip)
     check_confidence(confidence)
     if record is not None and record.exists() and not record.is_dir():
         raise ValueError(f"--record {record}: must be a folder")
     folder, field = _field(players, runs_dir)
     if folder is not None:
         check_file(folder / "league.json", "league:")
-    rules = Rules.of([player.name for player in field], minutes, team_size, tick_skip, sample, runs_dir)
+    entrants = [entrant(player.name, sample, runs_dir) for player in field]
+    rules = Rules.of(entrants, minutes, team_size, tick_skip, sample, runs_dir)
     pairs, pairings = -(-matches // SIDES), list(combinations(range(len(field)), 2))
     seeds = np.random.SeedSequence(seed).generate_state(len(pairings)).tolist()
     blocks = [
@@ -118,17 +119,7 @@ def league(
         for i, j in pairings:
             file = record / f"{_file_name(field[i])}_vs_{_file_name(field[j])}{SUFFIX}"
             with for_people(files):
-                record_game(
-                    field[i].name,
-                    field[j].name,
-                    minutes=rules.minutes,
-                    out=file,
-                    team_size=rules.team_size,
-                    seed=seed,
-                    sample=sample,
-                    tick_skip=rules.tick_skip,
-                    runs_dir=runs_dir,
-                )
+                record_by(rules, field[i].name, field[j].name, file, seed)
     return 0
 
 

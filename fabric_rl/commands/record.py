@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
@@ -13,11 +13,10 @@ from envs.audit.parts import Part, parts_of
 from envs.bots.base import TeamBots
 from envs.matches.matches import Player
 from envs.matches.recipe import PoolRecipe
-from envs.pool.rocket_pool import RocketSimPool
 from envs.render.videos import FORMATS
 from envs.replays.match import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink, read_replay
-from fabric_rl.commands.entrants import entrant, short_name
+from fabric_rl.commands.entrants import Rules, check_positive, entrant, short_name
 from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import check_out
 from fabric_rl.ranks.threads import one_thread
@@ -62,8 +61,7 @@ def record(
     if not 0 < minutes <= 600:
         raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
     duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    file = out.open("wb")  # before the block that may remove it: what cannot be written is not ours
-    with whole_or_gone(out), file:
+    with replay_file(out) as file:
         blue, orange = duel.play(file, minutes, seed)
     print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {out}")
@@ -72,20 +70,38 @@ def record(
     return 0
 
 
+def record_by(rules: Rules, player: str, opponent: str, out: Path, seed: int) -> None:
+    """Records one game more by the rules of other matches, see `record`."""
+    record(
+        player,
+        opponent,
+        minutes=rules.minutes,
+        out=out,
+        team_size=rules.team_size,
+        seed=seed,
+        sample=rules.sample,
+        tick_skip=rules.tick_skip,
+        runs_dir=rules.runs_dir,
+    )
+
+
 @contextmanager
-def whole_or_gone(out: Path) -> Iterator[None]:
-    """Of a replay that the block fails to write, keeps what has been played, if that is a replay, and says so."""
-    try:
-        yield
-    except BaseException:
-        seconds = 0.0
-        with suppress(OSError, ValueError):
-            seconds = sum(game.columns["ticks"].max(initial=0) for game in read_replay(out).games) / TICKS_PER_SECOND
-        if seconds:
-            print(f"{out}: holds the {seconds:.0f} s that were played", file=sys.stderr)
-        else:
-            out.unlink(missing_ok=True)
-        raise
+def replay_file(out: Path) -> Iterator[BinaryIO]:
+    """A file for a replay; of one that the block fails to write, keeps what has been played, if any, and says so."""
+    with out.open("wb") as file:  # before what may remove it: what cannot be written is not ours
+        try:
+            yield file
+        except BaseException:
+            file.close()
+            seconds = 0.0
+            with suppress(OSError, ValueError):
+                games = read_replay(out).games
+                seconds = sum(game.columns["ticks"].max(initial=0) for game in games) / TICKS_PER_SECOND
+            if seconds:
+                print(f"{out}: holds the {seconds:.0f} s that were played", file=sys.stderr)
+            else:
+                out.unlink(missing_ok=True)
+            raise
 
 
 class Duel(NamedTuple):
@@ -103,17 +119,13 @@ class Duel(NamedTuple):
         cls, player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
     ) -> "Duel":
         """Looks for the players; a ValueError names the flag or the player that cannot be."""
-        for flag, number in (("team_size", team_size), ("tick_skip", tick_skip)):
-            if number is not None and not number > 0:
-                raise ValueError(f"--{flag} must be positive, got {number}")
-        first, second = (entrant(name, sample, runs_dir, explain=True) for name in (player, opponent))
-        trained_in = first.recipe or second.recipe
-        recipe = trained_in or PoolRecipe(RocketSimPool)
-        team_size = team_size or max(max(sizes) for sizes in recipe.team_sizes)
-        tick_skip = tick_skip or recipe.tick_skip
-        players = first.build(team_size, tick_skip), second.build(team_size, tick_skip)
+        check_positive(team_size=team_size, tick_skip=tick_skip)
+        both = [entrant(name, sample, runs_dir, explain=True) for name in (player, opponent)]
+        rules = Rules.of(both, None, team_size, tick_skip, sample, runs_dir)
+        first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
+        trained_in = both[0].recipe or both[1].recipe
         names = short_name(player), short_name(opponent)
-        return cls(names, players, team_size, tick_skip, recipe.action_delay_ticks, trained_in)
+        return cls(names, (first, second), rules.team_size, rules.tick_skip, rules.action_delay_ticks, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
         """Both, new, for another game: blue the player, orange its opponent."""

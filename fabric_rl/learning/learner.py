@@ -40,7 +40,7 @@ class Onlooker:
         self._precision = fabric.strategy.precision
         self._before: dict[str, Tensor] | None = None
 
-    def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float = 1.0) -> None:
+    def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
         """Sets the agent's `progress` and the learning rates.
 
         Args:

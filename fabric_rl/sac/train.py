@@ -10,13 +10,12 @@ from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
 from fabric_rl.callback import Callback
 from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.learning.estimator import GAE
-from fabric_rl.metrics.record import Record
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
 from fabric_rl.sac.learner import ReplayLearner
 from fabric_rl.session.build import LearnerParts, Scheme, build
+from fabric_rl.session.ends import begin, finish
 from fabric_rl.session.evidence import keep_evidence_of_nan
-from fabric_rl.session.saving import NoSaver, Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, OffPolicyAgent
 
@@ -61,18 +60,15 @@ def train_off_policy(
         ValueError: A setting is PPO's, or the buffer is too large or too small; the rest as `fabric_rl.train`.
     """
     session = build(fabric, env, agent, _adapted(args, sac), callbacks, GAE(), inference, OffPolicy(sac))
-    exact = session.begin(resume, weights)
+    record, saver = begin(session, run, plain, saving, resume, weights)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     player = cast(OffPolicyAgent, session.agent)
-    state.run_id = run.name if run is not None else None
-    record = Record(session, run, plain, resume)
-    saver = Saver(run, saving, session, record, exact) if run is not None and not inference else NoSaver()
 
     with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
         saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()
-            learner.apply_schedules(state.progress, state.learning_rate)
+            learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
             player.acts_at_random = not inference and state.steps < sac.buffer_init_steps
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
@@ -85,11 +81,7 @@ def train_off_policy(
             record.publish()
             save_now = signals.agree(saver.minutes_due)
             saver.after_iteration(save_now)
-    summary = record.finish(saver.unsaved())
-    hooks.on_train_end()
-    record.close()
-    collector.envs.close()
-    return summary
+    return finish(session, record, saver)
 
 
 class OffPolicy(Scheme):
@@ -115,7 +107,7 @@ class OffPolicy(Scheme):
                 f"--buffer_size {size} holds fewer steps than a rollout, --train_interval {interval} x "
                 f"{rollout.num_envs} sub-environments"
             )
-        whole = size // rollout.num_envs * rollout.num_envs * parts[0].world_size
+        whole = size // rollout.num_envs * rollout.num_envs * parts.fabric.world_size
         if self.sac.buffer_init_steps > whole:
             raise ValueError(
                 f"--buffer_init_steps {self.sac.buffer_init_steps} never are in the buffers of all ranks, which hold "

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from gymnasium.vector import VectorEnv
@@ -33,8 +33,21 @@ from fabric_rl.session.session import Session
 from fabric_rl.trial import check_agent, try_parts
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
 
-LearnerParts = tuple[Fabric, Fabric, Any, Any, Any, TrainArgs, Timers]
-"""Fabric, that of the ranks that learn, the bare agent, what Fabric made of it and its optimizer, settings, clocks."""
+
+class LearnerParts(NamedTuple):
+    """What every learner takes, in this order."""
+
+    fabric: Fabric
+    peers: Fabric
+    """That of the ranks that learn."""
+    agent: Any
+    """The bare module."""
+    model: Any
+    """What Fabric made of it."""
+    optimizer: Any
+    """What Fabric made of its optimizer."""
+    args: TrainArgs
+    timers: Timers
 
 
 class Scheme:
@@ -53,7 +66,7 @@ class Scheme:
 
     def learner(self, parts: LearnerParts, rollout: Rollout, rollout_steps: int) -> Onlooker:
         """What learns from such rollouts."""
-        return Learner(*parts, parts[5].rollouts_kept(rollout_steps))
+        return Learner(*parts, parts.args.rollouts_kept(rollout_steps))
 
 
 def build(
@@ -131,7 +144,8 @@ def build(
     )
     learner = Onlooker(fabric, module, optimizer, args)
     if learns and not inference:
-        learner = scheme.learner((fabric, peers, module, model, optimizer, args, timers), rollout, rollout_steps)
+        learner_parts = LearnerParts(fabric, peers, module, model, optimizer, args, timers)
+        learner = scheme.learner(learner_parts, rollout, rollout_steps)
     hooks = (HooksOfInference if inference else Hooks)(state, callbacks)
     objects = (hooks, module, estimator, gamma, collector, learner, timers)
     return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)

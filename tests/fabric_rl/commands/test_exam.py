@@ -82,6 +82,12 @@ def test_an_agent_sees_as_many_cars_as_in_its_training(exam, tmp_path):
     assert json.loads((tmp_path / "a.json").read_text())["team_size"] == [1, 1]
 
 
+def test_json_goes_to_standard_output_where_no_file_is_named(exam):
+    pytest.importorskip("rlgym_tools")
+    status, output, errors = exam("idle", "--packs", SHORT, "--json")
+    assert status == 0 and json.loads(output)["player"] == "idle" and "idle" in errors
+
+
 def test_shots_are_recorded(exam, tmp_path):
     pytest.importorskip("rlgym_tools")
     plain, recorded = (tmp_path / f"{name}.json" for name in ("plain", "recorded"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from envs.matches.matches import PAIRS_AT_ONCE
-from fabric_rl.commands.entrants import Rules
+from fabric_rl.commands.entrants import Rules, entrant
 from fabric_rl.commands.games import Block, play_blocks
 from fabric_rl.commands.main import main
 
@@ -25,7 +25,7 @@ def evaluate(capsys):
 
 
 def test_the_number_of_workers_changes_nothing():
-    rules = Rules.of(("shooter", "random"), 0.06, None, None, False, "runs")
+    rules = Rules.of([entrant(name, False, "runs") for name in ("shooter", "random")], 0.06, None, None, False, "runs")
     blocks = [Block("shooter", "random", 3, number) for number in range(3)]
     alone, told = list(play_blocks(rules, blocks, 1, lambda share: None)), []
     several = list(play_blocks(rules, blocks, 2, told.append))
@@ -37,7 +37,7 @@ def test_the_number_of_workers_changes_nothing():
 
 @pytest.mark.slow
 def test_a_worker_that_fails_says_why_and_nobody_waits_for_the_others():
-    rules = Rules.of(("idle",), 20.0, None, None, False, "runs")
+    rules = Rules.of([entrant("idle", False, "runs")], 20.0, None, None, False, "runs")
     playing = play_blocks(rules, [Block("nobody", "idle", 0, 0), *[Block("idle", "idle", 0, 0)] * 5], 2, print)
     with pytest.raises(ValueError, match="agent nobody: no such checkpoint"):
         next(playing)

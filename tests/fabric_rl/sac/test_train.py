@@ -129,6 +129,21 @@ def test_a_callback_may_change_what_goes_into_the_buffer(counted):
     assert {float(x) for x in counted(callbacks=[Tenfold()]).seen[-1].reward} == {10.0}
 
 
+def test_a_callback_may_lower_the_rates_and_knows_the_folder_of_the_run(fabric, counter_env, tmp_path):
+    class Halves(Callback):
+        def on_train_start(self, state):
+            self.folder, state.learning_rate_factor = state.folder, 0.5
+
+        def on_train_end(self, state):
+            self.weight = state.agent.weight.item()
+
+    run, halves = Run.create(tmp_path, "r"), Halves()
+    args = TrainArgs(total_timesteps=60, batch_size=40, max_grad_norm=0, lr_schedule="constant")
+    sac = SACArgs(buffer_init_steps=0, train_interval=2)
+    train_off_policy(fabric, counter_env, AsksForValuesOnce, args, run, [halves], plain=True, sac=sac)
+    assert halves.folder == run.dir and halves.weight == -0.5 * 0.5 * 10  # a step for each of the ten iterations
+
+
 def test_a_callback_that_leaves_half_a_row_is_told(counted):
     class Half(Callback):
         def on_learn_start(self, state):
