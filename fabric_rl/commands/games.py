@@ -4,9 +4,11 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import NamedTuple
 
 import torch
@@ -47,8 +49,11 @@ def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell)
         return
     others = multiprocessing.active_children()
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (rules,)) as pool:
+        left, playing = iter(blocks), deque[Future[Matches]]()
         try:
-            for done, matches in enumerate(pool.map(_play, blocks), 1):
+            for done in range(1, len(blocks) + 1):
+                playing.extend(pool.submit(_play, block) for block in islice(left, 2 * workers - len(playing)))
+                matches = playing.popleft().result()
                 tell(done / len(blocks))
                 yield matches
         except BrokenProcessPool as error:

@@ -36,6 +36,7 @@ def test_the_number_of_workers_changes_nothing():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_worker_that_fails_says_why_and_nobody_waits_for_the_others():
     rules = Rules.of([entrant("idle", False, "runs")], 20.0, None, None, False, "runs")
     playing = play_blocks(rules, [Block("nobody", "idle", 0, 0), *[Block("idle", "idle", 0, 0)] * 5], 2, print)
