@@ -2,14 +2,15 @@
 
     python benchmarks/selfplay.py --only speed                            # opponents beside mirror play: minutes
     python benchmarks/selfplay.py --only ladder --runs_dir runs/selfplay  # five kinds, three seeds each: hours
-    python benchmarks/selfplay.py --only ladder --minutes 10 --flags=--initialize_from=school_1v1
+    python benchmarks/selfplay.py --only ladder --seeds 0 --kinds mirror pfsp   # a part of it, to be gone on with
 
 Speed is counted in simulated arena-steps: both step as many cars, whoever learns from them. Both are measured in turns
 in one process, so that whatever else the machine does meets them alike; once by the clock on the wall, and once by that
 of the processor, which other programs hardly change.
 
-The ladder trains each kind with each seed for so many minutes, then lets all of them play a league. A run that is there
-is not trained again.
+The ladder goes on from an agent that comes along, with each kind and each seed, for so many minutes of one core (by the
+processor's clock, which other programs hardly change), then lets all of them and the agent they began with play a league.
+A run that is there is not trained again.
 """
 
 import argparse
@@ -45,12 +46,14 @@ KINDS: dict[str, list[str]] = {
     "pfsp": [*POOL, "--self_play.sampling=PFSPHard"],
     "behaviour": [*POOL, *SIMILAR],
 }
-TRAIN = ["--config=configs/rocket_1v1.yaml", "--total_timesteps=10_000_000_000", "--lr_schedule=constant", "--plain"]
+BEGIN = "scorer_1v1"
+TRAIN = [f"--config=configs/{BEGIN}.yaml", f"--initialize_from={BEGIN}", "--callbacks.init_args.start_phase=3", "--plain"]
+TRAIN += ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 LEAGUE = "from fabric_rl.commands.main import main; main()"
 
 
 class StopAfter(Callback):
-    """Ends a run by the clock, so that who collects more in that time has more of it."""
+    """Ends a run by the processor's clock, so that who collects more in that time has more of it."""
 
     def __init__(self, minutes: float) -> None:
         """Takes the minutes."""
@@ -58,27 +61,31 @@ class StopAfter(Callback):
 
     def on_train_start(self, state: Any) -> None:  # noqa: ANN401 - a TrainState
         """Starts the clock."""
-        self._end = time.monotonic() + 60 * self.minutes
+        self._end = time.process_time() + 60 * self.minutes
 
     def on_iteration_end(self, state: Any) -> None:  # noqa: ANN401
         """Looks at it."""
-        state.stop |= time.monotonic() > self._end
+        state.stop |= time.process_time() > self._end
 
 
-def ladder(runs_dir: Path, minutes: float, seeds: Sequence[int], matches: int, flags: Sequence[str]) -> dict[str, Any]:
+def ladder(
+    runs_dir: Path, minutes: float, kinds: Sequence[str], seeds: Sequence[int], matches: int, flags: Sequence[str]
+) -> dict[str, Any]:
     """Trains what is not there yet, then plays the league; its results, and the mean rating of each kind."""
-    names = {kind: [f"{kind}_{seed}" for seed in seeds] for kind in KINDS}
+    names = {kind: [f"{kind}_{seed}" for seed in seeds] for kind in kinds}
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])}
     stop = json.dumps([{"class_path": "selfplay.StopAfter", "init_args": {"minutes": minutes}}])
     for seed in seeds:  # one seed of all kinds after the other: a part of it is a result, too
-        for kind, own in KINDS.items():
+        for kind in kinds:
             run = runs_dir / f"{kind}_{seed}"
             if not (run / "summary.json").exists():
-                own = [*TRAIN, *own, *flags, f"--callbacks={stop}", f"--runs_dir={runs_dir}", f"--run_id={run.name}"]
+                own = [*TRAIN, *KINDS[kind], *flags, f"--callbacks+={stop}", f"--runs_dir={runs_dir}", f"--run_id={run.name}"]
                 command = [sys.executable, "train_fabric.py", *own, f"--seed={seed}", "--force"]
                 subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
     file = runs_dir / "league.json"
-    everyone = [str(runs_dir / name) for each in names.values() for name in each]
+    if not matches:
+        return {"minutes": minutes}
+    everyone = [BEGIN] + [str(runs_dir / name) for each in names.values() for name in each]
     played = ["league", *everyone, "--matches", str(matches), "--minutes", "1", "--sample", "true", "--json", str(file)]
     played += ["--workers", str(os.cpu_count())]
     subprocess.run([sys.executable, "-c", LEAGUE, *played], cwd=ROOT, env=environment, check=True)
@@ -137,8 +144,9 @@ def main() -> None:
     parser.add_argument("--num_threads", type=int)
     parser.add_argument("--runs_dir", type=Path, default=Path("runs/selfplay"))
     parser.add_argument("--minutes", type=float, default=10.0, help="of each training")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--matches", type=int, default=20, help="of each two of the league")
+    parser.add_argument("--matches", type=int, default=20, help="of each two of the league, 0 for none")
     parser.add_argument("--flags", nargs="*", default=[], help="more flags of train_fabric.py, --flag=value")
     args = parser.parse_args()
     print(describe_machine())
@@ -153,8 +161,8 @@ def main() -> None:
                 print(f"    {middle:.3f} of its speed by the {clock}'s clock (quartiles {low:.3f} to {high:.3f})")
     if args.only != "speed":
         runs_dir = args.runs_dir.resolve()
-        figures["ladder"] = ladder(runs_dir, args.minutes, args.seeds, args.matches, args.flags)
-        for kind, rating in sorted(figures["ladder"]["mean_ratings"].items(), key=lambda pair: -pair[1]):
+        figures["ladder"] = ladder(runs_dir, args.minutes, args.kinds, args.seeds, args.matches, args.flags)
+        for kind, rating in sorted(figures["ladder"].get("mean_ratings", {}).items(), key=lambda pair: -pair[1]):
             print(f"{kind:10} {rating:6.0f} on average over {len(args.seeds)} seeds")
     print(json.dumps(figures))
 
