@@ -1,7 +1,8 @@
 """Columns: how the numbers of a frame are rounded and packed, and how they come back.
 
 Integers count in units of `scale`: what comes back differs by at most half of it, beyond the integer's range it is cut
-off. `<f2` rounds to eleven binary digits (relative error 2**-11, absolute 3e-8 near zero) and keeps NaN. In a chunk a
+off. `<f2` rounds to eleven binary digits (relative error 2**-11, absolute 3e-8 near zero) and keeps NaN; `<f4`, which
+demonstrations have, rounds nothing. In a chunk a
 column is `[numbers of a frame, frames]`, differenced in time `differences` times (modulo the integer's range), first
 all low bytes, then all high ones; then zlib packs all columns of the chunk together.
 """
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-DTYPES = ("|u1", "|i1", "<i2", "<u2", "<i4", "<f2")
+DTYPES = ("|u1", "|i1", "<i2", "<u2", "<i4", "<f2", "<f4")
 MOST_COLUMNS, MOST_FRAME_BYTES, MOST_CHUNK_BYTES = 64, 1 << 15, 1 << 24
 _FRAMES = struct.Struct("<I")
 
@@ -29,7 +30,7 @@ class Column:
         name: What it is.
         dtype: One of `DTYPES`.
         shape: Of a frame's array; empty for one number.
-        scale: What 1 stands for; 1 for `<f2`.
+        scale: What 1 stands for; 1 for floats.
         differences: How often it is differenced in time: 0, 1 or 2.
     """
 
@@ -56,7 +57,7 @@ class Column:
             and type(self.differences) is int
             and self.differences in (0, 1, 2)
         )
-        if not right or (self.dtype == "<f2" and (self.scale != 1 or self.differences)):
+        if not right or (self.dtype in ("<f2", "<f4") and (self.scale != 1 or self.differences)):
             raise ValueError(f"a damaged replay: there is no column {asdict(self)}")
 
     @property
@@ -74,7 +75,7 @@ class Column:
         dtype, numbers = np.dtype(self.dtype), values.reshape(len(values), -1).T
         if dtype.kind == "f":
             with np.errstate(over="ignore"):
-                whole = numbers.astype(dtype).view("<u2")
+                whole = np.ascontiguousarray(numbers.astype(dtype)).view(dtype.str.replace("f", "u"))
         else:
             limits, unsigned = np.iinfo(dtype), dtype.str.replace("i", "u")
             units = np.rint(np.nan_to_num(numbers.astype(np.float64)) / self.scale)

@@ -14,9 +14,10 @@ from zlib import crc32
 MAGIC = b"FRLREP"
 VERSION = 1
 START = MAGIC + struct.pack("<H", VERSION)
-HEADER, BEGIN, CHUNK, EVENTS, END = b"H", b"B", b"C", b"V", b"E"
-"""Kinds: about the file; a game begins; frames of it; events in it; it is over. All but chunks are JSON objects."""
-MOST_BYTES = {HEADER: 1 << 22, BEGIN: 1 << 16, CHUNK: 1 << 24, EVENTS: 1 << 20, END: 1 << 16}
+HEADER, BEGIN, CHUNK, EVENTS, END, TOTAL = b"H", b"B", b"C", b"V", b"E", b"T"
+"""Kinds: about the file; a game begins; frames of it; events in it; it is over; all are (of demonstrations, which are
+whole or none). All but chunks are JSON objects."""
+MOST_BYTES = {HEADER: 1 << 22, BEGIN: 1 << 16, CHUNK: 1 << 24, EVENTS: 1 << 20, END: 1 << 16, TOTAL: 1 << 16}
 """Of a payload; a longer one is refused before any memory is taken for it."""
 
 _HEAD = struct.Struct("<cII")

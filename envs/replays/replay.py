@@ -200,6 +200,8 @@ def _read(path: Path) -> Replay:
 
 def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
     """Raises ValueError where a header lacks what every replay has, or says what cannot be."""
+    if "demonstration" in about:
+        raise ValueError("this is a demonstration, no game to watch; see fabric-rl demos show")
     teams, parts = about.get("teams"), about.get("rewards")
     if not (
         isinstance(teams, list)

@@ -7,17 +7,15 @@ from typing import Any
 
 from rich.table import Table
 
-from envs.bots import BOTS
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
-from envs.matches.recipe import PoolRecipe
 from envs.replays.replay import SUFFIX
+from fabric_rl.commands.demonstrations import trained_elsewhere
 from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, entrant, short_name
 from fabric_rl.commands.evaluate_episodes import evaluate_episodes
 from fabric_rl.commands.games import Block, play_blocks
 from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files, progress
 from fabric_rl.commands.record import record_by
 from fabric_rl.commands.statistics import statistics_summary, statistics_table
-from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
 from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
 
@@ -83,7 +81,7 @@ def evaluate(
     check_confidence(confidence)
     if sequential and until_width is not None:
         raise ValueError("--sequential and --until_width: choose one of them")
-    alone = _trained_elsewhere(player, runs_dir)
+    alone = trained_elsewhere(player, runs_dir)
     if alone is not None:
         given |= {"until_width": until_width, "sequential": sequential or None, "record": 1 if record else None}
         unfit = ["an opponent"] if opponent is not None else [f"--{flag}" for flag in given if given[flag] is not None]
@@ -212,21 +210,6 @@ def look_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str])
     if not known["reached"]:
         lines.append(f"stopped after {SIDES * len(matches.goals)} matches; --matches allows more")
     return lines
-
-
-def _trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
-    """The agent of that name, if there is one and it was trained in another environment than a pool."""
-    if name in BOTS:
-        return None
-    try:
-        trained = load_trained(name, runs_dir)
-    except ValueError:
-        return None  # a bot's class, or said in its turn
-    try:
-        PoolRecipe(trained.env)
-    except TypeError:
-        return trained
-    return None
 
 
 def _with_share(count: int, of: int) -> str:

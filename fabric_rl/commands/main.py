@@ -67,6 +67,14 @@ COMMANDS = {
     "league": Command("fabric_rl.commands.league:league", "everybody against everybody, with ratings on one ladder"),
     "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name of league"),
     "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
+    "demos": Command(
+        "fabric_rl.commands.demos:demos",
+        "demonstrations to learn from: list those of a folder, record some, show one",
+        {
+            "record": Command("fabric_rl.commands.demos:record_demos", "what an agent or a bot plays"),
+            "show": Command("fabric_rl.commands.demos:show_demos", "what is in a demonstration"),
+        },
+    ),
     "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
     "export-replay": Command(
         "fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML, or as a video"

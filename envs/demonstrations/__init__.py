@@ -1,0 +1,7 @@
+"""Demonstrations: what somebody saw and did, in a file to learn from (docs/demonstrations.md)."""
+
+from envs.demonstrations.file import Demonstration as Demonstration
+from envs.demonstrations.file import DemonstrationWriter as DemonstrationWriter
+from envs.demonstrations.file import Episode as Episode
+from envs.demonstrations.trajectories import Trajectory as Trajectory
+from envs.demonstrations.trajectories import trajectories as trajectories

@@ -1,0 +1,185 @@
+"""DemonstrationWriter and Demonstration: episodes into a file, and out of it again, one after the other.
+
+demonstration = Demonstration("chaser.frd")
+for episode in demonstration.episodes():
+    episode.columns["controls"]     # [frames, cars, 8] float32
+
+The container is that of replays (`envs.replays.records`): checksummed records, chunks of columns. The columns differ:
+floats are not rounded, and a file is whole or it is none. An episode of T steps has T + 1 frames, the last one is where
+it ended. What was done (`action`, `reward`, `controls`) stands in the frame that it led to.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.replays.columns import Column, check_columns, column_of, unpack_chunk
+from envs.replays.records import CHUNK, END, HEADER, TOTAL, pack_json, unpack, unpack_json
+from envs.replays.replay import ReplayWriter
+
+SUFFIX = ".frd"
+STATES, OBSERVATIONS = "states", "observations"
+"""Kinds: game states of RocketSim, which any observation builder and action parser can read; or what was seen."""
+_CUT_OFF = "cut off before its end; record or convert it again"
+
+
+class DemonstrationWriter:
+    """Writes episodes into a file, which appears under its name when the `with` block ends without an error."""
+
+    def __init__(self, path: str | os.PathLike[str], columns: Sequence[Column], about: Mapping[str, Any]) -> None:
+        """Writes the header.
+
+        Args:
+            path: The file; one that is there is replaced at the end.
+            columns: Of every frame.
+            about: What else the header says, JSON: `demonstration`, STATES or OBSERVATIONS, and who showed what.
+
+        Raises:
+            ValueError: Columns that no file has.
+            OSError: It cannot be written.
+        """
+        self.path, self.episodes, self.steps = Path(path), 0, 0
+        self._half = self.path.with_name(self.path.name + ".tmp")
+        self._file = self._half.open("wb")
+        self._writer = ReplayWriter(self._file, columns, about)
+
+    def __enter__(self) -> "DemonstrationWriter":
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Finishes the file, or takes it away."""
+        try:
+            if kind is None:
+                self._file.write(pack_json(TOTAL, {"episodes": self.episodes, "steps": self.steps}))
+        finally:
+            self._file.close()
+        if kind is None:
+            os.replace(self._half, self.path)
+        else:
+            self._half.unlink()
+
+    def add(self, frames: Sequence[Mapping[str, NDArray[Any]]], result: Mapping[str, Any]) -> None:
+        """Adds a whole episode.
+
+        Args:
+            frames: T + 1 of them, an array for each column.
+            result: How it ended: `terminated` is a bool; other keys are the writer's.
+        """
+        self._writer.begin({})
+        for frame in frames:
+            self._writer.add(frame)
+        self._writer.end(result)
+        self.episodes, self.steps = self.episodes + 1, self.steps + len(frames) - 1
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode of a demonstration.
+
+    Attributes:
+        columns: Name -> `[T + 1, *shape]` float32, finite.
+        result: How it ended, see `DemonstrationWriter.add`.
+    """
+
+    columns: dict[str, NDArray[np.float32]]
+    result: dict[str, Any]
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return len(next(iter(self.columns.values()))) - 1
+
+    @property
+    def terminated(self) -> bool:
+        """Whether it ended for good; else it was cut off."""
+        return self.result.get("terminated") is True
+
+
+class Demonstration:
+    """A file of episodes, read one after the other.
+
+    Attributes:
+        path: The file.
+        about: Its header.
+        columns: Of every frame.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Reads the header.
+
+        Raises:
+            ValueError: No demonstration, or a damaged one; one line that names the file.
+            OSError: It cannot be read.
+        """
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{path}: there is no such file")
+        with _naming(self.path), self.path.open("rb") as file:
+            kind, payload = next(unpack(file), (b"", b""))
+            if kind != HEADER:
+                raise ValueError(_CUT_OFF)
+            self.about = unpack_json(payload)
+            if self.about.get("demonstration") not in (STATES, OBSERVATIONS):
+                raise ValueError("a game to watch, with rounded numbers; make one with fabric-rl demos record")
+            said = self.about.get("columns")
+            self.columns = tuple(map(column_of, said if isinstance(said, list) else [None]))
+            check_columns(self.columns)
+
+    @property
+    def of_states(self) -> bool:
+        """Whether it holds game states."""
+        return bool(self.about["demonstration"] == STATES)
+
+    def episodes(self) -> Iterator[Episode]:
+        """All episodes, in order.
+
+        Raises:
+            ValueError: A damaged file, or one that was cut off; one line that names it.
+        """
+        chunks: list[dict[str, NDArray[np.float32]]] | None = None
+        total, found = {"episodes": 0, "steps": 0}, None
+        with _naming(self.path), self.path.open("rb") as file:
+            for kind, payload in islice(unpack(file), 1, None):
+                if (kind in (CHUNK, END)) == (chunks is None) or found is not None:
+                    raise ValueError("a damaged replay: its records are in another order")
+                if kind == TOTAL:
+                    found = unpack_json(payload)
+                elif kind == CHUNK and chunks is not None:
+                    chunks.append(unpack_chunk(self.columns, payload))
+                elif kind == END and chunks is not None:
+                    episode, chunks = self._episode(chunks, unpack_json(payload), total["episodes"]), None
+                    total = {"episodes": total["episodes"] + 1, "steps": total["steps"] + episode.steps}
+                    yield episode
+                else:
+                    chunks = []
+            if found != total:
+                raise ValueError(_CUT_OFF)
+
+    def _episode(self, chunks: list[dict[str, NDArray[np.float32]]], result: dict[str, Any], number: int) -> Episode:
+        if sum(len(next(iter(chunk.values()))) for chunk in chunks) < 2:
+            raise ValueError(f"a damaged replay: no step is in episode {number}")
+        columns = {column.name: np.concatenate([chunk[column.name] for chunk in chunks]) for column in self.columns}
+        for name, values in columns.items():
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} has NaN or infinity in episode {number}")
+        return Episode(columns, result)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Says in a ValueError of the block which file it is, and what."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {str(error).replace('replay', 'demonstration')}") from error

@@ -1,0 +1,160 @@
+"""Demonstrations while they are played: bots in an arena, or whoever acts in a vector environment."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv, VectorWrapper
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.actions import ContinuousAction
+from envs.bots.base import TeamBots
+from envs.demonstrations.file import OBSERVATIONS, STATES, DemonstrationWriter
+from envs.demonstrations.states import frame_of
+from envs.dones import GoalCondition, TimeoutCondition
+from envs.loggers.base import StateLogger
+from envs.pool.rocket_pool import RocketSimPool
+from envs.replays.columns import Column
+from envs.state.game_state import GameState
+from envs.state.layout import Bool
+
+EPISODE_SECONDS = 60.0
+"""Game time after which an episode without a goal is cut off."""
+
+
+def about_states(
+    names: Sequence[str], teams: Sequence[int], demonstrators: Sequence[int], tick_skip: int
+) -> dict[str, Any]:
+    """The header of a demonstration of states.
+
+    Args:
+        names: Who plays blue and orange.
+        teams: Of each car, 0 blue, 1 orange.
+        demonstrators: The cars to learn from.
+        tick_skip: Physics ticks (1/120 s) between frames.
+    """
+    told = {"names": list(names), "teams": list(teams), "demonstrators": list(demonstrators), "tick_skip": tick_skip}
+    return {"demonstration": STATES, **told}
+
+
+class StateRecorder(StateLogger):
+    """Writes every episode of a pool's first arena when it ends."""
+
+    def __init__(self, writer: DemonstrationWriter) -> None:
+        """Takes the file."""
+        self._writer, self._frames = writer, list[Mapping[str, NDArray[Any]]]()
+
+    def update(self, state: GameState, done: Bool) -> None:
+        """See `StateLogger.update`."""
+        self._frames.append(frame_of(state))
+        if done[0]:
+            self.end(bool(state.goal_scored[0]))
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """See `StateLogger.reset`."""
+        if mask[0]:
+            self._frames = [frame_of(state)]
+
+    def end(self, terminated: bool = False) -> None:
+        """Writes the episode as it is, if it has a step."""
+        if len(self._frames) > 1:
+            self._writer.add(self._frames, {"terminated": terminated})
+        self._frames = []
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """None."""
+        return {}
+
+
+def record_states(
+    bots: TeamBots, writer: DemonstrationWriter, minutes: float, team_size: int, seed: int, tick_skip: int, delay: int
+) -> None:
+    """Lets bots play in one arena, from kickoff to goal (or `EPISODE_SECONDS`), and writes it all.
+
+    Args:
+        bots: Play.
+        writer: With `states.columns`.
+        minutes: Game time.
+        team_size: Cars in each team.
+        seed: Of the kickoffs.
+        tick_skip: Ticks per step.
+        delay: Ticks at the start of a step that still run the previous action.
+    """
+    recorder = StateRecorder(writer)
+    pool = RocketSimPool(
+        num_arenas=1,
+        team_size=team_size,
+        action=ContinuousAction(),
+        done=[GoalCondition(), TimeoutCondition(EPISODE_SECONDS)],
+        tick_skip=tick_skip,
+        action_delay_ticks=delay,
+        num_threads=1,
+        seed=seed,
+        loggers=[recorder],
+    )
+    try:
+        pool.reset(seed=seed)
+        for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))):
+            if pool.state.episode_ticks[0] == 0:
+                bots.reset(np.ones(1, np.bool_), pool.state)
+            pool.step(bots.actions(pool.state, pool.action_parser))
+        recorder.end()
+    finally:
+        pool.close()
+
+
+def columns_of(observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> list[Column]:
+    """The columns of a demonstration of observations; a ValueError for spaces that have none."""
+    seen, done = observation_space, action_space
+    if not isinstance(seen, gymnasium.spaces.Box | gymnasium.spaces.Discrete) or done.shape is None:
+        raise ValueError(
+            f"demonstrations hold observations of a Box and actions that are arrays, not {seen} and {done}"
+        )
+    obs_type = "|u1" if seen.dtype == np.uint8 else "<f4"
+    action_type = "<f4" if isinstance(done, gymnasium.spaces.Box) else "<i4"
+    shape = tuple(map(int, seen.shape or ()))
+    return [Column("obs", obs_type, shape), Column("action", action_type, done.shape), Column("reward", "<f4")]
+
+
+def about_observations(
+    name: str, env: str, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
+) -> dict[str, Any]:
+    """The header of a demonstration of observations: who played what, with which spaces."""
+    spaces = {"observation_space": str(observation_space), "action_space": str(action_space)}
+    return {"demonstration": OBSERVATIONS, "names": [name], "env": env, **spaces}
+
+
+class RecordedEnvs(VectorWrapper):
+    """Writes the first episode after each `reset` of every sub-environment, in order, up to a number of them."""
+
+    def __init__(self, envs: VectorEnv, writer: DemonstrationWriter, episodes: int) -> None:
+        """Takes environments with SAME_STEP autoreset, and the file, with `columns_of` them."""
+        super().__init__(envs)
+        self._writer, self._left = writer, episodes
+        self._frames: list[list[dict[str, NDArray[Any]]]] = []
+        self._ended: list[bool | None] = []
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+        """See `gymnasium.vector.VectorEnv.reset`."""
+        obs, infos = self.env.reset(seed=seed, options=options)
+        nothing = np.zeros(self.single_action_space.shape or ())
+        self._frames = [[{"obs": seen.copy(), "action": nothing, "reward": np.zeros(())}] for seen in obs]
+        self._ended = [None] * self.num_envs
+        return obs, infos
+
+    def step(self, actions: NDArray[Any]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """See `gymnasium.vector.VectorEnv.step`."""
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        for i, frames in enumerate(self._frames):
+            if self._ended[i] is None:
+                over = bool(terminated[i] or truncated[i])
+                seen = infos["final_obs"][i] if over else obs[i]
+                frames.append({"obs": seen.copy(), "action": actions[i].copy(), "reward": np.asarray(rewards[i])})
+                self._ended[i] = bool(terminated[i]) if over else None
+        if None not in self._ended and self._frames:
+            for frames, ended in list(zip(self._frames, self._ended, strict=True))[: self._left]:
+                self._writer.add(frames, {"terminated": ended})
+            self._left, self._frames = max(0, self._left - self.num_envs), []
+        return obs, rewards, terminated, truncated, infos

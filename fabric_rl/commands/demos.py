@@ -1,0 +1,167 @@
+"""`fabric-rl demos`: what somebody saw and did, as a file to learn from."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.demonstrations.file import SUFFIX, Demonstration, DemonstrationWriter
+from envs.demonstrations.record import (
+    RecordedEnvs,
+    about_observations,
+    about_states,
+    columns_of,
+    record_states,
+)
+from envs.demonstrations.states import columns
+from fabric_rl.commands.demonstrations import name_of_env, trained_elsewhere
+from fabric_rl.commands.entrants import short_name
+from fabric_rl.commands.evaluate_episodes import play_episodes
+from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files
+from fabric_rl.commands.record import Duel
+from fabric_rl.ranks.threads import one_thread
+from fabric_rl.runs.trained import Trained
+
+
+def demos(folder: Path = Path()) -> int:
+    """Lists the demonstrations of a folder: who shows what.
+
+    Args:
+        folder: Default: this one.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"--folder {folder}: there is no such folder")
+    table = Table("file", "kind", "names", "environment")
+    for file in sorted(folder.glob(f"*{SUFFIX}")):
+        about = Demonstration(file).about
+        table.add_row(
+            file.name, about["demonstration"], " against ".join(about["names"]), about.get("env", "Rocket League")
+        )
+    console().print(table if table.rows else f"there are no demonstrations ({SUFFIX}) in {folder}")
+    return 0
+
+
+def record_demos(
+    player: str,
+    out: Path,
+    /,
+    opponent: str | None = None,
+    minutes: float = 10.0,
+    episodes: int = 10,
+    team_size: int | None = None,
+    seed: int = 0,
+    sample: bool = False,
+    tick_skip: int | None = None,
+    runs_dir: str = "runs",
+) -> int:
+    """Lets a player play, and writes what it saw and did as a demonstration (.frd).
+
+    In Rocket League it is `--minutes` of game time, from kickoff to goal or a minute, and the file holds the states of
+    the game: an agent with any observations and actions can learn from it. In a Gymnasium environment it is
+    `--episodes`, and the file holds the observations as they are.
+
+    Args:
+        player: An agent or a bot, as in `fabric-rl evaluate`.
+        out: The file, .frd; it appears when all is recorded.
+        opponent: Plays orange, and is no demonstrator. Default: the player plays both sides, and both are.
+        minutes: Game time, in Rocket League.
+        episodes: How many, in other environments.
+        team_size: Cars in a team; default: as the player was trained, 1 for bots.
+        seed: Of the kickoffs, or the environment.
+        sample: Agents draw actions instead of taking the likeliest.
+        tick_skip: Ticks per decision; default: as the player was trained.
+        runs_dir: Folder of the run ids.
+    """
+    check_out([out], [SUFFIX], "OUT")
+    if not 0 < minutes <= 6000:
+        raise ValueError(f"--minutes must be above 0 and at most 6000, got {minutes}")
+    if episodes < 1:
+        raise ValueError(f"--episodes must be positive, got {episodes}")
+    trained = trained_elsewhere(player, runs_dir)
+    with one_thread():
+        if trained is not None:
+            if opponent is not None:
+                raise ValueError(f"--opponent {opponent}: {player} was not trained in Rocket League; leave it out")
+            found = _record_episodes(trained, out, episodes, seed, sample)
+        else:
+            duel = Duel.of(player, opponent or player, team_size, sample, tick_skip, runs_dir)
+            found = _record_play(duel, out, minutes, seed, both=opponent is None)
+    print(f"written: {out} ({found.episodes} episodes, {found.steps:,} steps, {out.stat().st_size / 1e6:.2f} MB)")
+    return 0
+
+
+def _record_play(duel: Duel, out: Path, minutes: float, seed: int, both: bool) -> DemonstrationWriter:
+    cars = 2 * duel.team_size
+    demonstrators = range(cars if both else duel.team_size)
+    about = about_states(duel.names, [0] * duel.team_size + [1] * duel.team_size, demonstrators, duel.tick_skip)
+    with DemonstrationWriter(out, columns(cars), about) as writer:
+        record_states(duel.bots(seed), writer, minutes, duel.team_size, seed, duel.tick_skip, duel.action_delay_ticks)
+    return writer
+
+
+def _record_episodes(trained: Trained, out: Path, episodes: int, seed: int, sample: bool) -> DemonstrationWriter:
+    envs = trained.env(seed=seed)
+    try:
+        spaces = envs.single_observation_space, envs.single_action_space
+        about = about_observations(short_name(trained.name), name_of_env(trained.env), *spaces)
+        choose = trained.choose(*spaces, not sample, seed)
+        with DemonstrationWriter(out, columns_of(*spaces), about) as writer:
+            play_episodes(RecordedEnvs(envs, writer, episodes), choose, episodes, seed)
+    finally:
+        envs.close()
+    return writer
+
+
+def show_demos(file: Path, /, json: Path | None = None) -> int:
+    """Shows what is in a demonstration: who played what, episodes, steps, returns, actions; reads all of it.
+
+    Args:
+        file: A demonstration (.frd).
+        json: Write the figures as JSON too; without a file, to standard output.
+    """
+    files = json_files(json=json)
+    found = describe(Demonstration(file))
+    with for_people(files):
+        table = Table(title=str(file), show_header=False)
+        for name, value in found.items():
+            shown = f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
+            table.add_row(name, shown)
+        console().print(table)
+    give_json(found, files)
+    return 0
+
+
+def describe(demonstration: Demonstration) -> dict[str, Any]:
+    """What is in it, as numbers and texts."""
+    about = {name: value for name, value in demonstration.about.items() if name != "columns"}
+    steps, ends, returns, actions, weights = list[int](), 0, list[float](), list[Any](), list[Any]()
+    touches = 0
+    for episode in demonstration.episodes():
+        steps.append(episode.steps)
+        ends += episode.terminated
+        if demonstration.of_states:
+            cars = [int(car) for car in about["demonstrators"]]
+            actions.append(episode.columns["controls"][1:, cars].reshape(-1, 8))
+            weights.append(episode.columns["weight"][1:, cars].ravel())
+            touched = episode.columns["cars"][:, cars, 9] > 0
+            touches += int((touched[1:] & ~touched[:-1]).sum())
+        else:
+            actions.append(episode.columns["action"][1:])
+            returns.append(float(episode.columns["reward"].sum()))
+    found = about | {"episodes": len(steps), "terminated": ends, "steps": sum(steps)}
+    if steps:
+        found["mean_length"] = float(np.mean(steps))
+        every = np.concatenate(actions).reshape(sum(map(len, actions)), -1)
+        found |= {
+            "action_mean": every.mean(axis=0).round(4).tolist(),
+            "action_std": every.std(axis=0).round(4).tolist(),
+        }
+    if returns:
+        found |= {"mean_return": float(np.mean(returns)), "least_return": min(returns), "greatest_return": max(returns)}
+    if weights:
+        minutes = sum(steps) * about["tick_skip"] / TICKS_PER_SECOND / 60
+        found |= {"minutes": minutes, "touches_per_car_minute": touches / max(minutes * len(cars), 1e-9)}
+        found["inferred_share"] = float((np.concatenate(weights) < 1).mean())
+    return found

@@ -1,0 +1,215 @@
+"""A demonstration holds what was seen and done, to the bit, or it is refused with one line."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from envs import (
+    AdvancedObs,
+    AdvancedObsPlus,
+    ContinuousAction,
+    DefaultObs,
+    EntityObs,
+    GoalCondition,
+    GymnasiumEnvs,
+    LookupTable,
+    MultiDiscreteAction,
+    RandomState,
+    RocketSimPool,
+    StackedObs,
+    StateAwareTable,
+    TimeoutCondition,
+)
+from envs.bots.actions import soft_labels
+from envs.demonstrations.file import Demonstration, DemonstrationWriter
+from envs.demonstrations.record import (
+    RecordedEnvs,
+    StateRecorder,
+    about_observations,
+    about_states,
+    columns_of,
+)
+from envs.demonstrations.states import columns
+from envs.demonstrations.trajectories import of_observations, trajectories
+from envs.replays.columns import Column
+from envs.replays.replay import read_replay
+
+TEAM = 2
+STEPS = 40
+
+
+def played(path, obs, action, seed=0):
+    """What random play in a pool saw and did, `[steps + 1, cars, ...]` for each episode; also written to `path`."""
+    about = about_states(("one", "two"), [0] * TEAM + [1] * TEAM, range(2 * TEAM), 8)
+    with DemonstrationWriter(path, columns(2 * TEAM), about) as writer:
+        recorder = StateRecorder(writer)
+        pool = RocketSimPool(
+            1,
+            TEAM,
+            obs,
+            action,
+            state_setter=RandomState(),
+            done=[GoalCondition(), TimeoutCondition(1.0)],
+            num_threads=1,
+            seed=seed,
+            loggers=[recorder],
+        )
+        rng = np.random.default_rng(seed)
+        seen, infos = pool.reset(seed=seed)
+        episodes, now, masks = [], [seen], [infos.get("action_mask")]
+        done = []
+        for _ in range(STEPS):
+            space = pool.single_action_space
+            space.seed(int(rng.integers(1 << 30)))
+            mask = infos.get("action_mask")
+            chosen = [space.sample(None if mask is None else mask[i].astype(np.int8)) for i in range(pool.num_envs)]
+            done.append(np.stack(chosen))
+            seen, _, ends, cuts, infos = pool.step(done[-1])
+            if (ends | cuts).any():
+                episodes.append((np.stack([*now, infos["final_obs"]]), np.stack(done), masks, bool(ends[0])))
+                now, done, masks = [], [], []
+            now.append(seen)
+            masks.append(infos.get("action_mask"))
+        if done:
+            episodes.append((np.stack(now), np.stack(done), masks, False))
+            recorder.end()
+        pool.close()
+    return episodes
+
+
+@pytest.mark.parametrize(
+    "obs",
+    [DefaultObs, AdvancedObs, AdvancedObsPlus, EntityObs, lambda: StackedObs(DefaultObs(), 3)],
+    ids=["default", "advanced", "advanced_plus", "entity", "stacked"],
+)
+def test_any_builder_sees_what_it_would_have_seen(tmp_path, obs):
+    episodes = played(tmp_path / "a.frd", obs(), LookupTable())
+    found = list(trajectories(Demonstration(tmp_path / "a.frd"), TEAM, obs(), LookupTable()))
+    assert len(episodes) > 1 and len(found) == len(episodes) * 2 * TEAM
+    for number, trajectory in enumerate(found):
+        seen, done, _, terminated = episodes[number // (2 * TEAM)]
+        car = number % (2 * TEAM)
+        assert np.array_equal(trajectory.obs, seen[:, car])
+        alive = trajectory.weight > 0
+        assert alive.any() and np.array_equal(trajectory.action[alive], done[:, car][alive])
+        assert trajectory.terminated == terminated
+
+
+def test_masks_are_those_of_the_game(tmp_path):
+    episodes = played(tmp_path / "a.frd", DefaultObs(), StateAwareTable())
+    found = list(trajectories(Demonstration(tmp_path / "a.frd"), TEAM, DefaultObs(), StateAwareTable(), soft=True))
+    for number, trajectory in enumerate(found):
+        _, _, masks, _ = episodes[number // (2 * TEAM)]
+        told = np.stack(masks[: len(trajectory.action)])[:, number % (2 * TEAM)]
+        assert np.array_equal(trajectory.action_mask, told)
+        assert trajectory.action_mask[np.arange(len(told)), trajectory.action].all()
+        assert not trajectory.soft[~told].any()
+
+
+@pytest.mark.parametrize("action", [ContinuousAction(), MultiDiscreteAction()])
+def test_other_parsers_learn_from_the_same_file(tmp_path, action):
+    played(tmp_path / "a.frd", DefaultObs(), LookupTable())
+    demonstration = Demonstration(tmp_path / "a.frd")
+    rows = [each.action for each in trajectories(demonstration, TEAM, DefaultObs(), LookupTable())]
+    for trajectory, row in zip(trajectories(demonstration, TEAM, DefaultObs(), action), rows, strict=True):
+        assert all(map(action.action_space.contains, trajectory.action))
+        again = action.parse(trajectory.action, None).rows
+        assert np.array_equal(again, LookupTable().table[row])
+
+
+def test_soft_labels_share_what_lies_between_rows():
+    table, controls = LookupTable(), np.zeros((3, 8), np.float32)
+    controls[0, :2] = 1, 0.25  # on the ground, a quarter of the way to the right
+    controls[1, :2] = 1, 1  # a row
+    controls[2, [2, 4]] = 0.5, -1  # in the air
+    soft = soft_labels(table, controls, np.array([True, True, False]))
+    assert soft.shape == (3, 90) and np.allclose(soft.sum(axis=1), 1)
+    assert np.allclose((soft @ table.table)[:2, :2], controls[:2, :2], atol=1e-6)
+    assert np.allclose((soft @ table.table)[2, 2:5], controls[2, 2:5], atol=1e-6)
+    assert (soft[1] > 0).sum() == 1
+    assert soft_labels(ContinuousAction(), controls, np.ones(3, bool)) is None
+
+
+def recorded(path, episodes=3, env_id="CartPole-v1", num_envs=2):
+    envs = GymnasiumEnvs(env_id, num_envs)
+    spaces = envs.single_observation_space, envs.single_action_space
+    rng = np.random.default_rng(0)
+    with DemonstrationWriter(path, columns_of(*spaces), about_observations("me", env_id, *spaces)) as writer:
+        watched = RecordedEnvs(envs, writer, episodes)
+        seed = 0
+        while writer.episodes < episodes:
+            watched.reset(seed=seed)
+            seed += num_envs
+            over = np.zeros(num_envs, bool)
+            while not over.all():
+                _, _, ends, cuts, _ = watched.step(rng.integers(0, 2, num_envs))
+                over |= ends | cuts
+    return spaces
+
+
+def test_observations_come_back_as_they_were(tmp_path):
+    spaces = recorded(tmp_path / "a.frd")
+    found = list(of_observations(Demonstration(tmp_path / "a.frd"), *spaces))
+    assert len(found) == 3
+    for seed, trajectory in enumerate(found):
+        envs = GymnasiumEnvs("CartPole-v1", 1)
+        seen = [envs.reset(seed=seed)[0][0]]
+        for action in trajectory.action:
+            obs, _, ends, _, infos = envs.step(action[None])
+            seen.append(infos["final_obs"][0] if ends[0] else obs[0])
+        assert ends[0] and trajectory.terminated
+        assert np.array_equal(trajectory.obs, np.stack(seen)) and trajectory.obs.dtype == np.float32
+        assert (trajectory.reward == 1).all() and trajectory.action.dtype == np.int64
+
+
+def test_a_file_is_whole_or_none(tmp_path):
+    path = tmp_path / "a.frd"
+    with (
+        pytest.raises(KeyboardInterrupt),
+        DemonstrationWriter(path, [Column("obs", "<f4")], {"demonstration": "observations"}),
+    ):
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_cut_and_every_damage_is_one_line(tmp_path):
+    path = tmp_path / "a.frd"
+    recorded(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    cuts = [whole[:size] for size in [0, 3, 7, 8, 20, *rng.integers(21, len(whole), 40).tolist(), len(whole) - 1]]
+    flips = [bytearray(whole) for _ in range(40)]
+    for data in flips:
+        data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+    for data in [*cuts, *flips]:
+        path.write_bytes(bytes(data))
+        with pytest.raises(ValueError) as raised:
+            list(Demonstration(path).episodes())
+        assert str(path) in str(raised.value) and "\n" not in str(raised.value)
+        assert "replay" not in str(raised.value)
+
+
+def test_nan_is_named(tmp_path):
+    path = tmp_path / "a.frd"
+    with DemonstrationWriter(path, [Column("obs", "<f4", (2,))], {"demonstration": "observations"}) as writer:
+        writer.add([{"obs": np.zeros(2)}, {"obs": np.array([0, np.nan])}], {"terminated": True})
+    with pytest.raises(ValueError, match=r"a\.frd: obs has NaN or infinity in episode 0"):
+        list(Demonstration(path).episodes())
+
+
+def test_replays_and_demonstrations_are_told_apart(tmp_path):
+    recorded(tmp_path / "a.frd")
+    with pytest.raises(ValueError, match="a demonstration, no game to watch"):
+        read_replay(tmp_path / "a.frd")
+
+
+def test_long_episodes_are_streamed_in_order(tmp_path):
+    path = tmp_path / "a.frd"
+    values = np.random.default_rng(0).normal(size=(1000, 3)).astype(np.float32)
+    with DemonstrationWriter(path, [Column("obs", "<f4", (3,))], {"demonstration": "observations"}) as writer:
+        for first, last in pairwise([0, 400, 1000]):
+            writer.add([{"obs": row} for row in values[first:last]], {"terminated": False})
+    episodes = list(Demonstration(path).episodes())
+    assert [episode.steps for episode in episodes] == [399, 599]
+    assert np.array_equal(np.concatenate([episode.columns["obs"] for episode in episodes]), values)
