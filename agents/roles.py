@@ -6,9 +6,10 @@ from typing import Any
 import gymnasium
 import torch
 from torch import Tensor, nn
+from torch.distributions import Distribution
 
 from fabric_rl.learning.update import take
-from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, HasProbabilities, Minibatch, Stats, reads_masks
+from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, Minibatch, Stats, reads_masks
 
 
 class RolesAgent(ActorCritic):
@@ -111,14 +112,22 @@ class RolesAgent(ActorCritic):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """See `fabric_rl.types.HasProbabilities`; None unless all roles have them."""
+        """See `fabric_rl.types.ActorCritic`; None unless all roles have them."""
 
         def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> Tensor | None:
             masks = {} if action_mask is None else {"action_mask": action_mask[rows]}
-            return agent.probabilities(seen, **memory, **masks) if isinstance(agent, HasProbabilities) else None
+            return agent.probabilities(seen, **memory, **masks)
 
         found = [(rows, each) for rows, each in self._by_role(obs, state, of_role) if each is not None]
         return self._joined(obs, found) if sum(len(rows) for rows, _ in found) == len(obs) else None
+
+    def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
+        """See `ActorCritic.distributions`; those of all roles that have them."""
+
+        def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> list[Distribution]:
+            return agent.distributions(seen, memory.get("state"), None if action_mask is None else action_mask[rows])
+
+        return [each for _, found in self._by_role(obs, state, of_role) for each in found]
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """The roles' losses, each over its own rows (or sequences), by their shares of the minibatch.

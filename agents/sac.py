@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import torch
 from torch import Tensor, nn
+from torch.distributions import Distribution
 from torch.func import functional_call
 
 from agents.parts.base import actor_size, check_sizes, hidden_layers, vector_size
@@ -112,12 +113,16 @@ class SACLightningAgent(OffPolicyAgent):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """See `fabric_rl.types.HasProbabilities`."""
+        """See `fabric_rl.types.ActorCritic`."""
         if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
             return None
         head = self.policy_head
         assert isinstance(head, ExactHead)
         return head.policy.log_probs(self._params(self.normalizer(obs.float())), action_mask).exp().squeeze(-2)
+
+    def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
+        """See `ActorCritic.distributions`."""
+        return [self.policy_head.distribution(self._params(self.normalizer(obs.float())), action_mask)]
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """The losses of critics, policy and temperature in one: each has parameters of its own; see `fabric_rl.sac`."""

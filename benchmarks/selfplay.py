@@ -9,8 +9,8 @@ in one process, so that whatever else the machine does meets them alike; once by
 of the processor, which other programs hardly change.
 
 The ladder goes on from an agent that comes along, with each kind and each seed, for so many minutes of one core (by the
-processor's clock, which other programs hardly change), then lets all of them and the agent they began with play a league.
-A run that is there is not trained again.
+processor's clock), then lets all of them and the agent they began with play a league. A run that is there
+is not trained again.
 """
 
 import argparse
@@ -47,7 +47,7 @@ KINDS: dict[str, list[str]] = {
     "behaviour": [*POOL, *SIMILAR],
 }
 BEGIN = "scorer_1v1"
-TRAIN = [f"--config=configs/{BEGIN}.yaml", f"--initialize_from={BEGIN}", "--callbacks.init_args.start_phase=3", "--plain"]
+TRAIN = [f"--config=configs/{BEGIN}.yaml", f"--initialize_from={BEGIN}", "--callbacks.init_args.start_phase=3"]
 TRAIN += ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 LEAGUE = "from fabric_rl.commands.main import main; main()"
 
@@ -79,8 +79,9 @@ def ladder(
         for kind in kinds:
             run = runs_dir / f"{kind}_{seed}"
             if not (run / "summary.json").exists():
-                own = [*TRAIN, *KINDS[kind], *flags, f"--callbacks+={stop}", f"--runs_dir={runs_dir}", f"--run_id={run.name}"]
-                command = [sys.executable, "train_fabric.py", *own, f"--seed={seed}", "--force"]
+                own = [*TRAIN, *KINDS[kind], *flags, f"--callbacks+={stop}", f"--seed={seed}"]
+                where = [f"--runs_dir={runs_dir}", f"--run_id={run.name}", "--plain", "--force"]
+                command = [sys.executable, "train_fabric.py", *own, *where]
                 subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
     file = runs_dir / "league.json"
     if not matches:

@@ -11,6 +11,7 @@ from gymnasium.vector import VectorEnv
 from lightning import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.distributions import Distribution
 
 Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
 """Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
@@ -81,8 +82,7 @@ class Minibatch(NamedTuple):
     next_obs: Tensor | None = None
     """`[B, ...]` the same episode's true next observation; where `terminated` there is none, and it means nothing."""
     next_action_mask: Tensor | None = None
-    """`[B, n]` bool, what is allowed there; of a truncated episode's last observation, which has no mask, what was
-    allowed before it."""
+    """`[B, n]` bool, what is allowed there; of a truncated episode's last one, which has no mask, what was before."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Minibatch":
         """Applies `function` to every tensor."""
@@ -97,7 +97,7 @@ class ActorCritic(LightningModule):
     """Base of all agents: an actor-critic that `fabric_rl.train` can train.
 
     A subclass takes the observation and action space of *one* sub-environment and its own hyperparameters, and
-    implements the four methods below. It never sees an environment. Rollouts call `act` on the bare module; only
+    implements four of the methods below. It never sees an environment. Rollouts call `act` on the bare module; only
     `training_step` goes through Fabric's wrapper, so gradients synchronise exactly once per step.
 
     Attributes:
@@ -142,6 +142,16 @@ class ActorCritic(LightningModule):
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """`[N]` (or `[N, K]`) float32, values of `obs [N, ...]`; `state` is the memory before the step."""
         raise NotImplementedError
+
+    def probabilities(
+        self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
+    ) -> Tensor | None:
+        """`[N, n]` float32 for people who watch, given what `act` is; None where actions are not numbered 0..n-1."""
+        return None
+
+    def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
+        """What `act` draws from, of all rows or of each role's; with a `torch.distributions.kl_divergence`, or none."""
+        return []
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # Fabric allows it
         """The loss (a scalar with a graph) and named statistics for the log."""
@@ -201,16 +211,6 @@ def reads_masks(agent: ActorCritic) -> bool:
     return any(p.name == "action_mask" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-@runtime_checkable
-class HasProbabilities(Protocol):
-    """An agent that can say how likely each of its discrete actions is, for people who watch it."""
-
-    def probabilities(
-        self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
-    ) -> Tensor | None:
-        """`[N, n]` float32 for what `act` would be given; None where its actions are not numbered 0..n-1."""
-
-
 class AgentFactory(Protocol):
     """Builds the agent from the spaces of one sub-environment: an agent class, or a partial of one."""
 
@@ -262,9 +262,7 @@ class RecordsGames(Protocol):
     ) -> Generator[float, None, None]:
         """Writes a game of that title and length to `sink`, a step at each `next`; closed, the game is over there.
 
-        Yields the seconds that have been played.
-
-        It is played in an environment of its own, as the present one does, which does not change.
+        Yields the seconds that have been played, in an environment of its own: the present one does not change.
         """
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import torch
 from torch import Tensor, nn
+from torch.distributions import Distribution
 
 from agents.parts.heads import CategoricalHead, PolicyHead, linear
 from fabric_rl.learning.ppo import ppo_loss
@@ -170,10 +171,14 @@ class PPOAgent(ActorCritic):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """See `fabric_rl.types.HasProbabilities`."""
+        """See `fabric_rl.types.ActorCritic`."""
         if not isinstance(self.policy_head, CategoricalHead) or self.policy_head.start:
             return None
         return self.policy_head.probabilities(self.policy_params(obs, state), action_mask)
+
+    def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
+        """See `ActorCritic.distributions`."""
+        return [self.policy_head.distribution(self.policy_params(obs, state), action_mask)]
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""

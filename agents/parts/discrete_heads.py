@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
+from torch.distributions import Bernoulli, Categorical, Distribution, Independent
 from torch.nn.functional import pad, softplus
 
 from agents.parts.policy_head import PolicyHead
@@ -39,6 +40,10 @@ class CategoricalHead(PolicyHead):
         """See `PolicyHead.evaluate`."""
         log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
         return _pick(log_probs, action - self.start), _entropy(log_probs)
+
+    def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
+        """See `PolicyHead.distribution`."""
+        return Independent(Categorical(logits=self.log_probs(params.double(), action_mask)), 1)
 
     def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
         """`[..., 1, n]` of all actions, as those of `MultiCategoricalHead`."""
@@ -78,6 +83,10 @@ class MultiCategoricalHead(PolicyHead):
         """See `PolicyHead.evaluate`."""
         log_probs = self.log_probs(params, action_mask)
         return _pick(log_probs, self.index(action)).sum(dim=-1), _entropy(log_probs).sum(dim=-1)
+
+    def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
+        """See `PolicyHead.distribution`."""
+        return Independent(Categorical(logits=self.log_probs(params.double(), action_mask)), 1)
 
     def index(self, action: Tensor) -> Tensor:
         """`[..., len(nvec)]`, where actions `[..., *nvec.shape]` stand in `log_probs`."""
@@ -121,6 +130,10 @@ class BernoulliHead(PolicyHead):
         log_total = softplus(logits)  # log(e^0 + e^logit)
         log_prob = action.reshape(logits.shape) * logits - log_total
         return log_prob.sum(dim=-1), (log_total - logits.sigmoid() * logits).sum(dim=-1)
+
+    def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
+        """See `PolicyHead.distribution`."""
+        return Independent(Bernoulli(logits=_masked(params.double(), action_mask)), 1)
 
 
 def draw(probs: Tensor) -> Tensor:

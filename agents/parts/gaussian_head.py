@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box
 from torch import Tensor, nn
+from torch.distributions import Distribution, Independent, Normal
 from torch.nn.functional import softplus
 
 from agents.parts.policy_head import PolicyHead
@@ -102,6 +103,11 @@ class GaussianHead(PolicyHead):
             points = mean.unsqueeze(-1) + log_std.exp().unsqueeze(-1) * self.nodes
             entropy = entropy + ((squash_log_det(points) * self.weights).sum(dim=-1) + self._half.log()).sum(dim=-1)
         return self._log_prob(params, action, action_mask), entropy
+
+    def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
+        """See `PolicyHead.distribution`; of a squashed action before it is squashed."""
+        mean, log_std = params.double().chunk(2, dim=-1)
+        return Independent(Normal(mean, log_std.exp()), 1)
 
     def _log_prob(self, params: Tensor, action: Tensor, action_mask: Tensor | None) -> Tensor:
         if action_mask is not None:

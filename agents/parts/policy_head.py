@@ -9,6 +9,7 @@ PPO's first ratios are 1 up to the rounding of the network itself.
 from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
+from torch.distributions import Distribution
 
 
 def linear(inputs: int, outputs: int, gain: float | None) -> nn.Linear:
@@ -56,4 +57,13 @@ class PolicyHead(nn.Module, ABC):
             params: `[..., P]` from `forward`.
             action: `[..., *action_space.shape]` as `sample` returned it.
             action_mask: The one that `sample` got.
+        """
+
+    @abstractmethod
+    def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
+        """What `sample` draws from, in float64 and of batch shape `[...]`, to be compared with others of the same kind.
+
+        Args:
+            params: `[..., P]` from `forward`.
+            action_mask: The one that `sample` gets.
         """

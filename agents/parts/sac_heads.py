@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
+from torch.distributions import Distribution, Independent, Normal
 
 from agents.parts.discrete_heads import CategoricalHead, MultiCategoricalHead
 from agents.parts.gaussian_head import squash_log_det
@@ -79,6 +80,11 @@ class SampledHead(nn.Module):
         unit = 2 * torch.rand_like(params[..., : self.inputs]) - 1
         return self._in_box(unit), -(self.high - self.low).log().sum().expand(len(params))
 
+    def distribution(self, params: Tensor, mask: Mask = None) -> Distribution:
+        """Of `u`; see `PolicyHead.distribution`."""
+        mean, log_std = params.double().chunk(2, dim=-1)
+        return Independent(Normal(mean, log_std.exp()), 1)
+
     def value(self, params: Tensor, mask: Mask, critics: Critics, temperature: Tensor, mean: bool = False) -> Pair:
         """Soft values and entropies, both `[B]`, estimated with one action each (the `mean` if asked for)."""
         unit, log_prob = self.draw(params, mean)
@@ -129,6 +135,10 @@ class ExactHead(nn.Module):
     def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
         """See `PolicyHead.sample`."""
         return self.policy.sample(params, deterministic, mask)
+
+    def distribution(self, params: Tensor, mask: Mask = None) -> Distribution:
+        """See `PolicyHead.distribution`."""
+        return self.policy.distribution(params, mask)
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
         """As `sample`, every choice that is allowed as likely."""

@@ -1,5 +1,6 @@
 """`fabric-rl league`: everybody against everybody, and one ladder for all."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
@@ -165,7 +167,15 @@ def standings(
             for player, rating in zip(field, ratings, strict=True)
         ],
         "misfit": misfit,
+        "intransitive_triples": circles(payoff),
     }
+
+
+def circles(payoff: NDArray[np.float64]) -> float | None:
+    """Share of all triples of players of whom each wins more against the next, by `payoff [P, P]`; None for two."""
+    wins = (payoff > 0.5).astype(np.int64)
+    triples = math.comb(len(wins), 3)
+    return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three
 
 
 def tables(found: Mapping[str, Any], title: str) -> list[Table]:
@@ -190,7 +200,8 @@ def verdict(found: Mapping[str, Any]) -> str:
     if found["misfit"] is None:
         return "two players are always on one ladder"
     fits = "does not explain" if found["misfit"] < 0.05 else "explains"
-    return f"one ladder {fits} these results (p = {found['misfit']:.2g})"
+    share = f"{found['intransitive_triples']:.0%} of all triples of players beat each other in a circle"
+    return f"one ladder {fits} these results (p = {found['misfit']:.2g}); {share}"
 
 
 def draw_league(found: Mapping[str, Any], path: Path) -> None:

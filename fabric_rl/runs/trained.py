@@ -26,7 +26,7 @@ from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import load_weights, locate
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasProbabilities, Tell, reads_masks
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, Tell, reads_masks
 
 
 @dataclass(frozen=True)
@@ -257,5 +257,5 @@ def _thoughts(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """What `Tell` is told; of several value heads the sum."""
     values = agent.value(obs, **{name: tensor for name, tensor in given.items() if name == "state"})
-    found = agent.probabilities(obs, **given) if isinstance(agent, HasProbabilities) else None
+    found = agent.probabilities(obs, **given)
     return values.reshape(len(obs), -1).sum(dim=1).cpu().numpy(), None if found is None else found.cpu().numpy()

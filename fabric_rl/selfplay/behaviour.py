@@ -1,16 +1,20 @@
 """How differently policies act on the same observations."""
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.distributions import Distribution, kl_divergence
 
-from fabric_rl.types import ActorCritic, HasProbabilities, Minibatch, reads_masks
+from fabric_rl.types import ActorCritic, Minibatch, reads_masks
 
 PROBES = 512
 """Observations that policies are compared on."""
+MOST = 1e6
+"""Nats that policies are apart, at most."""
 
 
 def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
@@ -23,26 +27,23 @@ def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
 
 
 @torch.no_grad()
-def probabilities_on(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> Tensor | None:
-    """`[P, n]` float64 of an agent's actions, at the first step of an episode if it has memory; None if it has none."""
-    if not isinstance(agent, HasProbabilities):
-        return None
+def distributions_on(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> list[Distribution] | None:
+    """Of an agent's actions, at the first step of an episode if it has memory; None if it does not say all of them."""
     state = torch.zeros(len(obs), agent.memory_size, device=obs.device) if agent.memory_size else None
-    found = agent.probabilities(obs, state, mask if reads_masks(agent) else None)
-    return None if found is None else found.double().cpu()
+    found = agent.distributions(obs, state, mask if reads_masks(agent) else None)
+    return found if sum(each.batch_shape[0] for each in found) == len(obs) else None
 
 
-def divergence(policies: Sequence[Tensor]) -> NDArray[np.float64]:
+def divergence(policies: Sequence[Sequence[Distribution]]) -> NDArray[np.float64]:
     r"""`[K, K]`: :math:`D_{ij} = \frac 1 P \sum_p KL(\pi_i(\cdot|s_p) \| \pi_j(\cdot|s_p))`, nats.
 
     Args:
-        policies: `K` of `[P, n]` float64, probabilities of the actions on the same P observations.
+        policies: `K`, see `distributions_on`, on the same P observations.
     """
-    probs = torch.stack(list(policies))
-    logs = probs.clamp(min=torch.finfo(probs.dtype).tiny).log()
-    own = (probs * logs).sum(dim=-1).mean(dim=-1)  # [K]
-    cross = torch.einsum("ipn,jpn->ij", probs, logs) / probs.shape[1]
-    found: NDArray[np.float64] = (own[:, None] - cross).clamp(min=0).numpy()
+    found = np.zeros((len(policies), len(policies)))
+    for i, j in permutations(range(len(policies)), 2):
+        apart = torch.cat([kl_divergence(p, q) for p, q in zip(policies[i], policies[j], strict=True)])
+        found[i, j] = apart.mean().clamp(0, MOST)  # rounding leads below 0; what the other never does, to infinity
     return found
 
 

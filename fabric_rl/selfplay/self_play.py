@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.distributions import Distribution
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
@@ -19,7 +20,7 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
 from fabric_rl.runs.fingerprint import check_weights
-from fabric_rl.selfplay.behaviour import divergence, diversity, probabilities_on, probe_of
+from fabric_rl.selfplay.behaviour import distributions_on, divergence, diversity, probe_of
 from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
@@ -140,13 +141,14 @@ class SelfPlay(Callback):
         """Checks the pool of a resumed run.
 
         Raises:
-            ValueError: The environment has not been built with `around`, or a snapshot is of another agent.
+            ValueError: The environment has not been built with `around`, a snapshot is of another agent; see `_policy`.
         """
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
             raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
         spaces = (state.env.single_observation_space, state.env.single_action_space)
         self._judge = Frozen(self._agent, *spaces)
         self._judge.to(state.fabric.device)
+        self._policy(torch.zeros(1, *(spaces[0].shape or ()), device=state.fabric.device))
         for each in self.roster.opponents:
             if each.weights is not None:
                 try:
@@ -244,20 +246,32 @@ class SelfPlay(Callback):
         """See `divergence`, the same on all ranks; None if there is nothing to compare, or on.
 
         Raises:
-            ValueError: `min_kl` for an agent that does not say how likely its actions are.
+            ValueError: See `_policy`.
         """
         if self._probe is None or len(everyone) < 2:
             return None
         policies = []
         for weights in everyone:
             self._judge.refresh(weights)
-            policies.append(probabilities_on(self._judge.of(LATEST, None), *self._probe))
+            policies.append(self._policy(*self._probe))
         found = [each for each in policies if each is not None]
-        if self.min_kl and not found:
-            name = type(state.agent).__name__
-            raise ValueError(f"--self_play.min_kl: --agent {name} does not say how likely its actions are")
         apart: NDArray[np.float64] | None = state.fabric.broadcast(divergence(found) if found else None)
         return apart
+
+    def _policy(self, obs: Tensor, mask: Tensor | None = None) -> list[Distribution] | None:
+        """What the judge would do, see `distributions_on`.
+
+        Raises:
+            ValueError: `min_kl` for an agent that cannot be compared.
+        """
+        judge = self._judge.of(LATEST, None)
+        found = distributions_on(judge, obs, mask)
+        if self.min_kl and found is None:
+            raise ValueError(
+                f"--self_play.min_kl: policies of --agent {type(judge).__name__} cannot be compared, it has no "
+                "distributions (fabric_rl.types.ActorCritic); leave min_kl out"
+            )
+        return found
 
     # ------------------------------------------------------------------ saving
 

@@ -436,6 +436,33 @@ def test_extreme_logits_stay_finite(name):
     assert (entropy >= 0).all()
 
 
+@pytest.mark.parametrize("name", [name for name in SPACES if "squash" not in name])
+def test_the_distribution_is_what_is_drawn_from(name):
+    head = make(name)
+    params = head(features(6)).detach()
+    action, log_prob = head.sample(params)
+    index = head.index(action) if hasattr(head, "index") else action.reshape(6, -1)
+    found = head.distribution(params)
+    assert found.batch_shape == (6,)
+    torch.testing.assert_close(found.log_prob(index.double()), log_prob.double(), rtol=1e-5, atol=1e-5)
+
+
+def test_divergences_by_hand():
+    def apart(space, p, q, mask=None):
+        head = policy_head("A", 4, space)
+        return td.kl_divergence(*(head.distribution(torch.tensor([x]), mask) for x in (p, q))).item()
+
+    half = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)  # 1/2, 1/2 against 1/4, 3/4
+    assert apart(Discrete(2), [0.0, 0.0], [0.0, math.log(3)]) == pytest.approx(half)
+    mask = torch.tensor([[True, True, False]])
+    assert apart(Discrete(3, start=1), [0.0, 0.0, 9.0], [0.0, math.log(3), -9.0], mask) == pytest.approx(half)
+    parts = [[0.0, 0.0, 1.0, 1.0, 1.0], [0.0, math.log(3), 5.0, 5.0, 5.0]]
+    assert apart(MultiDiscrete([2, 3]), *parts) == pytest.approx(half)
+    assert apart(MultiBinary(2), [0.0, 0.0], [math.log(3)] * 2) == pytest.approx(2 * half)
+    gaussian = math.log(2) + (1 + 3**2) / (2 * 2**2) - 0.5  # N(0, 1) against N(3, 2)
+    assert apart(Box(-1, 1, (1,)), [0.0, 0.0], [3.0, math.log(2)]) == pytest.approx(gaussian)
+
+
 @EVERY
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")
 def test_float32_under_bf16_autocast(name):

@@ -53,6 +53,8 @@ def test_each_role_acts_and_values_as_its_agent_alone():
         assert torch.equal(agent.value(obs)[rows], alone.value(obs[rows, :-1]))
         found = agent.probabilities(obs, action_mask=mask)[rows]
         assert torch.equal(found, alone.probabilities(obs[rows, :-1], action_mask=mask[rows]))
+        (alone,) = alone.distributions(obs[rows, :-1], None, mask[rows])
+        torch.testing.assert_close(agent.distributions(obs, None, mask)[number].base_dist.probs, alone.base_dist.probs)
     assert out.value is None and out.action.dtype == torch.int64
     one = obs[obs[:, -1] == 1]
     assert torch.equal(agent.act(one, deterministic=True).action, agent.agents[1].act(one[:, :-1], None, True).action)

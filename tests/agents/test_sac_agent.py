@@ -132,6 +132,11 @@ def test_the_value_of_discrete_actions_and_their_probabilities():
     expected = expected_soft_value(q[:, :, None], log_probs[:, None], torch.tensor(0.5))
     torch.testing.assert_close(agent.value(obs), expected)
     torch.testing.assert_close(agent.probabilities(obs), log_probs.exp())
+    (found,) = agent.distributions(obs, None, None)
+    torch.testing.assert_close(found.base_dist.probs[:, 0].float(), log_probs.exp())
+    box = build("Box")
+    unit = box.distributions(obs, None, None)[0].mean.tanh().float()
+    torch.testing.assert_close(box.act(obs, deterministic=True).action, box.policy_head._in_box(unit))
     assert build("Box").probabilities(obs) is None and build("Discrete").probabilities(obs) is None
 
 

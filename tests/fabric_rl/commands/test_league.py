@@ -8,7 +8,7 @@ import pytest
 
 from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
-from fabric_rl.commands.league import Player, standings, tables, verdict
+from fabric_rl.commands.league import Player, circles, standings, tables, verdict
 from fabric_rl.commands.main import main
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
@@ -69,9 +69,19 @@ def test_standings_by_hand():
     assert (
         np.argmax(ratings) == 0 and found["misfit"] < 0.01 and [row["steps"] for row in found["ratings"]] == [5, 7, 9]
     )
-    assert "does not explain these results" in verdict(found)
+    assert "does not explain these results (p = " in verdict(found) and verdict(found).endswith(
+        "); 0% of all triples of players beat each other in a circle"
+    )
     columns = [list(column.cells) for column in tables(found, "")[0].columns]
     assert dict(zip(columns[0], columns[3], strict=True)) == {"a": "75.0%", "b": "37.5%", "c": "37.5%"}
+
+
+def test_circles_by_hand():
+    """Rock, paper and scissors, and a fourth whom all of them beat, who draws with a fifth."""
+    payoff = np.full((5, 5), 0.5)
+    for winner, loser in ((0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3), (4, 0), (4, 1), (4, 2)):
+        payoff[winner, loser], payoff[loser, winner] = 0.75, 0.25
+    assert circles(payoff) == 0.1 and circles(payoff[:3, :3]) == 1 and circles(payoff[:2, :2]) is None
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch.distributions import Categorical
 
 from fabric_rl.selfplay import ByRating, MostSimilar, Newest, Oldest, PFSPHard, PFSPVariance, Uniform, Weakest
 from fabric_rl.selfplay.behaviour import divergence, diversity, probe_of
@@ -58,7 +59,9 @@ def test_who_has_to_leave():
 def test_divergence_by_hand():
     p = torch.tensor([[0.5, 0.5], [1.0, 0.0]], dtype=torch.float64)
     q = torch.tensor([[0.25, 0.75], [0.5, 0.5]], dtype=torch.float64)
-    found = divergence([p, q])
+    found = divergence([[Categorical(x)] for x in (p, q)])
+    apart = divergence([[Categorical(x[:1]), Categorical(x[1:])] for x in (p, q)])  # of two roles
+    assert found[0, 1] == pytest.approx(apart[0, 1]) and found[1, 0] == 1e6  # q does what p never would
     first = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
     assert found[0, 1] == pytest.approx((first + math.log(2)) / 2)
     np.testing.assert_allclose(found.diagonal(), 0, atol=1e-12)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from agents import PPOLightningAgent
-from envs import GameMetrics, GymnasiumEnvs, NoTouchCondition, RocketSimPool
+from envs import ContinuousAction, GameMetrics, GymnasiumEnvs, LookupTable, NoTouchCondition, RocketSimPool
 from envs.bots import BallChaser, HopBot, PolicyBot
 from fabric_rl import Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.callbacks import Callback
@@ -15,6 +15,7 @@ from fabric_rl.curricula.phases import Promotion
 from fabric_rl.runs import checkpoint
 from fabric_rl.selfplay import MostSimilar, SelfPlay
 from fabric_rl.selfplay.roster import LATEST
+from fabric_rl.types import ActorCritic
 from train_fabric import cli
 
 STEPS = 128  # of an iteration: 4 arenas, one learner each, 32 steps
@@ -84,13 +85,26 @@ def test_learners_change_sides_together_every_team_change(fabric):
     assert not any(seen[0][1][1])  # from the first episode on
 
 
-def test_a_snapshot_that_acts_like_one_of_the_pool_does_not_join(fabric):
+@pytest.mark.parametrize("action", [LookupTable(), ContinuousAction()])
+def test_a_snapshot_that_acts_like_one_of_the_pool_does_not_join(fabric, action):
+    env = partial(ENV, action=action)
     self_play = settings(min_kl=1e6)
-    run(fabric, self_play)
+    run(fabric, self_play, env=env)
     assert [each.steps for each in self_play.roster.opponents] == [0]
     self_play = settings(min_kl=1e-9, eviction=MostSimilar())
-    run(fabric, self_play)
+    run(fabric, self_play, env=env)
     assert len(self_play.roster.active) == 3 and self_play.roster.active[-1].steps == 5 * STEPS
+
+
+def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric):
+    class Silent(PPOLightningAgent):
+        distributions = ActorCritic.distributions
+
+    with pytest.raises(ValueError, match=r"self_play\.min_kl: policies of agent Silent cannot be compared"):
+        run(fabric, settings(min_kl=0.1), 1, agent=Silent)
+    self_play = settings()
+    run(fabric, self_play, 3, agent=Silent)
+    assert len(self_play.roster.active) == 3
 
 
 def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric):
