@@ -181,7 +181,11 @@ class Lessons(Callback):
             state.metrics[f"lesson/{name}"] = float(course.lesson)
             if course.update(episodes, *pairs[name]):
                 changed = True
-                _announce(state, name, course)
+                if state.fabric.is_global_zero:
+                    values = ", ".join(
+                        f"{key} {value}" for key, value in course.curriculum.values(course.lesson).items()
+                    )
+                    logger.info("lesson %s of %s after %s steps: %s", course.lesson, name, f"{state.steps:,}", values)
             if course.measured is not None:
                 state.metrics[f"lesson/{name}_measure"] = course.measured
         if changed and isinstance(state.env, HasParameters):
@@ -214,9 +218,3 @@ class Lessons(Callback):
             text = f"Lessons: nothing has logged {name} yet, lessons that it measures do not go on{hint}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
         return 0.0, 0.0
-
-
-def _announce(state: TrainState, name: str, course: Course) -> None:
-    if state.fabric.is_global_zero:
-        values = ", ".join(f"{key} {value}" for key, value in course.curriculum.values(course.lesson).items())
-        logger.info("lesson %s of %s after %s steps: %s", course.lesson, name, f"{state.steps:,}", values)
