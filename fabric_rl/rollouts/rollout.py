@@ -129,7 +129,10 @@ class Rollout:
                 self._states.zero_()
         mask = (infos or {}).get("action_mask") if self._masked else None
         if mask is not None:
-            self._begin_with_mask(torch.from_numpy(np.asarray(mask, np.bool_)), keep)
+            if not keep or self.action_mask is None:
+                shape = (self.num_steps + 1, *np.shape(mask))
+                self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
+            self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
 
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
         """What the next rollout begins with: last observations, memory, masks. Or the `whole` rollout."""
@@ -177,17 +180,12 @@ class Rollout:
         kept = self._burn_in + 1
         self._obs[-kept:], self._episode_start[-kept:] = state["obs"], state["episode_start"]
         if state["action_mask"] is not None:
-            self._begin_with_mask(state["action_mask"])
+            shape = (self.num_steps + 1, *state["action_mask"].shape)
+            self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
+            self.action_mask[-1] = state["action_mask"]
         if self.state is not None:
             self.state = state["memory"].to(self.obs.device)
             self._states[self.num_steps // self._length :] = state["memories"]
-
-    def _begin_with_mask(self, mask: Tensor, keep: bool = False) -> None:
-        """Takes that of the next step; earlier ones stay with `keep`."""
-        if not keep or self.action_mask is None:
-            shape = (self.num_steps + 1, *mask.shape)
-            self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
-        self.action_mask[-1] = mask
 
     def roll_over(self) -> None:
         """Makes the end of the last rollout the beginning of the next."""
