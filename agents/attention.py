@@ -96,11 +96,6 @@ class AttentionPPOAgent(PPOAgent):
         self.policy_head = policy_head(name, actor_size, action_space, gaussian, ortho_init)
         self.value_head = ValueHead(critic_size, value_heads, ortho_init)
 
-    def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """See `ActorCritic.value`."""
-        values: Tensor = self.value_head(self.critic(self.trunk(obs)))
-        return values
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for attention and actor and one for the critic."""
         return self.adam(actor=[self.trunk, self.actor, self.policy_head], critic=[self.critic, self.value_head])

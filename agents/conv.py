@@ -79,20 +79,11 @@ class ConvPPOAgent(PPOAgent):
         self.policy_head = policy_head(name, features, action_space, gaussian, ortho_init)
         self.value_head = ValueHead(features, value_heads, ortho_init)
 
-    def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """See `ActorCritic.value`."""
-        values: Tensor = self.value_head(self._features(obs))
-        return values
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for the value function's last layer and one for everything else."""
         return self.adam(actor=[self.encoder, self.hidden, self.policy_head], critic=[self.value_head])
 
-    def _features(self, obs: Tensor) -> Tensor:
-        features: Tensor = self.hidden(self.encoder(self.pixels(obs)).flatten(1))
-        return features
-
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """See `PPOAgent.evaluate`."""
-        features = self._features(obs)
+        features = self.hidden(self.encoder(self.pixels(obs)).flatten(1))
         return self.policy_head(features), self.value_head(features)

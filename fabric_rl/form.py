@@ -107,16 +107,13 @@ class Numbers(Form):
 
 @dataclass(frozen=True)
 class Many(Form):
-    """A list of any length, up to `longest`."""
+    """A list of any length."""
 
     form: Any
-    longest: int | None = None
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
         """See `Form.check`."""
         _require(isinstance(saved, list), saved, where, "a list")
-        if self.longest is not None and len(saved) > self.longest:
-            raise ValueError(f"{where} has {len(saved)} entries, more than {self.longest}")
         for number, inner in enumerate(saved):
             check(inner, self.form, _inside(where, number))
 

@@ -1,8 +1,7 @@
 """Hooks: all callbacks of a run as one, with what goes with calling them."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -23,24 +22,31 @@ class Hooks:
     def __init__(self, state: TrainState, callbacks: Sequence[Callback]) -> None:
         """Takes what the callbacks will see."""
         self.state, self.callbacks = state, tuple(callbacks)
-        self._failing = ExitStack()
 
     def __enter__(self) -> "Hooks":
         """Calls `on_train_start`; a ValueError of one rank is raised on all of them."""
-        with ExitStack() as stack:
-            stack.enter_context(self._failures_told())
+        try:
             with gathered(self.state.agent):
                 for callback in self.callbacks:
                     with raised_on_all_ranks(self.state.fabric):  # one may look at the environment of players only
                         callback.on_train_start(self.state)
-            self._failing = stack.pop_all()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Calls `on_exception` if training has failed."""
-        self._failing.__exit__(kind, error, trace)
+        """Calls `on_exception` of all callbacks if training has failed; that is raised on whatever they do."""
+        if error is None:
+            return
+        for callback in self.callbacks:
+            try:
+                callback.on_exception(self.state, error)
+            except Exception as another:  # must not hide what went wrong first
+                message = f"{type(callback).__name__}.on_exception() failed ({type(another).__name__}: {another})"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     def on_iteration_start(self) -> None:
         """Before a rollout is collected."""
@@ -93,20 +99,6 @@ class Hooks:
                 with fitting(f"what was saved of --callbacks {same[0]}"):
                     callback.load_state_dict(same[1])
                 kept.remove(same)
-
-    @contextmanager
-    def _failures_told(self) -> Iterator[None]:
-        """Calls `on_exception` of all callbacks when the block fails; the error is raised on whatever they do."""
-        try:
-            yield
-        except BaseException as error:
-            for callback in self.callbacks:
-                try:
-                    callback.on_exception(self.state, error)
-                except Exception as another:  # must not hide what went wrong first
-                    message = f"{type(callback).__name__}.on_exception() failed ({type(another).__name__}: {another})"
-                    warnings.warn(message, RuntimeWarning, stacklevel=2)
-            raise
 
 
 class HooksOfInference(Hooks):

@@ -70,17 +70,13 @@ def check_agent(agent: LightningModule) -> None:
         raise TypeError(f"--agent {name} is not a fabric_rl.ActorCritic")
     if "progress" not in vars(agent):
         raise TypeError(f"--agent {name}: its __init__ must call super().__init__(observation_space, action_space)")
-    methods = ("act", "value", "training_step", "configure_optimizers")
-    missing = [f"{method}()" for method in methods if _is_inherited(agent, method)]
+    methods = ("act", "value", "training_step", "configure_optimizers")  # those of the base class only raise
+    own = {method: getattr(getattr(agent, method), "__func__", None) for method in methods}
+    missing = [f"{method}()" for method in methods if own[method] is getattr(ActorCritic, method)]
     if missing:
         raise TypeError(
             f"--agent {name} lacks {', '.join(missing)}; fabric_rl.ActorCritic says what an agent has to do"
         )
-
-
-def _is_inherited(agent: ActorCritic, method: str) -> bool:
-    """Whether it is the method of the base class, which only raises."""
-    return getattr(getattr(agent, method), "__func__", None) is getattr(ActorCritic, method)
 
 
 def _trial(

@@ -164,6 +164,10 @@ class PPOAgent(ActorCritic):
         params, values = self.evaluate(obs)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
 
+    def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """See `ActorCritic.value`."""
+        return self.evaluate(obs)[1]
+
     def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """`[N, P]` that the policy's head gives for what `act` is given."""
         return self.evaluate(obs)[0]

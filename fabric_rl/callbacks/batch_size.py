@@ -94,7 +94,8 @@ class AdaptiveBatchSize(Callback):
         length = state.agent.sequence_length if state.agent.memory_size else 1
         batch = state.args.batch_size or state.minibatch_size
         self._sizes = allowed_sizes(batch, length, self.smallest)
-        self._memory = _memory_of(state.fabric.device)
+        with suppress(ImportError):  # without psutil nothing tells how much there is
+            self._memory = GPUMemory(state.fabric.device) if state.fabric.device.type == "cuda" else RAM()
         if self._memory is None and state.fabric.is_global_zero:
             message = "AdaptiveBatchSize changes nothing: without a GPU it needs psutil (pip install psutil)"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
@@ -215,13 +216,3 @@ class RAM:
             limit = int((group / "memory.max").read_text())  # "max" without one
             left = min(left, float(limit - int((group / "memory.current").read_text())))
         return left / max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-
-
-def _memory_of(device: torch.device) -> GPUMemory | RAM | None:
-    """The memory that training on a device takes; None where nothing tells how much there is."""
-    if device.type == "cuda":
-        return GPUMemory(device)
-    try:
-        return RAM()
-    except ImportError:
-        return None

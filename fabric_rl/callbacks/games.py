@@ -117,10 +117,8 @@ class ShowGames(Callback):
         say(f"watch it at {self._server.url}")
         open_browser(self._server.url)
 
-    def on_train_end(self, state: TrainState) -> None:
+    def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
         """Closes it."""
         self._stack.close()
 
-    def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Closes it."""
-        self._stack.close()
+    on_exception = on_train_end

@@ -58,13 +58,11 @@ class KeyPress(Callback):
             self._read(state, 0.0)
             self._wait(state)
 
-    def on_train_end(self, state: TrainState) -> None:
+    def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
         """Gives the terminal back."""
         self._close()
 
-    def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Gives the terminal back."""
-        self._close()
+    on_exception = on_train_end
 
     def _wait(self, state: TrainState) -> None:
         """Waits as long as rank 0 is paused and no rank has anything else to do."""

@@ -4,6 +4,7 @@ import http.client
 import json
 import math
 import os
+import re
 import subprocess
 import urllib.request
 import warnings
@@ -86,7 +87,8 @@ class Notify(Callback):
         message = f"run {run_id}".rstrip() + f" {what}, after {state.steps:,} steps"
         if self.command:
             words = {"{run_id}": run_id, "{steps}": str(state.steps), "{message}": message}
-            self._run([_filled(part, words) for part in self.command])
+            names = re.compile("|".join(map(re.escape, words)))  # in one pass: what was put in is not looked at again
+            self._run([names.sub(lambda found: words[found[0]], part) for part in self.command])
         if self._url:
             metrics = {name: number if math.isfinite(number) else None for name, number in state.metrics.items()}
             facts = {"event": event, "run_id": run_id, "steps": state.steps, "metrics": metrics}
@@ -113,12 +115,6 @@ class Notify(Callback):
                 pass
         except (OSError, ValueError, http.client.HTTPException) as error:
             _warn(f"webhook at {urlsplit(url).hostname}: {error}")  # the rest of the address may be a secret
-
-
-def _filled(part: str, words: dict[str, str]) -> str:
-    """Puts words in their places, in one pass: what was put in is not looked at again."""
-    name = next((name for name in words if name in part), None)
-    return part if name is None else words[name].join(_filled(piece, words) for piece in part.split(name))
 
 
 def _warn(message: str) -> None:

@@ -165,7 +165,9 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
         return [], [f"--config={_fitting(preset, given)}"]
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
-    return own, [f"--config={_same_on_all_machines(of_run) or preset}"]
+    if launch.machines() > 1:  # the text of what rank 0 has found
+        return own, [f"--config={launch.share_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"]
+    return own, [f"--config={of_run or preset}"]
 
 
 def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
@@ -242,10 +244,3 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
             "--env or --env_id"
         )
     return run.provenance.config
-
-
-def _same_on_all_machines(config: Path | None) -> Path | str | None:
-    """The text of the configuration that rank 0 has found, where there are several machines."""
-    if launch.machines() == 1:
-        return config
-    return launch.share_text(config.read_text(encoding="utf-8") if config else None)

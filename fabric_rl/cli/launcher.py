@@ -72,7 +72,10 @@ def _run_model(args: list[str]) -> NoReturn:
 
     from fabric_rl.ranks.launch import check_devices
 
-    _quiet_launcher()
+    if "LOGLEVEL" not in os.environ:  # the launcher's own log repeats what the workers said
+        logger = logging.getLogger("torch.distributed.elastic")
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
     sys.argv[0] = _RUN_MODEL
     run = entry_point.load().commands["run"]
     status: int | None
@@ -101,14 +104,6 @@ def _console_script(distribution: str, name: str) -> metadata.EntryPoint | None:
     except metadata.PackageNotFoundError:
         return None
     return next(iter(entry_points.select(group="console_scripts", name=name)), None)
-
-
-def _quiet_launcher() -> None:
-    """Silences the launcher's own log, which repeats what the workers said; the variable ``LOGLEVEL`` keeps it."""
-    if "LOGLEVEL" not in os.environ:
-        logger = logging.getLogger("torch.distributed.elastic")
-        logger.addHandler(logging.NullHandler())
-        logger.propagate = False
 
 
 def _status_of_first_failure(error: ChildFailedError) -> int:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from envs.render.videos import find_ffmpeg
-from fabric_rl.metrics.csv_tables import write_rows
+from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.runs.json_files import json_text, write_json
 
 Found = TypeVar("Found")
@@ -127,4 +127,4 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: Path) -> None:
     """Writes rows with the same keys as a CSV file with a header."""
-    write_rows(path, list(rows[0]) if rows else [], rows)
+    path.write_text(csv_text(list(rows[0]) if rows else [], rows), encoding="utf-8", newline="")

@@ -3,12 +3,11 @@
 import math
 import warnings
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from fabric_rl.callbacks import Callback, TrainState
+from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.form import COUNT, Many, Maybe, Number, check
 from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasParameters, ParameterValue
@@ -182,7 +181,11 @@ class Lessons(Callback):
             state.metrics[f"lesson/{name}"] = float(course.lesson)
             if course.update(episodes, *pairs[name]):
                 changed = True
-                _announce(state, name, course)
+                if state.fabric.is_global_zero:
+                    values = ", ".join(
+                        f"{key} {value}" for key, value in course.curriculum.values(course.lesson).items()
+                    )
+                    logger.info("lesson %s of %s after %s steps: %s", course.lesson, name, f"{state.steps:,}", values)
             if course.measured is not None:
                 state.metrics[f"lesson/{name}_measure"] = course.measured
         if changed and isinstance(state.env, HasParameters):
@@ -211,17 +214,7 @@ class Lessons(Callback):
             return float(value), 1.0
         if state.fabric.is_global_zero and name not in self._never_logged:
             self._never_logged.add(name)
-            warnings.warn(_not_logged(name, state.metrics), RuntimeWarning, stacklevel=2)
+            hint = did_you_mean(name, list(state.metrics)) or f"; logged: {', '.join(sorted(state.metrics))}"
+            text = f"Lessons: nothing has logged {name} yet, lessons that it measures do not go on{hint}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
         return 0.0, 0.0
-
-
-def _not_logged(name: str, metrics: Mapping[str, float]) -> str:
-    close = get_close_matches(name, metrics, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"logged: {', '.join(sorted(metrics))}"
-    return f"Lessons: nothing has logged {name} yet, lessons that it measures do not go on; {hint}"
-
-
-def _announce(state: TrainState, name: str, course: Course) -> None:
-    if state.fabric.is_global_zero:
-        values = ", ".join(f"{key} {value}" for key, value in course.curriculum.values(course.lesson).items())
-        logger.info("lesson %s of %s after %s steps: %s", course.lesson, name, f"{state.steps:,}", values)

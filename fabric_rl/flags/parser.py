@@ -160,7 +160,7 @@ def configurations(flags: Sequence[str]) -> list[dict[str, Any]]:
         ValueError: One would never end.
     """
     found = []
-    for value in _values_of_config(flags):
+    for value in filter(None, _values(flags, "--config")):
         with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
             found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
     return [settings for settings in found if isinstance(settings, dict)]
@@ -173,23 +173,19 @@ def names_of(flags: Sequence[str]) -> list[str]:
 
 def value_of(flags: Sequence[str], name: str) -> str | None:
     """The value of the last flag called `name`; None without it or its value."""
-    value = None
-    for i, word in enumerate(flags):
-        flag, equals, own = word.partition("=")
-        if flag == name:
-            value = own if equals else flags[i + 1] if i + 1 < len(flags) else None
-    return value
+    values = list(_values(flags, name))
+    return values[-1] if values else None
 
 
 def config_files(flags: Sequence[str]) -> list[str]:
     """The files that are given with `--config`, in order."""
-    return [value for value in _values_of_config(flags) if os.path.isfile(value)]
+    return [value for value in _values(flags, "--config") if value and os.path.isfile(value)]
 
 
-def _values_of_config(flags: Sequence[str]) -> Iterator[str]:
-    for word, following in zip(flags, [*flags[1:], ""], strict=False):
-        name, equals, own = word.partition("=")
-        if name == "--config":
+def _values(flags: Sequence[str], name: str) -> Iterator[str | None]:
+    for word, following in zip(flags, [*flags[1:], None], strict=False):
+        flag, equals, own = word.partition("=")
+        if flag == name:
             yield own if equals else following
 
 

@@ -81,7 +81,8 @@ def _table(metrics: dict[str, float]) -> Table:
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, number in sorted(metrics.items()):
         group, _, label = name.partition("/")
-        groups.setdefault(group, []).append((_short(label), _number(number)))
+        label = label.replace("_per_second", "/s").replace("_per_minute", "/min")  # leaves room for others
+        groups.setdefault(group, []).append((label, _number(number)))
     for group, rows in groups.items():
         table.add_row(Text(group, "bold"))
         half = (len(rows) + 1) // 2
@@ -89,11 +90,6 @@ def _table(metrics: dict[str, float]) -> Table:
             cells = [*rows[i], *(rows[i + half] if i + half < len(rows) else ("", ""))]
             table.add_row(*(Padding(Text(cell), (0, 0, 0, 2 * (column % 2 == 0))) for column, cell in enumerate(cells)))
     return table
-
-
-def _short(label: str) -> str:
-    """A label that leaves room for others: `collected_steps/s`, `goals/min`."""
-    return label.replace("_per_second", "/s").replace("_per_minute", "/min")
 
 
 _RETURN = "reward/episode_return"

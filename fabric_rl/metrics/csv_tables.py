@@ -38,12 +38,13 @@ def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
         raise OSError(errno.EILSEQ, str(error), str(path)) from error
 
 
-def write_rows(path: str | Path, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
-    """Writes a header and rows into a new file; cells that a row lacks stay empty."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, columns, restval="")
-        table.writeheader()
-        table.writerows(rows)
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """A header and rows; cells that a row lacks stay empty."""
+    text = io.StringIO(newline="")
+    table = csv.DictWriter(text, columns, restval="")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
 
 
 def number(cell: str | None) -> float | None:

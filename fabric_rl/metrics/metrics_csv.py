@@ -4,13 +4,13 @@ import csv
 import os
 import warnings
 from argparse import Namespace
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lightning.fabric.loggers.csv_logs import CSVLogger
 
-from fabric_rl.metrics.csv_tables import Row, read_rows, write_rows
+from fabric_rl.metrics.csv_tables import Row, csv_text, read_rows
+from fabric_rl.runs.json_files import write_text
 
 _MOST_WAITING = 100_000
 
@@ -75,13 +75,7 @@ class MetricsFile(CSVLogger):
             if self._columns is not None:
                 kept = _rows_until(self.path, None)
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self.path.with_name("metrics.csv.tmp")
-            try:
-                write_rows(temporary, names, [*kept, *self._waiting])
-                os.replace(temporary, self.path)
-            finally:  # nothing is left where the disk is full
-                with suppress(OSError):
-                    temporary.unlink(missing_ok=True)
+            write_text(self.path, csv_text(names, [*kept, *self._waiting]))
         else:
             with open(self.path, "r+", newline="", encoding="utf-8") as file:
                 file.truncate(self._size)  # half a line, if the disk became full in the middle of it

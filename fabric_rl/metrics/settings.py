@@ -43,7 +43,8 @@ def log_outcome(loggers: Sequence[Logger], settings: Mapping[str, Any], summary:
         step: Agent-steps done.
     """
     figures = {name: figure["end"] if isinstance(figure, dict) else figure for name, figure in summary.items()}
-    chosen = {f"{_OUTCOME}/{name}": figure for name, figure in figures.items() if _is_figure(figure)}
+    numbers = {name: figure for name, figure in figures.items() if isinstance(figure, float) and math.isfinite(figure)}
+    chosen = {f"{_OUTCOME}/{name}": figure for name, figure in numbers.items()}
     plain = {name: value if isinstance(value, bool | int | float) else str(value) for name, value in settings.items()}
     for each in loggers:
         if isinstance(each, TensorBoardLogger):
@@ -51,10 +52,6 @@ def log_outcome(loggers: Sequence[Logger], settings: Mapping[str, Any], summary:
                 for old in Path(each.log_dir, _OUTCOME).glob("events.out.tfevents.*"):
                     old.unlink()
                 each.experiment.add_hparams(plain, chosen, run_name=_OUTCOME, global_step=step)
-
-
-def _is_figure(value: object) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
 
 
 @contextmanager

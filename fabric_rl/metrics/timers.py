@@ -14,6 +14,7 @@ their time shows where the program waits for them.
 import platform
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +66,6 @@ class Timer:
         return node
 
 
-class _Nothing:
-    """What a disabled tree hands out."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
-_NOTHING = _Nothing()
-
-
 class Timers:
     """The tree of one process. Only one thread may use it; `add` takes what other threads have measured."""
 
@@ -100,12 +86,12 @@ class Timers:
         self._root.__enter__()
         self._start_time = time.time()
 
-    def __call__(self, name: str) -> Timer | _Nothing:
+    def __call__(self, name: str) -> AbstractContextManager[object]:
         """A context manager that measures its block as `name`, below the timer that is open now.
 
         Enter it at once (`with timers("learn"):`), not later from somewhere else.
         """
-        return self._open.child(name) if self.enabled else _NOTHING
+        return self._open.child(name) if self.enabled else nullcontext()
 
     def add(self, name: str, seconds: float, count: int = 1, parallel: bool = False) -> None:
         """Adds time that was measured elsewhere, below the timer that is open now.

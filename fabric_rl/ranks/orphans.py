@@ -54,8 +54,6 @@ def _agents_are_gone() -> bool:
         return False
     try:
         socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timeout=5).close()
-    except ConnectionRefusedError:
-        return True
-    except OSError:  # slow, or not to be found: connecting will tell
-        return False
+    except OSError as error:  # other ones: slow, or not to be found: connecting will tell
+        return isinstance(error, ConnectionRefusedError)
     return False

@@ -128,11 +128,10 @@ class Rollout:
             if not keep:
                 self._states.zero_()
         mask = (infos or {}).get("action_mask") if self._masked else None
-        if mask is not None and keep and self.action_mask is not None:
-            self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
-        elif mask is not None:
-            shape = (self.num_steps + 1, *np.shape(mask))
-            self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
+        if mask is not None:
+            if not keep or self.action_mask is None:
+                shape = (self.num_steps + 1, *np.shape(mask))
+                self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
             self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
 
     def state_dict(self, whole: bool = False) -> dict[str, Any]:

@@ -121,6 +121,15 @@ def verify(path: str | Path) -> None:
         raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
 
 
+def newest_verified(folder: str | Path) -> Path | None:
+    """The newest checkpoint of a folder whose checksum is right, not loaded; None if there is none."""
+    for path in reversed(checkpoints(folder)):
+        with suppress(CheckpointError):
+            verify(path)
+            return path
+    return None
+
+
 def newest_good(
     folder: str | Path, reader: Callable[[Path], dict[str, Any]] = read
 ) -> tuple[Path, dict[str, Any]] | None:
@@ -161,23 +170,14 @@ def prune(folder: str | Path, keep: int) -> list[Path]:
     """
     if keep < 1:
         raise ValueError(f"--keep_checkpoints must be at least 1, got {keep}")
-    found = checkpoints(folder)
-    first_kept = max(0, len(found) - keep)
-    good = next((i for i in reversed(range(len(found))) if _is_good(found[i])), 0)
+    found, good = checkpoints(folder), newest_verified(folder)
+    oldest_kept = 0 if good is None else min(max(0, len(found) - keep), found.index(good))
     removed = []
-    for path in found[: min(first_kept, good)]:
+    for path in found[:oldest_kept]:
         with suppress(OSError):  # Windows keeps a file that somebody reads; the next call removes it
             path.unlink()
             removed.append(path)
     return removed
-
-
-def _is_good(path: Path) -> bool:
-    try:
-        verify(path)
-    except CheckpointError:
-        return False
-    return True
 
 
 def _open(path: Path) -> BinaryIO:

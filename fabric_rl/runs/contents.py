@@ -50,10 +50,6 @@ def check_contents(state: Mapping[str, Any]) -> None:
     if not all(isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in state["agent"].items()):
         raise ValueError("its weights are no tensors")
     players = state.get("num_players", 0)  # older ones have none
-    unpublished = state.get("unpublished", {})  # likewise
-    check(unpublished, Named(Many(Number(anything=True), longest=2)), "unpublished")
-    if any(len(pair) != 2 for pair in unpublished.values()):
-        raise ValueError("unpublished has no sums and counts")
     check(players, Number(0, state["world_size"] - 1, whole=True), "num_players")
     check(state.get("unpublished", {}), Named([Number(anything=True), Number(anything=True)]), "unpublished")
     check(state.get("num_threads", 1), Number(1, MOST_THREADS, whole=True), "num_threads")

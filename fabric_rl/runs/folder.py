@@ -32,12 +32,17 @@ class Run:
 
     Attributes:
         dir: `runs/<run_id>`.
+        name: The run id.
+        checkpoints: Folder of the newest checkpoints.
+        milestones: Folder of full copies, `<phase>/<steps>/`.
+        videos: Folder of mp4 files.
         provenance: How the run began.
     """
 
     def __init__(self, folder: Path) -> None:
         """Takes an existing folder; `create` makes a new one."""
-        self.dir = folder
+        self.dir, self.name = folder, folder.name
+        self.checkpoints, self.milestones, self.videos = folder / _CHECKPOINTS, folder / "milestones", folder / "videos"
         self.provenance = Provenance(folder)
         self._lock = FileLock(folder / LOCK)
 
@@ -160,26 +165,6 @@ class Run:
         """Lets other processes work on it."""
         with suppress(OSError):
             self._lock.release(force=True)
-
-    @property
-    def name(self) -> str:
-        """The run id."""
-        return self.dir.name
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of the newest checkpoints."""
-        return self.dir / _CHECKPOINTS
-
-    @property
-    def milestones(self) -> Path:
-        """Folder of full copies, `<phase>/<steps>/`."""
-        return self.dir / "milestones"
-
-    @property
-    def videos(self) -> Path:
-        """Folder of mp4 files."""
-        return self.dir / "videos"
 
     @property
     def newest_checkpoint(self) -> Path | None:

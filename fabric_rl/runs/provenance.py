@@ -55,23 +55,18 @@ class Provenance:
 
     `config.yaml` (all settings), `environment.json` (versions, git state), and of a run with another one's weights
     `weights.json` (whose, and whether it only plays) and `initial.ckpt` (a copy, so that the run can begin again).
+
+    Attributes:
+        folder: That of the run.
+        config: Its `config.yaml`.
     """
 
     def __init__(self, folder: Path) -> None:
         """Takes the run's folder."""
-        self.folder = folder
+        self.folder, self.config, self._initial = folder, folder / CONFIG, folder / INITIAL
         self._config: str | None = None
         self._environment: str | None = None
         self._begun_with: dict[str, Any] | None = None
-
-    @property
-    def config(self) -> Path:
-        """`config.yaml`."""
-        return self.folder / CONFIG
-
-    @property
-    def _initial(self) -> Path:
-        return self.folder / INITIAL
 
     # ---------------------------------------------------------------- settings
 

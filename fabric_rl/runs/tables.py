@@ -21,12 +21,9 @@ def runs_table(runs: Sequence[RunRecord]) -> Table:
         row = (run.status, f"{run.steps:,}", figure_text(run.summary.get("mean_return")), "", when_text(run.changed))
         table.add_row(Text(run.name, "bold"), *row)
         for milestone in sorted(run.milestones, key=lambda m: m.steps)[-_LATEST:]:
-            figures = (
-                figure_text(milestone.mean_reward),
-                figure_text(milestone.rating),
-                when_text(milestone.timestamp),
-            )
-            table.add_row(Text(f"  {milestone.phase}"), "milestone", f"{milestone.steps:,}", *figures)
+            figures = map(figure_text, (milestone.mean_reward, milestone.rating))
+            cells = ("milestone", f"{milestone.steps:,}", *figures, when_text(milestone.timestamp))
+            table.add_row(Text(f"  {milestone.phase}"), *cells)
         if len(run.milestones) > _LATEST:
             table.add_row("", Text(f"{len(run.milestones) - _LATEST} more", "dim"))
     return table

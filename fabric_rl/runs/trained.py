@@ -130,8 +130,10 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
 
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
     """`env` or `agent` in the configuration of a run; a ValueError of one line where it has none."""
-    config = str(_config_of(weights))
-    section = section_of(config, name)
+    config = next((folder / CONFIG for folder in weights.absolute().parents if (folder / CONFIG).is_file()), None)
+    if config is None:
+        raise CheckpointError(f"{weights}: no {CONFIG} lies above it, which says how environment and agent are built")
+    section = section_of(str(config), name)
     if section is None:
         raise ValueError(
             f"{config}: does not say which {name} the agent was trained with; give it to "
@@ -171,13 +173,6 @@ def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of t
         return parser.instantiate(found)[name]
     except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
         raise ValueError(one_line(str(error))) from error
-
-
-def _config_of(path: Path) -> Path:
-    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
-    if found is None:
-        raise CheckpointError(f"{path}: no {CONFIG} lies above it, which says how environment and agent are built")
-    return found
 
 
 class Policy:

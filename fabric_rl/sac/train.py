@@ -39,25 +39,11 @@ def train_off_policy(
 ) -> dict[str, Any]:
     """Trains an `OffPolicyAgent` with SAC; every rank calls it, after `fabric.launch()`.
 
-    Args:
-        fabric: As all that follow, see `fabric_rl.train`.
-        env: Builds this rank's environment.
-        agent: Builds the agent from the spaces of one sub-environment.
-        args: Settings, none of them PPO's alone.
-        run: Where checkpoints and summary go.
-        callbacks: Hooks. A batch that `on_learn_start` returns goes into the buffer in the rollout's place.
-        plain: Print lines instead of the live view.
-        saving: When `run` gets checkpoints and milestones.
-        resume: A checkpoint to go on from.
-        weights: A checkpoint whose weights a new run begins with.
-        inference: Play without learning.
-        sac: Settings of replaying.
-
-    Returns:
-        As `fabric_rl.train`.
+    What it takes, returns and raises is as with `fabric_rl.train`, but `sac` are the settings of replaying, `args` has
+    none that are PPO's alone, and a batch that `on_learn_start` returns goes into the buffer in the rollout's place.
 
     Raises:
-        ValueError: A setting is PPO's, or the buffer is too large or too small; the rest as `fabric_rl.train`.
+        ValueError: Also where a setting is PPO's, or the buffer is too large or too small.
     """
     session = build(fabric, env, agent, _adapted(args, sac), callbacks, GAE(), inference, OffPolicy(sac))
     record, saver = begin(session, run, plain, saving, resume, weights)

@@ -11,7 +11,7 @@ from fabric_rl.args import Saving
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.record import Record
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
+from fabric_rl.runs.checkpoint_names import file_name, steps_of
 from fabric_rl.runs.folder import Run, move_aside
 from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.primitives import to_primitives
@@ -83,21 +83,10 @@ class Saver(NoSaver):
         steps = self._session.state.steps
         if self._saved_steps == steps or not self._session.fabric.is_global_zero:
             return {}
-        newest = self.newest_good
+        newest = checkpoint.newest_verified(self.run.checkpoints)
         lost = steps - (0 if newest is None else steps_of(newest))
         logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{lost:,}", newest)
         return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
-
-    @property
-    def newest_good(self) -> Path | None:
-        """The newest checkpoint of the run whose checksum is right; reads it once, whole."""
-        for path in reversed(checkpoints(self.run.checkpoints)):
-            try:
-                checkpoint.verify(path)
-            except checkpoint.CheckpointError:
-                continue
-            return path
-        return None
 
     def begin(self, resumed: dict[str, Any] | None) -> None:
         """Of a resumed run, writes the milestone that it was killed before, and moves those of another time aside.

@@ -1,7 +1,8 @@
 """DebugCheckpoints: what is written when, and what a resumed run goes on with."""
 
-import logging
+import sys
 import time
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,6 @@ from fabric_rl.callbacks.debug.lines import tell, warn
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint_names import checkpoints
-
-
-class Listener(logging.Handler):
-    """Keeps what the run's logger says."""
-
-    def __init__(self) -> None:
-        """Has heard nothing yet."""
-        super().__init__()
-        self.records: list[tuple[float, str]] = []
-        """Seconds since the epoch, and text."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keeps a record."""
-        self.records.append((record.created, record.getMessage()))
 
 
 class DebugCheckpoints(Callback):
@@ -36,7 +23,7 @@ class DebugCheckpoints(Callback):
 
     def __init__(self) -> None:
         """Has heard of none yet."""
-        self._heard = Listener()
+        self._heard = BufferingHandler(sys.maxsize)
         self._ended = time.time()
         self._restored = False
 
@@ -80,13 +67,13 @@ class DebugCheckpoints(Callback):
         self._restored = True
 
     def _report(self, state: TrainState) -> None:
-        records, self._heard.records = self._heard.records, []
-        for created, text in records:
-            kind, _, where = text.partition(" ")
+        records, self._heard.buffer = self._heard.buffer, []
+        for record in records:
+            kind, _, where = record.getMessage().partition(" ")
             if kind in ("checkpoint", "milestone") and Path(where).exists():
                 path = Path(where) if kind == "checkpoint" else next(iter(checkpoints(where)), Path(where))
                 try:
-                    tell(state, "checkpoints", f"{kind} {path}: {created - self._ended:.2f} s, {contents(path)}")
+                    tell(state, "checkpoints", f"{kind} {path}: {record.created - self._ended:.2f} s, {contents(path)}")
                 except checkpoint.CheckpointError as error:
                     warn(state, "checkpoints", str(error))
 

@@ -80,18 +80,13 @@ class DebugLearning(Callback):
             tell(state, "learning", ", ".join(pieces) or "nothing is seen")
         warn(state, "learning", *self._signs.new(state.metrics))
 
-    def on_train_end(self, state: TrainState) -> None:
+    def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
         """Takes the hooks off."""
-        self._unhook()
-
-    def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Takes the hooks off."""
-        self._unhook()
-
-    def _unhook(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+
+    on_exception = on_train_end
 
     def _gradient_hook(self, name: str) -> Any:  # noqa: ANN401 - torch's type of a hook
         part = name.partition(".")[0]

@@ -5,8 +5,9 @@ from pathlib import Path
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.inspector import Inspector, inspector_of
 from fabric_rl.callbacks.debug.lines import tell, warn
-from fabric_rl.metrics.csv_tables import write_rows
+from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.metrics.log import RunLog, logger
+from fabric_rl.runs.json_files import write_text
 
 TABLE = "resets.csv"
 
@@ -53,7 +54,7 @@ class DebugResets(Callback):
         lines, rows = self.inspector.describe_resets(), self.inspector.reset_rows()
         folder = Path(self.folder) if self.folder is not None else run_folder()
         if rows and folder is not None:
-            write_rows(folder / TABLE, list(rows[0]), rows)
+            write_text(folder / TABLE, csv_text(list(rows[0]), rows))
             lines.append(f"written: {folder / TABLE}")
         tell(state, "resets", *lines)
         warn(state, "resets", *self.inspector.reset_problems())
