@@ -4,7 +4,7 @@ import importlib
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -54,24 +54,24 @@ def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any
         check_part(owner, one.format(name), part, kind)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether this is an int or float (numpy's too), and no bool."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is an int (numpy's too), and no bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def positive(owner: str, argument: str, value: Any) -> float:  # noqa: ANN401 - checked here
+def positive(owner: str, argument: str, value: object) -> float:
     """`value` as a float; a ValueError unless it is a number above 0."""
     if not is_number(value) or not value > 0:
         raise ValueError(f"{owner}: {argument} must be positive, got {value!r}")
     return float(value)
 
 
-def whole_number(owner: str, argument: str, value: Any, least: int = 1, most: int | None = None) -> int:  # noqa: ANN401
+def whole_number(owner: str, argument: str, value: object, least: int = 1, most: int | None = None) -> int:
     """`value` as an int; a ValueError unless it is a whole number of at least `least`, and at most `most`."""
     if not is_whole(value):
         raise ValueError(f"{owner}: {argument} must be a whole number, got {value!r}")
@@ -82,7 +82,7 @@ def whole_number(owner: str, argument: str, value: Any, least: int = 1, most: in
     return int(value)
 
 
-def check_seed(owner: str, value: Any, argument: str = "seed") -> int:  # noqa: ANN401 - checked here
+def check_seed(owner: str, value: object, argument: str = "seed") -> int:
     """`value` as an int; a ValueError unless it is one integer, 0 or more, with which generators can be seeded."""
     if not is_whole(value) or value < 0:
         raise ValueError(f"{owner}: {argument} takes one integer, 0 or more, got {value!r}")

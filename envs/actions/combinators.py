@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
-from envs.checks import check_part
+from envs.checks import check_part, whole_number
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -104,7 +104,7 @@ class RepeatAction(_Combinator):
             steps: Steps that a choice lasts, at least 1.
         """
         super().__init__(inner)
-        self.steps = _at_least_one("RepeatAction", "steps", steps)
+        self.steps = whole_number("RepeatAction", "steps", steps)
 
     def _steps_ahead(self, steps: int) -> int:
         return steps * self.steps
@@ -154,7 +154,7 @@ class StickyButtons(_Combinator):
             hold_steps: Steps, at least 1.
         """
         super().__init__(inner)
-        self.hold_steps = _at_least_one("StickyButtons", "hold_steps", hold_steps)
+        self.hold_steps = whole_number("StickyButtons", "hold_steps", hold_steps)
 
     def _steps_ahead(self, steps: int) -> int:
         return steps + self.hold_steps - 1
@@ -213,7 +213,7 @@ class DelayAction(_Combinator):
             steps: Steps, at least 1.
         """
         super().__init__(inner)
-        self.steps = _at_least_one("DelayAction", "steps", steps)
+        self.steps = whole_number("DelayAction", "steps", steps)
 
     def _steps_ahead(self, steps: int) -> int:
         return steps + self.steps
@@ -229,12 +229,6 @@ class DelayAction(_Combinator):
 
     def _new_memory(self, num_arenas: int, num_cars: int) -> dict[str, NDArray[Any]]:
         return {"waiting": np.zeros((num_arenas, self.steps, num_cars, 8), np.float32)}
-
-
-def _at_least_one(owner: str, argument: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{owner}: {argument} must be a number of steps, at least 1, got {value!r}")
-    return value
 
 
 def _same_kind(actions: NDArray[Any], held: NDArray[Any]) -> bool:

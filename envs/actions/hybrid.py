@@ -1,6 +1,7 @@
 """Tables that know which of their rows can act: `StateAwareTable`, and `HybridTable` which is made for it."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from envs.actions.base import Controls
 from envs.actions.lookup import ActionTable, lookup_rows
 from envs.actions.situations import NUM_SITUATIONS, situations, without_effect
+from envs.checks import whole_number
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from envs.stateful import NOT_NEGATIVE
@@ -50,12 +52,10 @@ class StateAwareTable(ActionTable):
         """
         super().__init__(lookup_rows() if table is None else table)
         name = type(self).__name__
-        if isinstance(horizon_ticks, bool) or not isinstance(horizon_ticks, int) or horizon_ticks < 1:
-            raise ValueError(f"{name}: horizon_ticks must be a number of ticks, at least 1, got {horizon_ticks!r}")
         zero = np.flatnonzero(~self.table.any(axis=1))
         if not len(zero):
             raise ValueError(f"{name}: table needs an all-zero row, the fallback of a car that cannot act")
-        self.horizon_ticks = horizon_ticks
+        self.horizon_ticks = whole_number(name, "horizon_ticks", horizon_ticks)
         self.fallback_row = int(zero[0])
         """The all-zero row."""
         self.fallbacks = np.stack([_first_that_does_the_same(self.table, s) for s in range(NUM_SITUATIONS)])
@@ -108,21 +108,16 @@ def hybrid_rows() -> Float:
     """`[128, 8]` float32, the rows of `HybridTable`."""
     drives = ((0, 0), (1, 0), (1, 1), (-1, 0))
     rows: list[list[float]] = []
-    for throttle, boost in drives:
-        for steer in (0, -1, -0.5, 0.5, 1):
-            for handbrake in (0, 1):
-                rows.append([throttle, steer, 0, 0, 0, 0, boost, handbrake])
+    for (throttle, boost), steer, handbrake in product(drives, (0, -1, -0.5, 0.5, 1), (0, 1)):
+        rows.append([throttle, steer, 0, 0, 0, 0, boost, handbrake])
     for throttle, boost in drives:
         rows.append([throttle, 0, 0, 0, 0, 1, boost, 0])
-    for pitch in (-1, 0, 1):
-        for yaw in (-1, 0, 1):
-            for roll in (-1, 0, 1):
-                if pitch or yaw or roll:
-                    rows += [[0, 0, pitch, yaw, roll, 0, boost, 0] for boost in (0, 1)]
-    for pitch in (-1, 0, 1):
-        for roll in (-1, 0, 1):
-            if pitch or roll:
-                rows += [[0, 0, pitch, 0, roll, 1, boost, handbrake] for boost in (0, 1) for handbrake in (0, 1)]
+    for pitch, yaw, roll, boost in product((-1, 0, 1), (-1, 0, 1), (-1, 0, 1), (0, 1)):
+        if pitch or yaw or roll:
+            rows.append([0, 0, pitch, yaw, roll, 0, boost, 0])
+    for pitch, roll, boost, handbrake in product((-1, 0, 1), (-1, 0, 1), (0, 1), (0, 1)):
+        if pitch or roll:
+            rows.append([0, 0, pitch, 0, roll, 1, boost, handbrake])
     return np.array(rows, np.float32)
 
 

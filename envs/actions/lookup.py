@@ -1,6 +1,7 @@
 """Tables: an action is the number of a row of controls."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import gymnasium
@@ -74,23 +75,12 @@ class LookupTable(ActionTable):
 def lookup_rows() -> Float:
     """`[90, 8]` float32, the rows of `LookupTable`."""
     rows: list[list[float]] = []
-    for throttle in (-1, 0, 1):
-        for steer in (-1, 0, 1):
-            for boost in (0, 1):
-                for handbrake in (0, 1):
-                    if boost and throttle != 1:  # boosting already drives the car forward
-                        continue
-                    rows.append([throttle or boost, steer, 0, steer, 0, 0, boost, handbrake])
-    for pitch in (-1, 0, 1):
-        for yaw in (-1, 0, 1):
-            for roll in (-1, 0, 1):
-                for jump in (0, 1):
-                    for boost in (0, 1):
-                        if jump and yaw:  # a side flip only needs roll
-                            continue
-                        if pitch == roll == jump == 0:  # the ground rows hold it
-                            continue
-                        # held through a flip: allows wavedashes
-                        handbrake = int(jump == 1 and (pitch, yaw, roll) != (0, 0, 0))
-                        rows.append([boost, yaw, pitch, yaw, roll, jump, boost, handbrake])
+    for throttle, steer, boost, handbrake in product((-1, 0, 1), (-1, 0, 1), (0, 1), (0, 1)):
+        if not boost or throttle == 1:  # boosting already drives the car forward
+            rows.append([throttle, steer, 0, steer, 0, 0, boost, handbrake])
+    for pitch, yaw, roll, jump, boost in product((-1, 0, 1), (-1, 0, 1), (-1, 0, 1), (0, 1), (0, 1)):
+        # a side flip only needs roll; without pitch, roll and jump the ground rows have it
+        if not (jump and yaw) and (pitch or roll or jump):
+            handbrake = int(jump and (pitch or roll) != 0)  # held through a flip: allows wavedashes
+            rows.append([boost, yaw, pitch, yaw, roll, jump, boost, handbrake])
     return np.array(rows, dtype=np.float32)

@@ -2,16 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BALL_MAX_SPEED,
-    BALL_RADIUS,
-    BOOST_LOCATIONS,
-    CAR_MAX_SPEED,
-    CEILING_Z,
-    CORNER_CATHETUS_LENGTH,
-    SIDE_WALL_X,
-    TICKS_PER_SECOND,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.actions.base import BOOST, JUMP, PITCH, ROLL, STEER
 from envs.state.game_state import GameState
@@ -35,7 +26,7 @@ PAD_RADIUS = 250.0  # uu, half a diagonal of the box in which a car takes a larg
 FLOOR_Z = (15.0, 19.0)  # uu, a car on four wheels rests at 17
 CALM_VERTICAL_SPEED, CALM_TILT_RATE, LEVEL = 30.0, 0.3, 0.999  # uu/s, rad/s, z of the roof's unit vector
 
-_PADS_XY = np.array(BOOST_LOCATIONS, np.float32)[:, :2]
+_PADS_XY = np.array(game.BOOST_LOCATIONS, np.float32)[:, :2]
 
 
 def without_effect(situation: int, rows: Float) -> Float:
@@ -65,17 +56,17 @@ def situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
     Nothing can touch a car, no pad be reached and no car return in that time at the game's highest speeds (2300 uu/s
     cars, 6000 uu/s ball); where that is not certain the answer is `UNSURE`.
     """
-    reach = CAR_MAX_SPEED * horizon_ticks / TICKS_PER_SECOND
-    alone = _alone(state, reach, BALL_MAX_SPEED * horizon_ticks / TICKS_PER_SECOND)
+    reach = game.CAR_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND
+    alone = _alone(state, reach, game.BALL_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND)
     still = ~state.is_jumping & (state.controls[..., JUMP] == 0) & ~state.has_jumped
     found = np.full(alone.shape, UNSURE)
     found[alone & still & _settled(state)] = FLOOR
     height = state.world.car_pos[..., 2]
-    flying = alone & ~state.on_ground & (height > RAMP + reach) & (height < CEILING_Z - RAMP - reach)
+    flying = alone & ~state.on_ground & (height > RAMP + reach) & (height < game.CEILING_Z - RAMP - reach)
     found[flying] = AIR
     found[flying & ~state.has_flip & ~state.is_jumping] = AIR_WITHOUT_FLIP
     _add_empty(found, state, reach)
-    found[state.demo_respawn_timer > (horizon_ticks + 1) / TICKS_PER_SECOND] = DEMOLISHED
+    found[state.demo_respawn_timer > (horizon_ticks + 1) / game.TICKS_PER_SECOND] = DEMOLISHED
     return found
 
 
@@ -93,10 +84,11 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
     pos = state.world.car_pos
     x, y = np.abs(pos[..., 0]), np.abs(pos[..., 1])
     gap = reach + CAR_RADIUS
-    corner = SIDE_WALL_X + 5120 - CORNER_CATHETUS_LENGTH  # |x| + |y| of the walls that cut the corners
-    alone = (x < SIDE_WALL_X - RAMP - gap) & (y < RESPAWN_Y - CAR_RADIUS - gap) & (x + y < corner - 2 * (RAMP + gap))
+    corner = game.SIDE_WALL_X + 5120 - game.CORNER_CATHETUS_LENGTH  # |x| + |y| of the walls that cut the corners
+    alone = (x < game.SIDE_WALL_X - RAMP - gap) & (y < RESPAWN_Y - CAR_RADIUS - gap)
+    alone &= x + y < corner - 2 * (RAMP + gap)
     to_ball = pos - state.world.ball_pos[:, None]
-    alone &= np.einsum("ack,ack->ac", to_ball, to_ball) > (gap + ball_reach + BALL_RADIUS) ** 2
+    alone &= np.einsum("ack,ack->ac", to_ball, to_ball) > (gap + ball_reach + game.BALL_RADIUS) ** 2
     for other in range(state.num_cars):
         to_car = pos - pos[:, other, None]
         near = np.einsum("ack,ack->ac", to_car, to_car) <= (2 * gap) ** 2

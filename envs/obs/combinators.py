@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import check_part
+from envs.checks import check_part, whole_number
 from envs.obs.base import ObsBuilder, build_checked, build_named
 from envs.obs.meanings import Meaning, with_prefix
 from envs.saved import within
@@ -30,9 +30,7 @@ class StackedObs(ObsBuilder):
             num_frames: Frames in an observation, usually 1 to 4.
         """
         self.inner: ObsBuilder = check_part("StackedObs", "inner", inner, ObsBuilder)
-        if isinstance(num_frames, bool) or not isinstance(num_frames, int) or num_frames < 1:
-            raise ValueError(f"StackedObs: num_frames must be a number of frames, at least 1, got {num_frames!r}")
-        self.num_frames = num_frames
+        self.num_frames = whole_number("StackedObs", "num_frames", num_frames)
         self._frames: Float = np.zeros((0, num_frames), np.float32)
         """`[arenas, num_frames, C, ...]`, the newest first."""
         self._ticks = np.zeros(0, np.int64)

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import check_part
+from envs.checks import check_part, whole_number
 from envs.obs.base import ObsBuilder, build_named
 from envs.obs.meanings import Meaning
 from envs.state.game_state import GameState
@@ -81,9 +81,7 @@ class SlotRoleObs(RoleObs):
             roles: How many roles.
         """
         super().__init__(inner)
-        if isinstance(roles, bool) or not isinstance(roles, int) or roles < 2:
-            raise ValueError(f"SlotRoleObs: roles must be a number of roles, at least 2, got {roles!r}")
-        self.roles = roles
+        self.roles = whole_number("SlotRoleObs", "roles", roles, 2)
 
     def role_of(self, state: GameState) -> NDArray[np.int64]:
         """See `RoleObs.role_of`."""

@@ -77,16 +77,12 @@ def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - check
 
 
 def check_sizes(
-    num_arenas: Any,  # noqa: ANN401 - checked here, as all of them
-    tick_skip: Any,  # noqa: ANN401
-    action_delay_ticks: Any,  # noqa: ANN401
-    num_threads: Any,  # noqa: ANN401
-    first_arena: Any,  # noqa: ANN401
+    num_arenas: object, tick_skip: object, action_delay_ticks: object, num_threads: object, first_arena: object
 ) -> None:
     """Raises a ValueError if one of the other sizes is no whole number, or cannot work."""
     owner = "RocketSimPool"
     whole_number(owner, "num_arenas (--env.num_arenas)", num_arenas, most=_MOST_ARENAS)
-    whole_number(owner, "tick_skip (--env.tick_skip)", tick_skip, most=_LONGEST_SKIP)
+    tick_skip = whole_number(owner, "tick_skip (--env.tick_skip)", tick_skip, most=_LONGEST_SKIP)
     if not is_whole(action_delay_ticks) or not 0 <= action_delay_ticks <= tick_skip:
         raise ValueError(
             "RocketSimPool: action_delay_ticks (--env.action_delay_ticks) must be a whole number between 0 and "

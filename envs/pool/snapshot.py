@@ -21,10 +21,7 @@ def components_state(components: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def check_snapshot(
-    snapshot: Any,  # noqa: ANN401 - checked here
-    state: GameState,
-    sims: Sequence[SimArena],
-    components: Mapping[str, Any],
+    snapshot: dict[str, Any], state: GameState, sims: Sequence[SimArena], components: Mapping[str, Any]
 ) -> None:
     """Raises a ValueError unless `snapshot` is one of a pool with such a state, and as many arenas and components.
 

@@ -6,19 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BACK_NET_Y,
-    BACK_WALL_Y,
-    BALL_MAX_SPEED,
-    BIG_PAD_RECHARGE_SECONDS,
-    CAR_MAX_ANG_VEL,
-    CAR_MAX_SPEED,
-    CEILING_Z,
-    CORNER_CATHETUS_LENGTH,
-    GOAL_CENTER_TO_POST,
-    GOAL_HEIGHT,
-    SIDE_WALL_X,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.checks import finite_numbers, is_number
 from envs.dones import DoneCondition
@@ -89,13 +77,13 @@ class EachArena(StateSetter):
 def inside_field(x: float, y: float, z: float) -> bool:
     """Whether a point (uu) lies in the soccar field or in a goal, give or take `FIELD_MARGIN`; False for NaN."""
     across, along = abs(x), abs(y)
-    if not (across <= SIDE_WALL_X + FIELD_MARGIN and 0 <= z <= CEILING_Z + FIELD_MARGIN):
+    if not (across <= game.SIDE_WALL_X + FIELD_MARGIN and 0 <= z <= game.CEILING_Z + FIELD_MARGIN):
         return False
-    if along <= BACK_WALL_Y + FIELD_MARGIN:
-        corner = SIDE_WALL_X + BACK_WALL_Y - CORNER_CATHETUS_LENGTH
+    if along <= game.BACK_WALL_Y + FIELD_MARGIN:
+        corner = game.SIDE_WALL_X + game.BACK_WALL_Y - game.CORNER_CATHETUS_LENGTH
         return bool(across + along <= corner + FIELD_MARGIN * math.sqrt(2))
-    in_mouth = across <= GOAL_CENTER_TO_POST + FIELD_MARGIN and z <= GOAL_HEIGHT + FIELD_MARGIN
-    return bool(in_mouth and along <= BACK_NET_Y + FIELD_MARGIN)
+    in_mouth = across <= game.GOAL_CENTER_TO_POST + FIELD_MARGIN and z <= game.GOAL_HEIGHT + FIELD_MARGIN
+    return bool(in_mouth and along <= game.BACK_NET_Y + FIELD_MARGIN)
 
 
 def check_start(state: GameState, arena: int, name: str) -> None:
@@ -129,10 +117,10 @@ def check_start(state: GameState, arena: int, name: str) -> None:
                 raise ValueError(f"{where} {names[j]} and {what} would start in one place, at {_rounded(spot)} uu")
 
 
-def check_share(name: str, argument: str, value: float) -> float:
-    """`value`; a ValueError, with `name` and `argument` in it, unless it is a probability."""
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"{name}: {argument} must be between 0 and 1, got {value!r}")
+def check_share(name: str, argument: str, value: float, most: float = 1) -> float:
+    """`value`; a ValueError, with `name` and `argument` in it, unless it is from 0 to `most`: 1 for a probability."""
+    if not is_number(value) or not 0 <= value <= most:
+        raise ValueError(f"{name}: {argument} must be between 0 and {most}, got {value!r}")
     return value
 
 
@@ -195,10 +183,10 @@ def _check_limits(state: GameState, arena: int, slots: NDArray[np.int64], where:
     world = state.world
     ball, cars = ["the ball"], [f"car {slot}" for slot in slots.tolist()]
     for names, what, unit, vectors, limit in (
-        (ball, "velocity", "uu/s", world.ball_vel[arena, None], BALL_MAX_SPEED),
+        (ball, "velocity", "uu/s", world.ball_vel[arena, None], game.BALL_MAX_SPEED),
         (ball, "angular velocity", "rad/s", world.ball_ang_vel[arena, None], BALL_MAX_ANG_VEL),
-        (cars, "velocity", "uu/s", world.car_vel[arena, slots], CAR_MAX_SPEED),
-        (cars, "angular velocity", "rad/s", world.car_ang_vel[arena, slots], CAR_MAX_ANG_VEL),
+        (cars, "velocity", "uu/s", world.car_vel[arena, slots], game.CAR_MAX_SPEED),
+        (cars, "angular velocity", "rad/s", world.car_ang_vel[arena, slots], game.CAR_MAX_ANG_VEL),
     ):
         for name, vector in zip(names, vectors.tolist(), strict=True):
             if math.hypot(*vector) > limit * LIMIT_MARGIN:
@@ -208,7 +196,7 @@ def _check_limits(state: GameState, arena: int, slots: NDArray[np.int64], where:
                 )
     for what, values, limit in (
         ("boost", state.boost[arena, slots], 100.0),
-        ("pad timer", state.pad_timers[arena], BIG_PAD_RECHARGE_SECONDS),
+        ("pad timer", state.pad_timers[arena], game.BIG_PAD_RECHARGE_SECONDS),
         ("demo_respawn_timer", state.demo_respawn_timer[arena, slots], np.inf),
     ):
         wrong = (values < 0) | (values > limit * LIMIT_MARGIN)

@@ -3,7 +3,6 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_ANG_VEL, CAR_MAX_SPEED
 
-from envs.checks import is_number
 from envs.resets.base import CAR_REST_HEIGHT, EachArena, check_share, random_places
 from envs.state.game_state import GameState
 
@@ -34,10 +33,8 @@ class TurtledStart(EachArena):
             max_spin: Turtled cars spin about the vertical with up to this speed either way, 0..5.5 rad/s.
         """
         self.turtled_share = check_share("TurtledStart", "turtled_share", turtled_share)
-        for name, value, most in (("max_speed", max_speed, CAR_MAX_SPEED), ("max_spin", max_spin, CAR_MAX_ANG_VEL)):
-            if not is_number(value) or not 0 <= value <= most:
-                raise ValueError(f"TurtledStart: {name} must be between 0 and {most}, got {value!r}")
-        self.max_speed, self.max_spin = max_speed, max_spin
+        self.max_speed = check_share("TurtledStart", "max_speed", max_speed, CAR_MAX_SPEED)
+        self.max_spin = check_share("TurtledStart", "max_spin", max_spin, CAR_MAX_ANG_VEL)
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         world, cars = state.world, state.num_cars

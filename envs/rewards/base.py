@@ -132,13 +132,7 @@ def paid_by(reward: Reward, state: GameState, name: str | None = None) -> Float:
     raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
 
 
-def number_in(
-    owner: str,
-    argument: str,
-    value: Any,  # noqa: ANN401 - checked here
-    low: float = -math.inf,
-    high: float = math.inf,
-) -> float:
+def number_in(owner: str, argument: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
     """`value` as a float; a ValueError unless it is a single finite number from `low` to `high`."""
     numbers = finite_numbers(owner, argument, value)
     if len(numbers) != 1 or not low <= numbers[0] <= high:
