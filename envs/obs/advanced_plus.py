@@ -1,42 +1,17 @@
 """AdvancedObsPlus: the field and the car's own frame side by side, goals, and the pads that matter."""
 
 import math
-from itertools import pairwise
 
 import gymnasium
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from envs.checks import whole_number
+from envs.obs import blocks
 from envs.obs.base import ObsBuilder
-from envs.obs.blocks import (
-    JUMP_WIDTH,
-    OPPONENT_GOAL_POS,
-    OWN_GOAL_POS,
-    PAD_WIDTH,
-    STATUS_WIDTH,
-    action_meanings,
-    car_status,
-    clear_absent_observers,
-    coefficient,
-    direction_and_distance,
-    direction_and_distance_meanings,
-    jump_meanings,
-    jump_state,
-    lengths,
-    nearest_pads,
-    nearest_pads_meanings,
-    num_slots,
-    own_basis,
-    pad_count,
-    room_for_cars,
-    seen_cars,
-    spans,
-    status_meanings,
-    to_frame,
-)
 from envs.obs.meanings import AXES, LOCAL_AXES, UNIT_VECTOR, Meaning
 from envs.state.game_state import GameState
-from envs.state.layout import CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, Float
+from envs.state.layout import CAR_FORWARD, CAR_POS, CAR_UP, CAR_VEL, NUM_PADS, Float
 
 
 class AdvancedObsPlus(ObsBuilder):
@@ -48,22 +23,22 @@ class AdvancedObsPlus(ObsBuilder):
     are 0 or 1.
     """
 
-    BALL_POS, BALL_VEL, BALL_ANG_VEL, POS, FORWARD, UP, VEL, ANG_VEL = spans(*[3] * 8)
-    STATUS, JUMPS, PREVIOUS_ACTION, TOUCH_TIME = spans(STATUS_WIDTH, JUMP_WIDTH, 8, 1, start=24)
+    BALL_POS, BALL_VEL, BALL_ANG_VEL, POS, FORWARD, UP, VEL, ANG_VEL = blocks.spans(*[3] * 8)
+    STATUS, JUMPS, PREVIOUS_ACTION, TOUCH_TIME = blocks.spans(blocks.STATUS_WIDTH, blocks.JUMP_WIDTH, 8, 1, start=24)
     """STATUS: boost, seconds until a demolished car is back, on_ground, has_flip, boosting, supersonic. JUMPS:
     is_holding_jump, handbrake (0..1), has_jumped, is_jumping, has_flipped, is_flipping, has_double_jumped, can_flip,
     air_time_since_jump (seconds, unscaled). PREVIOUS_ACTION: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
     TOUCH_TIME: seconds since anybody touched the ball or the episode began, scaled, at most 1."""
-    LOCAL_VEL, LOCAL_ANG_VEL, LOCAL_BALL_POS, LOCAL_BALL_VEL, BALL_DISTANCE = spans(3, 3, 3, 3, 1, start=48)
+    LOCAL_VEL, LOCAL_ANG_VEL, LOCAL_BALL_POS, LOCAL_BALL_VEL, BALL_DISTANCE = blocks.spans(3, 3, 3, 3, 1, start=48)
     """The ball's position and velocity minus the car's, and the distance (uu, scaled)."""
-    LOCAL_OPPONENT_GOAL, LOCAL_OWN_GOAL, BALL_TO_OPPONENT_GOAL, BALL_TO_OWN_GOAL = spans(4, 4, 4, 4, start=61)
+    LOCAL_OPPONENT_GOAL, LOCAL_OWN_GOAL, BALL_TO_OPPONENT_GOAL, BALL_TO_OWN_GOAL = blocks.spans(4, 4, 4, 4, start=61)
     """Unit direction and distance (uu, scaled) to the middle of the goal's mouth, from the car and from the ball."""
     PADS = slice(77, None)
     """`PAD_WIDTH` floats for each of `pads_near_car` and then `pads_near_ball` pads, the nearest first: offset from the
     car or from the ball along the car's axes, 1 for a big pad, 1 while it is there, seconds until it is back."""
-    PAD_WIDTH = PAD_WIDTH
-    OTHER_LOCAL_POS, OTHER_LOCAL_VEL, OTHER_LOCAL_FORWARD, OTHER_LOCAL_UP, OTHER_LOCAL_TO_BALL = spans(*[3] * 5)
-    OTHER_POS, OTHER_VEL, OTHER_STATUS = spans(3, 3, STATUS_WIDTH, start=15)
+    PAD_WIDTH = blocks.PAD_WIDTH
+    OTHER_LOCAL_POS, OTHER_LOCAL_VEL, OTHER_LOCAL_FORWARD, OTHER_LOCAL_UP, OTHER_LOCAL_TO_BALL = blocks.spans(*[3] * 5)
+    OTHER_POS, OTHER_VEL, OTHER_STATUS = blocks.spans(3, 3, blocks.STATUS_WIDTH, start=15)
     """Columns of another car's block. Local position and velocity are minus the observer's; OTHER_LOCAL_TO_BALL is
     from that car to the ball; OTHER_STATUS as STATUS."""
     OTHER_WIDTH = 27
@@ -92,24 +67,23 @@ class AdvancedObsPlus(ObsBuilder):
             timer_coef: Factor on the timers of pads, demolished cars and touches (seconds).
         """
         name = "AdvancedObsPlus"
-        self.zero_padding = room_for_cars(name, "zero_padding", zero_padding)
-        self.pads_near_car = pad_count(name, "pads_near_car", pads_near_car)
-        self.pads_near_ball = pad_count(name, "pads_near_ball", pads_near_ball)
-        self.pos_coef = coefficient(name, "pos_coef", pos_coef)
-        self.lin_vel_coef = coefficient(name, "lin_vel_coef", lin_vel_coef)
-        self.ang_vel_coef = coefficient(name, "ang_vel_coef", ang_vel_coef)
-        self.boost_coef = coefficient(name, "boost_coef", boost_coef)
-        self.timer_coef = coefficient(name, "timer_coef", timer_coef)
+        self.zero_padding = blocks.room_for_cars(name, "zero_padding", zero_padding)
+        self.pads_near_car = whole_number(name, "pads_near_car", pads_near_car, 0, NUM_PADS)
+        self.pads_near_ball = whole_number(name, "pads_near_ball", pads_near_ball, 0, NUM_PADS)
+        self.pos_coef = blocks.coefficient(name, "pos_coef", pos_coef)
+        self.lin_vel_coef = blocks.coefficient(name, "lin_vel_coef", lin_vel_coef)
+        self.ang_vel_coef = blocks.coefficient(name, "ang_vel_coef", ang_vel_coef)
+        self.boost_coef = blocks.coefficient(name, "boost_coef", boost_coef)
+        self.timer_coef = blocks.coefficient(name, "timer_coef", timer_coef)
 
     @property
     def others_start(self) -> int:
         """First column of the other cars' blocks."""
-        start: int = self.PADS.start + PAD_WIDTH * (self.pads_near_car + self.pads_near_ball)
-        return start
+        return self.PADS.start + blocks.PAD_WIDTH * (self.pads_near_car + self.pads_near_ball)
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         """Box of `77 + 6 * pads + 27 * others`; see `ObsBuilder.space`."""
-        others = num_slots("AdvancedObsPlus", "zero_padding", self.zero_padding, num_blue, num_orange) - 1
+        others = blocks.num_slots("AdvancedObsPlus", "zero_padding", self.zero_padding, num_blue, num_orange) - 1
         return gymnasium.spaces.Box(-np.inf, np.inf, (self.others_start + self.OTHER_WIDTH * others,), np.float32)
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
@@ -125,21 +99,21 @@ class AdvancedObsPlus(ObsBuilder):
             Meaning("up", "", 3, f"out of the car's roof: {AXES}", UNIT_VECTOR),
             Meaning("vel", "", 3, f"the car's velocity: {AXES}", "uu/s", vel),
             Meaning("ang_vel", "", 3, f"the car's angular velocity: {AXES}", "rad/s", ang_vel),
-            *status_meanings("status", self.boost_coef, timer),
-            *jump_meanings("jumps"),
-            *action_meanings("previous_action"),
+            *blocks.status_meanings("status", self.boost_coef, timer),
+            *blocks.jump_meanings("jumps"),
+            *blocks.action_meanings("previous_action"),
             Meaning("touch_time", "", 1, "since anybody touched the ball or the episode began, at most 1", "s", timer),
             Meaning("local_vel", "", 3, f"the car's velocity: {LOCAL_AXES}", "uu/s", vel),
             Meaning("local_ang_vel", "", 3, f"the car's angular velocity: {LOCAL_AXES}", "rad/s", ang_vel),
             Meaning("local_ball_pos", "", 3, f"the ball's position minus the car's: {LOCAL_AXES}", "uu", pos),
             Meaning("local_ball_vel", "", 3, f"the ball's velocity minus the car's: {LOCAL_AXES}", "uu/s", vel),
             Meaning("ball_distance", "", 1, "from the car to the ball", "uu", pos),
-            *direction_and_distance_meanings("local_opponent_goal", f"car to {opponents}", LOCAL_AXES, pos),
-            *direction_and_distance_meanings("local_own_goal", f"car to {own}", LOCAL_AXES, pos),
-            *direction_and_distance_meanings("ball_to_opponent_goal", f"ball to {opponents}", AXES, pos),
-            *direction_and_distance_meanings("ball_to_own_goal", f"ball to {own}", AXES, pos),
-            *nearest_pads_meanings("pad_near_car", self.pads_near_car, "car", pos, timer),
-            *nearest_pads_meanings("pad_near_ball", self.pads_near_ball, "ball", pos, timer),
+            *blocks.direction_and_distance_meanings("local_opponent_goal", f"car to {opponents}", LOCAL_AXES, pos),
+            *blocks.direction_and_distance_meanings("local_own_goal", f"car to {own}", LOCAL_AXES, pos),
+            *blocks.direction_and_distance_meanings("ball_to_opponent_goal", f"ball to {opponents}", AXES, pos),
+            *blocks.direction_and_distance_meanings("ball_to_own_goal", f"ball to {own}", AXES, pos),
+            *blocks.nearest_pads_meanings("pad_near_car", self.pads_near_car, "car", pos, timer),
+            *blocks.nearest_pads_meanings("pad_near_ball", self.pads_near_ball, "ball", pos, timer),
         ]
         others = (self.space(num_blue, num_orange).shape[0] - self.others_start) // self.OTHER_WIDTH
         for group in (f"other_{number}" for number in range(others)):
@@ -151,25 +125,25 @@ class AdvancedObsPlus(ObsBuilder):
                 Meaning(group, "local_to_ball", 3, f"from the other car to the ball: {LOCAL_AXES}", "uu", pos),
                 Meaning(group, "pos", 3, f"the other car's position: {AXES}", "uu", pos),
                 Meaning(group, "vel", 3, f"the other car's velocity: {AXES}", "uu/s", vel),
-                *status_meanings(group, self.boost_coef, timer),
+                *blocks.status_meanings(group, self.boost_coef, timer),
             ]
         return meanings
 
     def build(self, state: GameState, out: Float) -> None:
         """See `ObsBuilder.build`."""
-        basis = own_basis(state)
+        basis = blocks.own_basis(state)
         self._write_field(state, out)
         self._write_local(state, basis, out)
         self._write_pads(state, basis, out)
-        status = car_status(state, self.boost_coef, self.timer_coef)
+        status = blocks.car_status(state, self.boost_coef, self.timer_coef)
         out[..., self.STATUS] = status
-        out[..., self.JUMPS] = jump_state(state)
+        blocks.write_jumps(state, state.on_ground, out[..., self.JUMPS])
         out[..., self.PREVIOUS_ACTION] = state.controls
         seconds = (state.ticks_since_touch / np.float32(TICKS_PER_SECOND)).astype(np.float32)
         out[..., self.TOUCH_TIME] = np.minimum(seconds * self.timer_coef, np.float32(1))[:, None, None]
         others = self._others(state, basis, status)
         out[..., self.others_start :] = others.reshape(state.num_arenas, state.num_cars, -1)
-        clear_absent_observers(state, out)
+        blocks.clear_absent_observers(state, out)
 
     def _write_field(self, state: GameState, out: Float) -> None:
         own = state.own
@@ -181,41 +155,41 @@ class AdvancedObsPlus(ObsBuilder):
         out[..., self.UP] = own.car_up
         out[..., self.VEL] = own.car_vel * self.lin_vel_coef
         out[..., self.ANG_VEL] = own.car_ang_vel * self.ang_vel_coef
-        for goal, columns in ((OPPONENT_GOAL_POS, self.BALL_TO_OPPONENT_GOAL), (OWN_GOAL_POS, self.BALL_TO_OWN_GOAL)):
-            out[..., columns] = direction_and_distance(goal - own.ball_pos, self.pos_coef)
+        for goal, columns in zip(blocks.GOALS, (self.BALL_TO_OPPONENT_GOAL, self.BALL_TO_OWN_GOAL), strict=True):
+            out[..., columns] = blocks.direction_and_distance(goal - own.ball_pos, self.pos_coef)
 
     def _write_local(self, state: GameState, basis: Float, out: Float) -> None:
         own = state.own
         to_ball = own.ball_pos - own.car_pos
-        out[..., self.LOCAL_VEL] = to_frame(basis, own.car_vel) * self.lin_vel_coef
-        out[..., self.LOCAL_ANG_VEL] = to_frame(basis, own.car_ang_vel) * self.ang_vel_coef
-        out[..., self.LOCAL_BALL_POS] = to_frame(basis, to_ball) * self.pos_coef
-        out[..., self.LOCAL_BALL_VEL] = to_frame(basis, own.ball_vel - own.car_vel) * self.lin_vel_coef
-        out[..., self.BALL_DISTANCE] = lengths(to_ball)[..., None] * self.pos_coef
-        for goal, columns in ((OPPONENT_GOAL_POS, self.LOCAL_OPPONENT_GOAL), (OWN_GOAL_POS, self.LOCAL_OWN_GOAL)):
-            out[..., columns] = direction_and_distance(to_frame(basis, goal - own.car_pos), self.pos_coef)
+        out[..., self.LOCAL_VEL] = blocks.to_frame(basis, own.car_vel) * self.lin_vel_coef
+        out[..., self.LOCAL_ANG_VEL] = blocks.to_frame(basis, own.car_ang_vel) * self.ang_vel_coef
+        out[..., self.LOCAL_BALL_POS] = blocks.to_frame(basis, to_ball) * self.pos_coef
+        out[..., self.LOCAL_BALL_VEL] = blocks.to_frame(basis, own.ball_vel - own.car_vel) * self.lin_vel_coef
+        out[..., self.BALL_DISTANCE] = blocks.lengths(to_ball)[..., None] * self.pos_coef
+        for goal, columns in zip(blocks.GOALS, (self.LOCAL_OPPONENT_GOAL, self.LOCAL_OWN_GOAL), strict=True):
+            out[..., columns] = blocks.direction_and_distance(blocks.to_frame(basis, goal - own.car_pos), self.pos_coef)
 
     def _write_pads(self, state: GameState, basis: Float, out: Float) -> None:
-        own = state.own
-        ends = np.cumsum((self.PADS.start, PAD_WIDTH * self.pads_near_car, PAD_WIDTH * self.pads_near_ball)).tolist()
-        around = ((own.car_pos, self.pads_near_car), (own.ball_pos, self.pads_near_ball))
-        for (points, count), (start, stop) in zip(around, pairwise(ends), strict=True):
-            pads = nearest_pads(points, own.pad_timers, basis, count, self.pos_coef, self.timer_coef)
+        own, start = state.own, self.PADS.start
+        for points, count in ((own.car_pos, self.pads_near_car), (own.ball_pos, self.pads_near_ball)):
+            pads = blocks.nearest_pads(points, own.pad_timers, basis, count, self.pos_coef, self.timer_coef)
+            stop = start + count * self.PAD_WIDTH
             out[..., start:stop] = pads.reshape(state.num_arenas, state.num_cars, -1)
+            start = stop
 
     def _others(self, state: GameState, basis: Float, status: Float) -> Float:
         """`[A, C, slots - 1, 27]`."""
-        seen = seen_cars(state, self.zero_padding)
+        seen = blocks.seen_cars(state, self.zero_padding)
         rows, own = seen.rows, state.own
         pos, vel = rows[..., CAR_POS], rows[..., CAR_VEL]
-        blocks = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
-        blocks[..., self.OTHER_LOCAL_POS] = to_frame(basis, pos - own.car_pos[:, :, None]) * self.pos_coef
-        blocks[..., self.OTHER_LOCAL_VEL] = to_frame(basis, vel - own.car_vel[:, :, None]) * self.lin_vel_coef
-        blocks[..., self.OTHER_LOCAL_FORWARD] = to_frame(basis, rows[..., CAR_FORWARD])
-        blocks[..., self.OTHER_LOCAL_UP] = to_frame(basis, rows[..., CAR_UP])
-        blocks[..., self.OTHER_LOCAL_TO_BALL] = to_frame(basis, own.ball_pos[:, :, None] - pos) * self.pos_coef
-        blocks[..., self.OTHER_POS] = pos * self.pos_coef
-        blocks[..., self.OTHER_VEL] = vel * self.lin_vel_coef
-        blocks[..., self.OTHER_STATUS] = seen.pick(status)
-        seen.hide_padding(blocks)
-        return blocks[:, :, 1:]
+        cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
+        cars[..., self.OTHER_LOCAL_POS] = blocks.to_frame(basis, pos - own.car_pos[:, :, None]) * self.pos_coef
+        cars[..., self.OTHER_LOCAL_VEL] = blocks.to_frame(basis, vel - own.car_vel[:, :, None]) * self.lin_vel_coef
+        cars[..., self.OTHER_LOCAL_FORWARD] = blocks.to_frame(basis, rows[..., CAR_FORWARD])
+        cars[..., self.OTHER_LOCAL_UP] = blocks.to_frame(basis, rows[..., CAR_UP])
+        cars[..., self.OTHER_LOCAL_TO_BALL] = blocks.to_frame(basis, own.ball_pos[:, :, None] - pos) * self.pos_coef
+        cars[..., self.OTHER_POS] = pos * self.pos_coef
+        cars[..., self.OTHER_VEL] = vel * self.lin_vel_coef
+        cars[..., self.OTHER_STATUS] = seen.pick(status)
+        seen.hide_padding(cars)
+        return cars[:, :, 1:]

@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
-from envs.checks import is_number
+from envs.checks import is_number, whole_number
 from envs.obs.meanings import FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning
 from envs.state.game_state import GameState
-from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, NUM_PADS, Bool, Float
+from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, Bool, Float
 
 PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
 PAD_IS_BIG = PAD_POS[:, 2] > 71.5
-OPPONENT_GOAL_POS, OWN_GOAL_POS = (np.array([0, y, GOAL_HEIGHT / 2], np.float32) for y in (BACK_WALL_Y, -BACK_WALL_Y))
-"""Middle of each goal's mouth as every car sees it from its own side, uu."""
+GOALS = np.array([[0, y, GOAL_HEIGHT / 2] for y in (BACK_WALL_Y, -BACK_WALL_Y)], np.float32)
+"""`[2, 3]` uu, middle of the opponents' goal's mouth and of the own one's, as every car sees them from its own side."""
 
 # A car as others may see it, see `car_status`.
 STATUS_WIDTH = 6
 STATUS_BOOST, STATUS_TIMER, STATUS_ON_GROUND, STATUS_HAS_FLIP, STATUS_BOOSTING, STATUS_SUPERSONIC = range(STATUS_WIDTH)
-# What only concerns the car itself, see `jump_state`.
+# What only concerns the car itself, see `write_jumps`.
 JUMP_WIDTH = 9
 # One pad in `nearest_pads`.
 PAD_WIDTH = 6
@@ -118,8 +118,7 @@ def to_frame(basis: Float, vectors: Float) -> Float:
 def lengths(vectors: Float) -> Float:
     """Euclidean norms `[...]` of `vectors [..., 3]`."""
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
-    norms: Float = np.sqrt(x * x + y * y + z * z)
-    return norms
+    return np.sqrt(x * x + y * y + z * z)
 
 
 def direction_and_distance(vectors: Float, distance_coef: np.float32) -> Float:
@@ -204,24 +203,24 @@ def status_meanings(group: str, boost_coef: np.float32, timer_coef: np.float32, 
     ]
 
 
-def jump_state(state: GameState) -> Float:
-    """`[A, C, 9]`, the order of DefaultObs.
+def write_jumps(state: GameState, on_ground: Bool, out: Float) -> None:
+    """Writes `out [A, C, 9]`, the order of DefaultObs.
 
     is_holding_jump, handbrake (0..1), has_jumped, is_jumping, has_flipped, is_flipping, has_double_jumped, can_flip,
     air_time_since_jump (seconds).
     """
-    jumps = np.empty((*state.present.shape, JUMP_WIDTH), np.float32)
-    parts = (
-        *(state.is_holding_jump, state.handbrake, state.has_jumped, state.is_jumping, state.has_flipped),
-        *(state.is_flipping, state.has_double_jumped, state.can_flip, state.air_time_since_jump),
-    )
-    for column, part in enumerate(parts):
-        jumps[..., column] = part
-    return jumps
+    held_and_jumps = state.car_flags  # is_holding_jump, has_jumped, is_jumping, has_flipped, has_double_jumped
+    out[..., 0] = held_and_jumps[..., 0]
+    out[..., 1] = state.handbrake
+    out[..., 2:5] = held_and_jumps[..., 1:4]
+    out[..., 6] = held_and_jumps[..., 4]
+    out[..., 5] = state.is_flipping
+    out[..., 7] = ~on_ground & ~state.is_holding_jump & state.has_flip
+    out[..., 8] = state.air_time_since_jump
 
 
 def jump_meanings(group: str) -> list[Meaning]:
-    """What `jump_state` gives."""
+    """What `write_jumps` writes."""
     return [
         Meaning(group, "is_holding_jump", 1, "jump was pressed on the last tick", FLAG),
         Meaning(group, "handbrake", 1, "rises and falls while the button is held and released", "0..1"),
@@ -264,13 +263,4 @@ def pos_coefficient(owner: str, value: float | Sequence[float]) -> Float:
 
 def room_for_cars(owner: str, argument: str, value: int | None) -> int | None:
     """The room for cars per team; a ValueError unless it is a positive integer or None."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ValueError(f"{owner}: {argument} must be a number of cars, at least 1, got {value!r}")
-    return value
-
-
-def pad_count(owner: str, argument: str, value: int) -> int:
-    """A number of pads; a ValueError unless it is an integer in 0..34."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= NUM_PADS:
-        raise ValueError(f"{owner}: {argument} must be a number of pads, 0 to {NUM_PADS}, got {value!r}")
-    return value
+    return None if value is None else whole_number(owner, argument, value)

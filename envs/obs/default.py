@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_MAX_SPEED, CEILING_Z, SIDE_WALL_X
 
 from envs.obs.base import ObsBuilder
-from envs.obs.blocks import car_order, clear_absent_observers, jump_meanings
+from envs.obs.blocks import car_order, clear_absent_observers, jump_meanings, num_slots, write_jumps
 from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning
 from envs.state import layout
 from envs.state.game_state import GameState
@@ -82,11 +82,7 @@ class DefaultObs(ObsBuilder):
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         """Box of `52 + 20 * cars`; see `ObsBuilder.space`."""
-        if self.zero_padding is not None and max(num_blue, num_orange) > self.zero_padding:
-            raise ValueError(
-                f"DefaultObs: zero_padding={self.zero_padding} is too small for {max(num_blue, num_orange)} cars a team"
-            )
-        cars = num_blue + num_orange if self.zero_padding is None else 2 * self.zero_padding
+        cars = num_slots("DefaultObs", "zero_padding", self.zero_padding, num_blue, num_orange)
         width = self.CARS.start + self.CAR_WIDTH * cars
         return gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)
 
@@ -97,17 +93,8 @@ class DefaultObs(ObsBuilder):
         out[..., : self.PAD_TIMERS.start] = ball.take(state.team, axis=1)
         for view, cars in ((state.world, slice(None, state.num_blue)), (state.mirrored, slice(state.num_blue, None))):
             np.multiply(view.pad_timers[:, None], self.pad_timer_coef, out=out[:, cars, self.PAD_TIMERS])
-        flags = out[..., self.SELF_FLAGS]
         on_ground = state.on_ground
-        held_and_jumps = state.car_flags  # is_holding_jump, has_jumped, is_jumping, has_flipped, has_double_jumped
-        flags[..., 0] = held_and_jumps[..., 0]
-        flags[..., 1] = state.handbrake
-        flags[..., 2:5] = held_and_jumps[..., 1:4]
-        flags[..., 6] = held_and_jumps[..., 4]
-        flags[..., 5] = state.is_flipping
-        flags[..., 7] = ~on_ground & ~state.is_holding_jump & state.has_flip
-        flags[..., 8] = state.air_time_since_jump
-
+        write_jumps(state, on_ground, out[..., self.SELF_FLAGS])
         blocks = self._car_blocks(state, on_ground)
         slots = _car_slots(state.num_blue, state.num_orange, self.zero_padding)
         # take copies whole blocks of 20 floats; the same by fancy indexing is several times slower

@@ -6,22 +6,9 @@ from collections.abc import Sequence
 import gymnasium
 import numpy as np
 
+from envs.checks import whole_number
+from envs.obs import blocks
 from envs.obs.base import ObsBuilder
-from envs.obs.blocks import (
-    OPPONENT_GOAL_POS,
-    OWN_GOAL_POS,
-    PAD_IS_BIG,
-    PAD_POS,
-    car_status,
-    clear_absent_observers,
-    coefficient,
-    num_slots,
-    pos_coefficient,
-    room_for_cars,
-    seen_cars,
-    spans,
-    status_meanings,
-)
 from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning
 from envs.state import layout
 from envs.state.game_state import GameState
@@ -46,7 +33,7 @@ class EntityObs(ObsBuilder):
     TYPE, TEAM = slice(1, 5), slice(5, 8)
     """One-hot: car, ball, pad, goal; and whose, for cars and goals: the car itself, its team's, the opponents'."""
     IS_CAR, IS_BALL, IS_PAD, IS_GOAL, IS_SELF, IS_ALLY, IS_ENEMY = range(1, 8)
-    POS, OFFSET, VEL, REL_VEL, ANG_VEL, FORWARD, UP = spans(*[3] * 7, start=8)
+    POS, OFFSET, VEL, REL_VEL, ANG_VEL, FORWARD, UP = blocks.spans(*[3] * 7, start=8)
     """OFFSET and REL_VEL are minus the car's own position and velocity. REL_VEL is 0 for pads and goals."""
     STATUS = slice(29, 35)
     """BOOST is what a car has and what a pad gives; TIMER counts down until a demolished car or a pad is back."""
@@ -79,15 +66,13 @@ class EntityObs(ObsBuilder):
             timer_coef: Factor on timers (seconds).
         """
         name = "EntityObs"
-        if max_cars_per_team is None:
-            raise ValueError("EntityObs: max_cars_per_team must be a number of cars, at least 1, got None")
-        self.max_cars_per_team = room_for_cars(name, "max_cars_per_team", max_cars_per_team) or 1
+        self.max_cars_per_team = whole_number(name, "max_cars_per_team", max_cars_per_team)
         self.include_pads, self.include_goals = include_pads, include_goals
-        self.pos_coef = pos_coefficient(name, pos_coef)
-        self.lin_vel_coef = coefficient(name, "lin_vel_coef", lin_vel_coef)
-        self.ang_vel_coef = coefficient(name, "ang_vel_coef", ang_vel_coef)
-        self.boost_coef = coefficient(name, "boost_coef", boost_coef)
-        self.timer_coef = coefficient(name, "timer_coef", timer_coef)
+        self.pos_coef = blocks.pos_coefficient(name, pos_coef)
+        self.lin_vel_coef = blocks.coefficient(name, "lin_vel_coef", lin_vel_coef)
+        self.ang_vel_coef = blocks.coefficient(name, "ang_vel_coef", ang_vel_coef)
+        self.boost_coef = blocks.coefficient(name, "boost_coef", boost_coef)
+        self.timer_coef = blocks.coefficient(name, "timer_coef", timer_coef)
         self._template = self._constants()
 
     @staticmethod
@@ -101,11 +86,11 @@ class EntityObs(ObsBuilder):
         """Rows by name: self, ball, allies, enemies, pads, goals (opponents', own)."""
         cars = self.max_cars_per_team
         widths = (1, 1, cars - 1, cars, NUM_PADS * self.include_pads, 2 * self.include_goals)
-        return dict(zip(("self", "ball", "allies", "enemies", "pads", "goals"), spans(*widths), strict=True))
+        return dict(zip(("self", "ball", "allies", "enemies", "pads", "goals"), blocks.spans(*widths), strict=True))
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         """Box of `[objects, 35]`; see `ObsBuilder.space`."""
-        num_slots("EntityObs", "max_cars_per_team", self.max_cars_per_team, num_blue, num_orange)
+        blocks.num_slots("EntityObs", "max_cars_per_team", self.max_cars_per_team, num_blue, num_orange)
         return gymnasium.spaces.Box(-np.inf, np.inf, self._template.shape, np.float32)
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
@@ -126,7 +111,7 @@ class EntityObs(ObsBuilder):
             Meaning("up", "", 3, f"out of a car's roof: {AXES}", UNIT_VECTOR),
             Meaning("status", "boost", 1, "boost that a car has left, or that a pad gives", "0..100", self.boost_coef),
             Meaning("status", "timer", 1, "until a demolished car or a pad is back", "s", self.timer_coef),
-            *status_meanings("status", self.boost_coef, self.timer_coef)[2:],
+            *blocks.status_meanings("status", self.boost_coef, self.timer_coef)[2:],
         ]
 
     def build(self, state: GameState, out: Float) -> None:
@@ -142,16 +127,16 @@ class EntityObs(ObsBuilder):
         cars = self._cars(state)
         out[:, :, self.SELF] = cars[:, :, 0]
         out[:, :, rows["allies"].start : rows["enemies"].stop] = cars[:, :, 1:]
-        for name, positions in (("pads", PAD_POS), ("goals", np.stack((OPPONENT_GOAL_POS, OWN_GOAL_POS)))):
+        for name, positions in (("pads", blocks.PAD_POS), ("goals", blocks.GOALS)):
             if rows[name].stop > rows[name].start:
                 out[:, :, rows[name], self.OFFSET] = (positions - own.car_pos[:, :, None]) * self.pos_coef
         if self.include_pads:
             out[:, :, rows["pads"], self.TIMER] = own.pad_timers * self.timer_coef
-        clear_absent_observers(state, out)
+        blocks.clear_absent_observers(state, out)
 
     def _cars(self, state: GameState) -> Float:
         """`[A, C, slots, F]`: itself, allies, enemies."""
-        seen = seen_cars(state, self.max_cars_per_team)
+        seen = blocks.seen_cars(state, self.max_cars_per_team)
         rows = seen.rows
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.NUM_FEATURES), np.float32)
@@ -164,7 +149,7 @@ class EntityObs(ObsBuilder):
         cars[..., self.ANG_VEL] = rows[..., layout.CAR_ANG_VEL] * self.ang_vel_coef
         cars[..., self.FORWARD] = rows[..., layout.CAR_FORWARD]
         cars[..., self.UP] = rows[..., layout.CAR_UP]
-        cars[..., self.STATUS] = seen.pick(car_status(state, self.boost_coef, self.timer_coef))
+        cars[..., self.STATUS] = seen.pick(blocks.car_status(state, self.boost_coef, self.timer_coef))
         seen.hide_padding(cars)
         return cars
 
@@ -183,9 +168,10 @@ class EntityObs(ObsBuilder):
         ):
             template[rows[name], kinds] = 1
         if self.include_pads:
-            template[rows["pads"], self.POS] = PAD_POS * self.pos_coef
-            template[rows["pads"], self.BOOST] = np.where(PAD_IS_BIG, BIG_PAD_BOOST, SMALL_PAD_BOOST) * self.boost_coef
+            template[rows["pads"], self.POS] = blocks.PAD_POS * self.pos_coef
+            given = np.where(blocks.PAD_IS_BIG, BIG_PAD_BOOST, SMALL_PAD_BOOST)
+            template[rows["pads"], self.BOOST] = given * self.boost_coef
         if self.include_goals:
-            template[rows["goals"], self.POS] = np.stack((OPPONENT_GOAL_POS, OWN_GOAL_POS)) * self.pos_coef
+            template[rows["goals"], self.POS] = blocks.GOALS * self.pos_coef
             template[rows["goals"], (self.IS_ENEMY, self.IS_ALLY)] = np.eye(2)
         return template

@@ -8,43 +8,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from envs.saved import check_like, within
-from envs.state.layout import (
-    BALL_COLUMNS,
-    BLUE,
-    BOOST,
-    CAR_COLUMNS,
-    CAR_DETAILS,
-    CAR_FORWARD,
-    CAR_ID,
-    CAR_RIGHT,
-    CAR_STATE,
-    CAR_UP,
-    NUM_PADS,
-    ON_GROUND,
-    ORANGE,
-    Bool,
-    Float,
-)
+from envs.state import layout
+from envs.state.layout import Bool, Float
 from envs.state.view import View
 
 State = TypeVar("State", bound="StateArrays")
 
 LARGEST = 1e7
 """Beyond every number of a game: uu, uu/s, ticks."""
-_ARRAYS = (
-    "arena_index",
-    "present",
-    "ball_rows",
-    "car_rows",
-    "car_states",
-    "details",
-    "details_stale",
-    "last_touch_car",
-    "controls",
-    "pad_timers",
-    "episode_ticks",
-    "ticks_since_touch",
-)
 
 
 def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -58,8 +29,7 @@ def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         shape: Of the array, without the spare row.
         dtype: Of the array.
     """
-    zeros: NDArray[Any] = np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
-    return zeros
+    return np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
 
 
 class StateArrays:
@@ -98,17 +68,17 @@ class StateArrays:
         """
         num_cars = num_blue + num_orange
         self.num_blue, self.num_orange = num_blue, num_orange
-        self.team = np.array([BLUE] * num_blue + [ORANGE] * num_orange, dtype=np.int8)
+        self.team = np.array([layout.BLUE] * num_blue + [layout.ORANGE] * num_orange, dtype=np.int8)
         self.arena_index = np.arange(num_arenas)
         self.present = np.ones((num_arenas, num_cars), np.bool_) if present is None else present
-        self.ball_rows = with_spare_row((num_arenas, 2, BALL_COLUMNS), np.float32)
-        self.car_rows = with_spare_row((num_arenas, num_cars, 2, CAR_COLUMNS), np.float32)
-        self.car_states = with_spare_row((num_arenas, num_cars), CAR_STATE)
-        self.details = np.zeros((num_arenas, num_cars), CAR_DETAILS)
+        self.ball_rows = with_spare_row((num_arenas, 2, layout.BALL_COLUMNS), np.float32)
+        self.car_rows = with_spare_row((num_arenas, num_cars, 2, layout.CAR_COLUMNS), np.float32)
+        self.car_states = with_spare_row((num_arenas, num_cars), layout.CAR_STATE)
+        self.details = np.zeros((num_arenas, num_cars), layout.CAR_DETAILS)
         self.details_stale = np.zeros(num_arenas, np.bool_)
         self.last_touch_car = np.full(num_arenas, -1)
         self.controls = with_spare_row((num_arenas, num_cars, 8), np.float32)
-        self.pad_timers = with_spare_row((num_arenas, NUM_PADS), np.float32)
+        self.pad_timers = with_spare_row((num_arenas, layout.NUM_PADS), np.float32)
         self.episode_ticks = np.zeros(num_arenas, np.int64)
         self.ticks_since_touch = np.zeros(num_arenas, np.int64)
         self.read_details: Callable[[StateArrays], None] | None = None
@@ -119,7 +89,7 @@ class StateArrays:
         self.all_present = bool(self.present.all())
         self.world = View(self.ball_rows[:, 0], self.car_rows[:, :, 0], self.pad_timers)
         self.mirrored = View(self.ball_rows[:, 1], self.car_rows[:, :, 1], self.pad_timers[:, ::-1])
-        self.boost: Float = self.car_rows[:, :, 0, BOOST]
+        self.boost: Float = self.car_rows[:, :, 0, layout.BOOST]
         self.car_timers: Float = self.car_states["timers"]
         self.car_flags: Bool = self.car_states["flags"]
         self._own: View | None = None
@@ -161,7 +131,7 @@ class StateArrays:
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Copies of all arrays, by name; plain dtypes only. Without the numbers that RocketSim gave the cars."""
         arrays = {name: _plain(getattr(self, name)).copy() for name in _ARRAYS}
-        arrays["car_rows"][..., CAR_ID] = 0  # of restored cars it is another one
+        arrays["car_rows"][..., layout.CAR_ID] = 0  # of restored cars it is another one
         return arrays
 
     def check(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -198,7 +168,7 @@ class StateArrays:
         """What each car sees from its own side; arrays start with `[A, C]`. Built when first asked for after a step."""
         if self._own is None:
             each = (self.num_arenas, self.num_cars)
-            sizes = (BALL_COLUMNS, CAR_COLUMNS, NUM_PADS)
+            sizes = (layout.BALL_COLUMNS, layout.CAR_COLUMNS, layout.NUM_PADS)
             self._own = View(*(with_spare_row((*each, size), np.float32) for size in sizes))
             for side, view in ((slice(self.num_blue), self.world), (slice(self.num_blue, None), self.mirrored)):
                 self._own.ball[:, side] = view.ball[:, None]
@@ -216,10 +186,10 @@ class StateArrays:
             rows[arenas] = np.zeros((), rows.dtype)
         self.episode_ticks[arenas] = 0
         self.ticks_since_touch[arenas] = 0
-        self.car_rows[arenas, :, 0, CAR_FORWARD.start] = 1
-        self.car_rows[arenas, :, 0, CAR_RIGHT.start + 1] = 1
-        self.car_rows[arenas, :, 0, CAR_UP.start + 2] = 1
-        self.car_rows[arenas, :, :, ON_GROUND] = 1
+        self.car_rows[arenas, :, 0, layout.CAR_FORWARD.start] = 1
+        self.car_rows[arenas, :, 0, layout.CAR_RIGHT.start + 1] = 1
+        self.car_rows[arenas, :, 0, layout.CAR_UP.start + 2] = 1
+        self.car_rows[arenas, :, :, layout.ON_GROUND] = 1
         self.details["wheels"][arenas] = True
         self.details["bump_victim"][arenas] = -1
         self.details_stale[arenas] = False
@@ -233,7 +203,7 @@ class StateArrays:
 
     def set_on_ground(self, arena: int | slice, on_ground: Bool) -> None:
         """Puts all or no wheels of each car (`on_ground [C]`, of several arenas `[A, C]`) on the ground."""
-        self.car_rows[arena, :, :, ON_GROUND] = on_ground[..., None]
+        self.car_rows[arena, :, :, layout.ON_GROUND] = on_ground[..., None]
         self.details["wheels"][arena] = on_ground[..., None]
 
     def set_car_rotation(self, arena: int | slice, pitch: Float, yaw: Float, roll: Float) -> None:
@@ -251,6 +221,10 @@ class StateArrays:
         world.car_forward[arena] = np.stack((cp * cy, cp * sy, sp), axis=-1)
         world.car_right[arena] = np.stack((cy * sp * sr - cr * sy, sy * sp * sr + cr * cy, -cp * sr), axis=-1)
         world.car_up[arena] = np.stack((-cr * cy * sp - sr * sy, -cr * sy * sp + sr * cy, cp * cr), axis=-1)
+
+
+_ARRAYS = tuple(StateArrays.__annotations__)
+"""Those that a copy copies and a snapshot holds, in this order: all that the class declares."""
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:

@@ -9,41 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rlgym.rocket_league.common_values import (
-    BALL_RESTING_HEIGHT,
-    DOUBLEJUMP_MAX_DELAY,
-    FLIP_TORQUE_TIME,
-    GOAL_THRESHOLD,
-    SUPERSONIC_THRESHOLD,
-    TICKS_PER_SECOND,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.checks import is_whole
+from envs.state import layout
 from envs.state.arrays import StateArrays
 from envs.state.derived import Derived
-from envs.state.layout import (
-    BLUE,
-    BOOST_PICKUPS,
-    CAR_FLAGS,
-    CAR_PHYSICS,
-    CAR_TIMERS,
-    DEMOS,
-    FORWARD,
-    GOALS,
-    IS_DEMOED,
-    MIRROR,
-    NUM_PADS,
-    ON_GROUND,
-    ORANGE,
-    QUATERNION,
-    SAVES,
-    SHOTS,
-    TOUCHED,
-    UP,
-    VECTORS,
-    Bool,
-    Float,
-)
+from envs.state.layout import Bool, Float
 from envs.state.rotations import quaternions
 
 HIGHEST_ON_WHEELS = 20.0
@@ -51,12 +23,12 @@ HIGHEST_ON_WHEELS = 20.0
 
 
 def _timer(name: str) -> Derived[Float]:
-    column = CAR_TIMERS.index(name)
+    column = layout.CAR_TIMERS.index(name)
     return Derived(lambda state: state.car_timers[:, :, column])
 
 
 def _flag(name: str) -> Derived[Bool]:
-    column = CAR_FLAGS.index(name)
+    column = layout.CAR_FLAGS.index(name)
     return Derived(lambda state: state.car_flags[:, :, column])
 
 
@@ -107,7 +79,7 @@ class GameState(StateArrays):
         on_ground: ArrayLike | None = None,
         touched: ArrayLike = False,
         demo_respawn_timer: ArrayLike = 0.0,
-        ball_pos: ArrayLike = (0.0, 0.0, BALL_RESTING_HEIGHT),
+        ball_pos: ArrayLike = (0.0, 0.0, game.BALL_RESTING_HEIGHT),
         ball_vel: ArrayLike = 0.0,
         ball_ang_vel: ArrayLike = 0.0,
         pad_timers: ArrayLike = 0.0,
@@ -158,18 +130,19 @@ class GameState(StateArrays):
         world.car_ang_vel[:] = _fitted("car_ang_vel", car_ang_vel, vectors)
         world.ball_pos[:], world.ball_vel[:] = _fitted("ball_pos", ball_pos, ball), _fitted("ball_vel", ball_vel, ball)
         world.ball_ang_vel[:] = _fitted("ball_ang_vel", ball_ang_vel, ball)
-        state.ball_rows[:, 0, FORWARD.start : UP.stop] = np.eye(3).reshape(9)  # its own rotation nobody sees
+        state.ball_rows[:, 0, layout.FORWARD.start : layout.UP.stop] = np.eye(3).reshape(9)  # nobody sees it
         state.boost[:] = _fitted("boost", boost, each)
         state.demo_respawn_timer[:] = _fitted("demo_respawn_timer", demo_respawn_timer, each)
-        state.pad_timers[:] = _fitted("pad_timers", pad_timers, (state.num_arenas, NUM_PADS))
+        state.pad_timers[:] = _fitted("pad_timers", pad_timers, (state.num_arenas, layout.NUM_PADS))
         level = stands(world.car_pos, angles)
         state.set_on_ground(every, level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
-        state.car_rows[..., TOUCHED] = _fitted("touched", touched, each)[..., None]
+        state.car_rows[..., layout.TOUCHED] = _fitted("touched", touched, each)[..., None]
         hit = state.touched.any(axis=1)
         state.last_touch_car[hit] = state.touched[hit].argmax(axis=1)
         state.episode_ticks[:] = _fitted("episode_ticks", episode_ticks, each[:1])
         state.ticks_since_touch[:] = np.where(hit, 0, state.episode_ticks)
-        state.supersonic_time[np.linalg.norm(world.car_vel, axis=-1) >= SUPERSONIC_THRESHOLD] = 1 / TICKS_PER_SECOND
+        supersonic = np.linalg.norm(world.car_vel, axis=-1) >= game.SUPERSONIC_THRESHOLD
+        state.supersonic_time[supersonic] = 1 / game.TICKS_PER_SECOND
         state.complete()
         return state
 
@@ -179,13 +152,13 @@ class GameState(StateArrays):
         Slots without a car become zero. The states of a pool are read from its arenas instead.
         """
         self.details["got_flip_reset"] = ~self.on_ground & ~self.has_jumped
-        self.car_rows[:, :, 0, IS_DEMOED] = self.is_demoed
-        for rows, first in ((self.ball_rows, 0), (self.car_rows, CAR_PHYSICS)):
+        self.car_rows[:, :, 0, layout.IS_DEMOED] = self.is_demoed
+        for rows, first in ((self.ball_rows, 0), (self.car_rows, layout.CAR_PHYSICS)):
             rows[..., 1, :] = rows[..., 0, :]
-            for columns in VECTORS:
-                rows[..., 1, first + columns.start : first + columns.stop] *= MIRROR
-            basis = rows[..., first + FORWARD.start : first + UP.stop]
-            rows[..., first + QUATERNION.start : first + QUATERNION.stop] = quaternions(
+            for columns in layout.VECTORS:
+                rows[..., 1, first + columns.start : first + columns.stop] *= layout.MIRROR
+            basis = rows[..., first + layout.FORWARD.start : first + layout.UP.stop]
+            rows[..., first + layout.QUATERNION.start : first + layout.QUATERNION.stop] = quaternions(
                 basis.reshape(*basis.shape[:-1], 3, 3)
             )
         self.car_rows[~self.present] = 0
@@ -195,7 +168,7 @@ class GameState(StateArrays):
         """Sizes, and the first arena in short."""
         text = f"GameState({self.num_arenas} arenas, {self.num_blue} blue and {self.num_orange} orange slots"
         if self.num_arenas:
-            seconds = self.episode_ticks[0] / TICKS_PER_SECOND
+            seconds = self.episode_ticks[0] / game.TICKS_PER_SECOND
             text += f"; arena {self.arena_index[0]} after {seconds:.2f} s: ball at {_place(self.world.ball_pos[0])}"
             for car in np.flatnonzero(self.present[0]).tolist():
                 place, boost = _place(self.world.car_pos[0, car]), self.boost[0, car]
@@ -211,9 +184,9 @@ class GameState(StateArrays):
         self.ticks_since_touch += ticks
         self.ticks_since_touch[self.touched.any(axis=1)] = 0
 
-    touched: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, TOUCHED] > 0)
+    touched: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, layout.TOUCHED] > 0)
     """`[A, C]` whether the car hit the ball since the previous step."""
-    on_ground: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, ON_GROUND] > 0)
+    on_ground: Derived[Bool] = Derived(lambda state: state.car_rows[:, :, 0, layout.ON_GROUND] > 0)
     """`[A, C]` at least three wheels in contact (walls and ceiling count)."""
     is_holding_jump = _flag("last_controls.jump")
     """`[A, C]` jump was pressed on the last tick."""
@@ -231,7 +204,7 @@ class GameState(StateArrays):
     @property
     def is_flipping(self) -> Bool:
         """`[A, C]` flipped less than 0.65 s ago (RLGym's definition, not CarState.is_flipping)."""
-        flipping: Bool = self.has_flipped & (self.flip_time < FLIP_TORQUE_TIME)
+        flipping: Bool = self.has_flipped & (self.flip_time < game.FLIP_TORQUE_TIME)
         return flipping
 
     has_double_jumped = _flag("has_double_jumped")
@@ -242,8 +215,8 @@ class GameState(StateArrays):
     @property
     def has_flip(self) -> Bool:
         """`[A, C]` neither flipped nor double jumped, and at most 1.25 s since the jump."""
-        unspent: Bool = ~(self.has_double_jumped | self.has_flipped) & (self.air_time_since_jump < DOUBLEJUMP_MAX_DELAY)
-        return unspent
+        in_time: Bool = self.air_time_since_jump < game.DOUBLEJUMP_MAX_DELAY
+        return ~(self.has_double_jumped | self.has_flipped) & in_time
 
     @property
     def can_flip(self) -> Bool:
@@ -266,15 +239,15 @@ class GameState(StateArrays):
 
     # Counters of the game, float32 `[A, C]`, since the episode began.
 
-    goals = _counter(GOALS)
+    goals = _counter(layout.GOALS)
     """`[A, C]` goals the car has scored in this episode."""
-    shots = _counter(SHOTS)
+    shots = _counter(layout.SHOTS)
     """`[A, C]` shots on goal in this episode, as the game counts them."""
-    saves = _counter(SAVES)
+    saves = _counter(layout.SAVES)
     """`[A, C]` saves in this episode, as the game counts them."""
-    demos = _counter(DEMOS)
+    demos = _counter(layout.DEMOS)
     """`[A, C]` opponents demolished in this episode."""
-    boost_pickups = _counter(BOOST_PICKUPS)
+    boost_pickups = _counter(layout.BOOST_PICKUPS)
     """`[A, C]` boost pads taken in this episode."""
 
     # The second tier: read from the live arenas when first asked for after a step (about 2 us per car).
@@ -310,13 +283,13 @@ class GameState(StateArrays):
         self.read_stale_details()
         return self.last_touch_car
 
-    goal_scored: Derived[Bool] = Derived(lambda state: np.abs(state.world.ball_pos[:, 1]) > GOAL_THRESHOLD)
+    goal_scored: Derived[Bool] = Derived(lambda state: np.abs(state.world.ball_pos[:, 1]) > game.GOAL_THRESHOLD)
     """`[A]` the ball is behind a goal line (|y| > 5215.5, rlgym's threshold)."""
 
     @property
     def scoring_team(self) -> NDArray[np.int8]:
         """`[A]` 0 where blue has scored, 1 where orange has, -1 elsewhere."""
-        team = np.where(self.world.ball_pos[:, 1] > 0, BLUE, ORANGE)
+        team = np.where(self.world.ball_pos[:, 1] > 0, layout.BLUE, layout.ORANGE)
         return np.where(self.goal_scored, team, -1).astype(np.int8)
 
 

@@ -37,36 +37,22 @@ CAR_STATE = np.dtype(
 CAR_STATE_FORMAT = "6f5?3x"
 """`CAR_STATE` for the struct module."""
 
-# What is read only when somebody asks for it: fields of CAR_DETAILS and the attributes of CarState they come from.
-CAR_DETAIL_ATTRIBUTES = {
-    "wheels": "wheels_with_contact",
-    "jump_time": "jump_time",
-    "air_time": "air_time",
-    "flip_torque": "flip_rel_torque",
-    "is_auto_flipping": "is_auto_flipping",
-    "auto_flip_timer": "auto_flip_timer",
-    "auto_flip_direction": "auto_flip_torque_scale",
-    "bump_cooldown": "car_contact_cooldown_timer",
-    "has_world_contact": "has_world_contact",
-    "world_contact_normal": "world_contact_normal",
-    "bump_victim": "car_contact_id",
+# What is read only when somebody asks for it: fields of CAR_DETAILS, the attributes of CarState, and their types.
+_DETAILS = {
+    "wheels": ("wheels_with_contact", "?", 4),
+    "jump_time": ("jump_time", "<f4"),
+    "air_time": ("air_time", "<f4"),
+    "flip_torque": ("flip_rel_torque", "<f4", 3),
+    "is_auto_flipping": ("is_auto_flipping", "?"),
+    "auto_flip_timer": ("auto_flip_timer", "<f4"),
+    "auto_flip_direction": ("auto_flip_torque_scale", "<f4"),
+    "bump_cooldown": ("car_contact_cooldown_timer", "<f4"),
+    "has_world_contact": ("has_world_contact", "?"),
+    "world_contact_normal": ("world_contact_normal", "<f4", 3),
+    "bump_victim": ("car_contact_id", "<i4"),
 }
-CAR_DETAILS = np.dtype(
-    [
-        ("wheels", "?", 4),
-        ("jump_time", "<f4"),
-        ("air_time", "<f4"),
-        ("flip_torque", "<f4", 3),
-        ("is_auto_flipping", "?"),
-        ("auto_flip_timer", "<f4"),
-        ("auto_flip_direction", "<f4"),
-        ("bump_cooldown", "<f4"),
-        ("has_world_contact", "?"),
-        ("world_contact_normal", "<f4", 3),
-        ("bump_victim", "<i4"),
-        ("got_flip_reset", "?"),
-    ]
-)
+CAR_DETAIL_ATTRIBUTES = {name: str(source[0]) for name, source in _DETAILS.items()}
+CAR_DETAILS = np.dtype([*((name, *source[1:]) for name, source in _DETAILS.items()), ("got_flip_reset", "?")])
 
 
 def _shift(columns: slice) -> slice:

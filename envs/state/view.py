@@ -2,21 +2,9 @@
 
 import numpy as np
 
+from envs.state import layout
 from envs.state.derived import Derived
-from envs.state.layout import (
-    ANG_VEL,
-    CAR_ANG_VEL,
-    CAR_FORWARD,
-    CAR_POS,
-    CAR_QUATERNION,
-    CAR_RIGHT,
-    CAR_UP,
-    CAR_VEL,
-    POS,
-    QUATERNION,
-    VEL,
-    Float,
-)
+from envs.state.layout import Float
 
 
 def _ball(columns: slice) -> Derived[Float]:
@@ -45,21 +33,21 @@ class View:
         self.pad_timers = pad_timers
         """Seconds until each pad can be taken again, 0..10, 0 when it is there; order of rlgym's BOOST_LOCATIONS."""
 
-    ball_pos = _ball(POS)
+    ball_pos = _ball(layout.POS)
     """Position, uu: |x| <= 4096, |y| <= 6000, 0 <= z <= 2044."""
-    ball_vel = _ball(VEL)
+    ball_vel = _ball(layout.VEL)
     """Linear velocity, uu/s, norm <= 6000."""
-    ball_ang_vel = _ball(ANG_VEL)
+    ball_ang_vel = _ball(layout.ANG_VEL)
     """Angular velocity, rad/s, norm <= 6."""
-    car_pos = _cars(CAR_POS)
+    car_pos = _cars(layout.CAR_POS)
     """Position, uu."""
-    car_vel = _cars(CAR_VEL)
+    car_vel = _cars(layout.CAR_VEL)
     """Linear velocity, uu/s, norm <= 2300."""
-    car_ang_vel = _cars(CAR_ANG_VEL)
+    car_ang_vel = _cars(layout.CAR_ANG_VEL)
     """Angular velocity, rad/s, norm <= 5.5."""
-    car_quaternion = _cars(CAR_QUATERNION)
+    car_quaternion = _cars(layout.CAR_QUATERNION)
     """Rotation as a unit quaternion w, x, y, z."""
-    ball_quaternion = _ball(QUATERNION)
+    ball_quaternion = _ball(layout.QUATERNION)
     """Rotation as a unit quaternion w, x, y, z."""
 
     @property
@@ -70,9 +58,9 @@ class View:
         yaw = np.arctan2(forward[..., 1], forward[..., 0])
         return np.stack((pitch, yaw, np.arctan2(-right[..., 2], up[..., 2])), axis=-1)
 
-    car_forward = _cars(CAR_FORWARD)
+    car_forward = _cars(layout.CAR_FORWARD)
     """Unit vector out of the car's nose."""
-    car_right = _cars(CAR_RIGHT)
+    car_right = _cars(layout.CAR_RIGHT)
     """Unit vector to the car's right (RocketSim's rotation matrix, middle column)."""
-    car_up = _cars(CAR_UP)
+    car_up = _cars(layout.CAR_UP)
     """Unit vector out of the car's roof."""
