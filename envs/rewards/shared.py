@@ -1,7 +1,8 @@
 """What several rewards read of one state, worked out once: distances to the ball, touches, who is demolished..."""
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -156,36 +157,25 @@ class Shared:
         return seconds
 
 
-class _Current(threading.local):
-    shared: Shared | None = None
-
-
-_CURRENT = _Current()
+_current: ContextVar[Shared | None] = ContextVar("shared", default=None)
+"""Of the surrounding `sharing`; every thread has its own."""
 
 
 def shared_of(state: GameState) -> Shared:
     """The quantities of `state`: within `sharing(state)` the same ones for all rewards, else new ones."""
-    current = _CURRENT.shared
+    current = _current.get()
     return current if current is not None and current.state is state else Shared(state)
 
 
-class sharing:
+@contextmanager
+def sharing(state: GameState) -> Iterator[None]:
     """While it is open, all rewards that look at `state` in this thread share what they work out.
 
-    The state must not change meanwhile: a sum of rewards opens it for one step or one reset, not longer.
+    It begins with what a surrounding one of the same state has, or with nothing. The state must not change meanwhile: a
+    sum of rewards opens it for one step or one reset, not longer.
     """
-
-    __slots__ = ("_before", "_state")
-
-    def __init__(self, state: GameState) -> None:
-        """Is about `state`."""
-        self._state = state
-
-    def __enter__(self) -> None:
-        """Begins with what a surrounding one of the same state has, or with nothing."""
-        self._before = _CURRENT.shared
-        _CURRENT.shared = shared_of(self._state)
-
-    def __exit__(self, *error: object) -> None:
-        """Forgets it."""
-        _CURRENT.shared = self._before
+    before = _current.set(shared_of(state))
+    try:
+        yield
+    finally:
+        _current.reset(before)
