@@ -20,21 +20,12 @@ from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
 from envs.parameters import ParameterRandomizer, TunableArenas
 from envs.phased import Phased, phased_in
+from envs.pool import settings
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
 from envs.pool.game_counts import HEADLINES, GameCounts, results
 from envs.pool.guests import Guests
 from envs.pool.inspector import PoolInspector
-from envs.pool.settings import (
-    ONLY_IN_TRAINING,
-    check_sizes,
-    component,
-    done_conditions,
-    layout,
-    metadata,
-    observation_space,
-    team_sizes,
-)
 from envs.pool.snapshot import check_snapshot, components_state, load_components
 from envs.pool.step_timers import StepTimers
 from envs.render.frame import render_frame
@@ -66,10 +57,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
         guests: Bots that play some of the cars, see `Guests`; none at first.
         sides: `[N]` the arena of each car, and `[N]` its team, 0 blue and 1 orange.
+        num_seeds: Consecutive seeds that `reset(seed=...)` uses: one per arena.
     """
 
     headlines = HEADLINES
-    only_in_training = ONLY_IN_TRAINING
+    only_in_training = settings.ONLY_IN_TRAINING
 
     def __init__(
         self,
@@ -121,16 +113,17 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             TypeError: A component of the wrong kind.
             FileNotFoundError: No collision meshes.
         """
-        sizes = team_sizes(team_size)
-        check_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
+        sizes = settings.team_sizes(team_size)
+        settings.check_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
         seed = check_seed("RocketSimPool", seed)
-        self.obs_builder = component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
-        self.action_parser = component("action", LookupTable() if action is None else action, ActionParser)
+        self.obs_builder = settings.component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
+        self.action_parser = settings.component("action", LookupTable() if action is None else action, ActionParser)
         self.action_parser.look_ahead(tick_skip, action_delay_ticks)
-        self.reward = component("reward", default_reward() if reward is None else reward, Reward)
-        self.state_setter = component("state_setter", Kickoff() if state_setter is None else state_setter, StateSetter)
-        self.done_conditions = (*done_conditions(done), *self.state_setter.conditions())
-        watching = tuple(component("loggers", logger, StateLogger) for logger in loggers)
+        self.reward = settings.component("reward", default_reward() if reward is None else reward, Reward)
+        setter = Kickoff() if state_setter is None else state_setter
+        self.state_setter = settings.component("state_setter", setter, StateSetter)
+        self.done_conditions = (*settings.done_conditions(done), *self.state_setter.conditions())
+        watching = tuple(settings.component("loggers", logger, StateLogger) for logger in loggers)
         self.loggers = (*watching, *self.state_setter.loggers())
 
         init_rocketsim(collision_meshes)
@@ -138,18 +131,18 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.guests, self.sides = Guests(self._slots), (self._slots.arena_of, self._slots.team_of)
         blue, orange = self._slots.num_blue, self._slots.num_orange
         self.state = GameState(num_arenas, blue, orange, self._slots.present)
-        self.num_arenas, self.num_cars = num_arenas, blue + orange
+        self.num_arenas, self.num_seeds, self.num_cars = num_arenas, num_arenas, blue + orange
         self.num_envs = self._slots.num_cars
         self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
-        self.single_observation_space: Space[Any] = observation_space(self.obs_builder, blue, orange)
+        self.single_observation_space: Space[Any] = settings.observation_space(self.obs_builder, blue, orange)
         self.single_action_space: Space[Any] = self.action_parser.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.render_mode, self.metadata = render_mode, metadata(render_mode, tick_skip)
+        self.render_mode, self.metadata = render_mode, settings.metadata(render_mode, tick_skip)
         self._viewer = RocketSimVis() if render_mode == "human" else None
         self._videos = EpisodeVideos(video_folder, self.metadata["render_fps"], lambda: render_frame(self.state))
         if parameters is not None:
-            component("parameters", parameters, ParameterRandomizer)
+            settings.component("parameters", parameters, ParameterRandomizer)
         self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
         self.num_threads = self._arenas.num_threads
         self._episodes = Episodes(self._arenas, self.state_setter, parameters, seed)
@@ -262,11 +255,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return [sim.arena for sim in self._arenas.sims]
 
     @property
-    def num_seeds(self) -> int:
-        """Consecutive seeds that `reset(seed=...)` uses: one per arena."""
-        return self.num_arenas
-
-    @property
     def reward_signals(self) -> tuple[str, ...]:
         """Names of the columns of `infos["reward_signals"]`; none unless the reward is a `RewardSignals`."""
         return self.reward.names if isinstance(self.reward, RewardSignals) else ()
@@ -279,7 +267,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     @property
     def layout(self) -> dict[str, str]:
         """See `envs.pool.settings.layout`; tells whether a checkpoint fits this pool."""
-        return layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
+        return settings.layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """Where the time of `step` went since the last call: part -> (seconds, steps); see `StepTimers`."""

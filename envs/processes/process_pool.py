@@ -35,6 +35,17 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     started again.
 
     Workers are started with `spawn`, as on Windows; they end with this object, or with this process however it ends.
+
+    Attributes:
+        timeout_seconds: How long a worker may take for one step.
+        restart: Whether workers that fail are started again.
+        group_rows: The sub-environments of each group.
+        num_seeds: Consecutive seeds that `reset(seed=...)` uses.
+        reward_signals: Names of the columns of `infos["reward_signals"]`, see the environment's own.
+        headlines: Metrics that people look at first, see the environment's own.
+        sides: See `RocketSimPool.sides`; None if the environment has none.
+        layout: See `RocketSimPool.layout`; empty if the environment has none.
+        inspector: What the callback `fabric_rl.callbacks.Debug` asks for.
     """
 
     def __init__(
@@ -93,6 +104,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             pickled(divide(start, stop - start, seed + start))
             for start, stop in zip(self._starts, self._starts[1:], strict=False)
         ]
+        self.timeout_seconds, self.restart = timeout_seconds, restart
         self._workers = SupervisedWorkers(factories, self._starts, seed, timeout_seconds, restart)
         self._specs = specs = self._workers.specs
         self._ends = np.cumsum([spec.num_envs for spec in specs])
@@ -104,56 +116,14 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = None
+        self.group_rows = tuple(slice(self._rows(g[0]).start, self._rows(g[-1]).stop) for g in self._groups)
+        self.num_seeds = sum(spec.num_seeds for spec in specs)
+        self.reward_signals, self.headlines = specs[0].reward_signals, specs[0].headlines
+        self.layout = specs[0].pool_layout
+        sides = [(first + s.sides[0], s.sides[1]) for first, s in zip(self._starts, specs, strict=False) if s.sides]
+        self.sides = tuple(np.concatenate(parts) for parts in zip(*sides, strict=True)) or None
+        self.inspector = ProcessInspector(self.layout)
         self._obs: Array | None = None
-
-    @property
-    def timeout_seconds(self) -> float:
-        """How long a worker may take for one step."""
-        return self._workers.timeout_seconds
-
-    @property
-    def restart(self) -> bool:
-        """Whether workers that fail are started again."""
-        return self._workers.restart
-
-    @property
-    def group_rows(self) -> tuple[slice, ...]:
-        """The sub-environments of each group."""
-        return tuple(slice(self._rows(g[0]).start, self._rows(g[-1]).stop) for g in self._groups)
-
-    @property
-    def num_seeds(self) -> int:
-        """Consecutive seeds that `reset(seed=...)` uses."""
-        return sum(spec.num_seeds for spec in self._specs)
-
-    @property
-    def reward_signals(self) -> tuple[str, ...]:
-        """Names of the columns of `infos["reward_signals"]`, see the environment's own."""
-        return self._specs[0].reward_signals
-
-    @property
-    def headlines(self) -> dict[str, str]:
-        """Metrics that people look at first, see the environment's own."""
-        return dict(self._specs[0].headlines)
-
-    @property
-    def sides(self) -> tuple[Array, Array] | None:
-        """See `RocketSimPool.sides`; None if the environment has none."""
-        parts = [spec.sides for spec in self._specs if spec.sides is not None]
-        if not parts:
-            return None
-        arenas = [first + arena for first, (arena, _) in zip(self._starts, parts, strict=False)]
-        return np.concatenate(arenas), np.concatenate([team for _, team in parts])
-
-    @property
-    def inspector(self) -> ProcessInspector:
-        """What the callback `fabric_rl.callbacks.Debug` asks for."""
-        return ProcessInspector(self.layout)
-
-    @property
-    def layout(self) -> dict[str, str]:
-        """See `RocketSimPool.layout`; empty if the environment has none."""
-        return dict(self._specs[0].pool_layout)
 
     def __getattr__(self, name: str) -> NoReturn:
         """Says why there is no `state` and no `arenas`."""
