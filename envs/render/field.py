@@ -5,26 +5,18 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BACK_NET_Y,
-    BACK_WALL_Y,
-    CEILING_Z,
-    CORNER_CATHETUS_LENGTH,
-    GOAL_CENTER_TO_POST,
-    GOAL_HEIGHT,
-    SIDE_WALL_X,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.render.canvas import NEAR, Canvas
 
 TEAM_COLOURS = np.array([[47, 123, 255], [255, 122, 26]], np.float32)
 """Red, green, blue of blue and of orange."""
-_CORNER = SIDE_WALL_X + BACK_WALL_Y - CORNER_CATHETUS_LENGTH
+_CORNER = game.SIDE_WALL_X + game.BACK_WALL_Y - game.CORNER_CATHETUS_LENGTH
 _WALLS = [(x, y, _CORNER) for x in (-1, 1) for y in (-1, 1)]
-_WALLS += [(0, -1, BACK_WALL_Y), (0, 1, BACK_WALL_Y), (-1, 0, SIDE_WALL_X), (1, 0, SIDE_WALL_X)]
+_WALLS += [(0, -1, game.BACK_WALL_Y), (0, 1, game.BACK_WALL_Y), (-1, 0, game.SIDE_WALL_X), (1, 0, game.SIDE_WALL_X)]
 """Planes x * first + y * second = third."""
 _TEXEL = 8
-_SPAN, _WALL_SPAN = 2 * BACK_NET_Y // _TEXEL, 4096 // _TEXEL
+_SPAN, _WALL_SPAN = 2 * game.BACK_NET_Y // _TEXEL, 4096 // _TEXEL
 
 
 def draw_field(canvas: Canvas) -> None:
@@ -46,7 +38,7 @@ def draw_field(canvas: Canvas) -> None:
     on_floor = floor > nearest
     reach = 1 / np.maximum(nearest, floor, out=nearest)
     reach *= np.float32(1 / _TEXEL)
-    x, y = (reach * (ahead[:, i] + right[i] * across) + (place[i] + BACK_NET_Y) / _TEXEL for i in (0, 1))
+    x, y = (reach * (ahead[:, i] + right[i] * across) + (place[i] + game.BACK_NET_Y) / _TEXEL for i in (0, 1))
     z = reach * ahead[:, 2] + place[2] / _TEXEL
     row = np.where(on_floor, np.clip(x, 0, _SPAN - 1, out=x), np.clip(z, 0, _WALL_SPAN - 1, out=z) + _SPAN)
     index = row.astype(np.int32)
@@ -77,7 +69,7 @@ def _draw_goal(canvas: Canvas, colour: NDArray[np.float32], lines: NDArray[np.fl
 @lru_cache(maxsize=1)
 def _goals() -> NDArray[np.float64]:
     """Both ends `[team, line, 2, 3]` of the lines of each goal: two posts and the bar, then the net."""
-    post, top, mouth, net = GOAL_CENTER_TO_POST, GOAL_HEIGHT, BACK_WALL_Y, BACK_NET_Y
+    post, top, mouth, net = game.GOAL_CENTER_TO_POST, game.GOAL_HEIGHT, game.BACK_WALL_Y, game.BACK_NET_Y
     lines = [[(x, mouth, 0), (x, mouth, top)] for x in (-post, post)] + [[(-post, mouth, top), (post, mouth, top)]]
     for x in np.linspace(-post, post, 9):
         lines += [[(x, net, 0), (x, net, top)], [(x, mouth, top), (x, net, top)]]
@@ -89,13 +81,13 @@ def _goals() -> NDArray[np.float64]:
 @lru_cache(maxsize=1)
 def _colours() -> NDArray[np.uint32]:
     """Of squares of `_TEXEL` uu: rows by x for the floor, by z for the walls; columns by y. Red is the low byte."""
-    at = ((np.arange(_SPAN) + 0.5) * _TEXEL - BACK_NET_Y).astype(np.float32)
+    at = ((np.arange(_SPAN) + 0.5) * _TEXEL - game.BACK_NET_Y).astype(np.float32)
     x, y = np.broadcast_arrays(at[:, None], at)
     wide, far, away = np.abs(x), np.abs(y), np.hypot(x, y)
     team = np.where(y[..., None] < 0, *TEAM_COLOURS)
-    outside = np.maximum.reduce([wide - SIDE_WALL_X, far - BACK_WALL_Y, (wide + far - _CORNER) / 2**0.5])
+    outside = np.maximum.reduce([wide - game.SIDE_WALL_X, far - game.BACK_WALL_Y, (wide + far - _CORNER) / 2**0.5])
     grass = np.array([52, 112, 74]) - (np.floor(y / 640) % 2)[..., None] * (6, 11, 8)
-    grass = grass + 0.3 * (far / BACK_NET_Y)[..., None] ** 2.5 * (team - grass)
+    grass = grass + 0.3 * (far / game.BACK_NET_Y)[..., None] ** 2.5 * (team - grass)
     grass = grass * (1 - 0.35 * np.clip(1 + outside / 500, 0, 1) ** 2)[..., None]
     area = np.abs(np.maximum(wide - 1700, 3700 - far))
     lines = np.minimum.reduce([far, np.abs(away - 950), away - 50, area, np.abs(outside + 70)])
@@ -105,10 +97,10 @@ def _colours() -> NDArray[np.uint32]:
     y, far, team = y[:1], far[:1], team[:1]
     z = (np.arange(_WALL_SPAN)[:, None, None] + 0.5) * _TEXEL
     grid = np.maximum(np.abs(y / 512 % 1 - 0.5)[..., None], np.abs(z / 512 % 1 - 0.5)) > 0.468
-    glass = np.array([36, 48, 66]) + 30 * np.exp(-z / 260) + 9 * grid + 60 * np.exp(-(((z - CEILING_Z) / 40) ** 2))
+    glass = np.array([36, 48, 66]) + 30 * np.exp(-z / 260) + 9 * grid + 60 * np.exp(-(((z - game.CEILING_Z) / 40) ** 2))
     crowd = np.random.default_rng(0).random((_WALL_SPAN // 4, _SPAN // 4, 1)).repeat(4, 0).repeat(4, 1) ** 6
-    walls = np.where(z < CEILING_Z + 20, glass, np.array([16, 20, 30]) + 34 * crowd)
-    walls += 0.34 * (far / BACK_WALL_Y)[..., None] ** 3 * np.exp(-z / 1500) * (team - walls)
+    walls = np.where(z < game.CEILING_Z + 20, glass, np.array([16, 20, 30]) + 34 * crowd)
+    walls += 0.34 * (far / game.BACK_WALL_Y)[..., None] ** 3 * np.exp(-z / 1500) * (team - walls)
     found = np.zeros((_SPAN + _WALL_SPAN, _SPAN, 4), np.uint8)
     found[..., :3] = np.clip(np.concatenate((grass, walls)), 0, 255)
     return found.view(np.uint32)[..., 0]

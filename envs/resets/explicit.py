@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BALL_MAX_SPEED,
-    BALL_RESTING_HEIGHT,
-    BIG_PAD_RECHARGE_SECONDS,
-    CAR_MAX_ANG_VEL,
-    CAR_MAX_SPEED,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.checks import is_number
 from envs.resets.base import BALL_MAX_ANG_VEL, EachArena, inside_field
@@ -30,7 +24,7 @@ class ExplicitState(EachArena):
     def __init__(
         self,
         car_pos: Vectors,
-        ball_pos: Sequence[float] = (0.0, 0.0, BALL_RESTING_HEIGHT),
+        ball_pos: Sequence[float] = (0.0, 0.0, game.BALL_RESTING_HEIGHT),
         ball_vel: Sequence[float] = (0.0, 0.0, 0.0),
         ball_ang_vel: Sequence[float] = (0.0, 0.0, 0.0),
         car_yaw: Sequence[float] | None = None,
@@ -64,21 +58,20 @@ class ExplicitState(EachArena):
             for spot in spots.tolist():
                 if not inside_field(*spot):
                     raise ValueError(f"ExplicitState: {name} {tuple(spot)} is outside the field")
-        self.ball_vel = _array("ball_vel", ball_vel, (3,), max_norm=BALL_MAX_SPEED)
+        self.ball_vel = _array("ball_vel", ball_vel, (3,), max_norm=game.BALL_MAX_SPEED)
         self.ball_ang_vel = _array("ball_ang_vel", ball_ang_vel, (3,), max_norm=BALL_MAX_ANG_VEL)
         rest = np.zeros((cars, 3))
-        self.car_vel = rest if car_vel is None else _array("car_vel", car_vel, (cars, 3), max_norm=CAR_MAX_SPEED)
-        self.car_ang_vel = (
-            rest if car_ang_vel is None else _array("car_ang_vel", car_ang_vel, (cars, 3), max_norm=CAR_MAX_ANG_VEL)
-        )
+        vel, spin, rotation = (rest if given is None else given for given in (car_vel, car_ang_vel, car_rotation))
+        self.car_vel = _array("car_vel", vel, (cars, 3), max_norm=game.CAR_MAX_SPEED)
+        self.car_ang_vel = _array("car_ang_vel", spin, (cars, 3), max_norm=game.CAR_MAX_ANG_VEL)
         if car_yaw is not None and car_rotation is not None:
             raise ValueError("ExplicitState: give car_yaw or car_rotation, not both")
-        self.car_rotation = rest.copy() if car_rotation is None else _array("car_rotation", car_rotation, (cars, 3))
+        self.car_rotation = _array("car_rotation", rotation, (cars, 3))
         if car_yaw is not None:
             self.car_rotation[:, 1] = _array("car_yaw", car_yaw, (cars,))
         self.boost = _array("boost", [boost] * cars if is_number(boost) else boost, (cars,), between=(0, 100))
         timers = (0.0,) * NUM_PADS if pad_timers is None else pad_timers
-        self.pad_timers = _array("pad_timers", timers, (NUM_PADS,), between=(0, BIG_PAD_RECHARGE_SECONDS))
+        self.pad_timers = _array("pad_timers", timers, (NUM_PADS,), between=(0, game.BIG_PAD_RECHARGE_SECONDS))
         level = stands(self.car_pos, self.car_rotation)
         self.on_ground: Bool = level if on_ground is None else np.asarray(on_ground)
         if self.on_ground.shape != (cars,) or self.on_ground.dtype != np.bool_:

@@ -6,20 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from rlgym.rocket_league.common_values import (
-    BACK_NET_Y,
-    BACK_WALL_Y,
-    BALL_MAX_SPEED,
-    BALL_RADIUS,
-    CAR_MAX_ANG_VEL,
-    CAR_MAX_SPEED,
-    CEILING_Z,
-    CORNER_CATHETUS_LENGTH,
-    GOAL_CENTER_TO_POST,
-    GOAL_HEIGHT,
-    GOAL_THRESHOLD,
-    SIDE_WALL_X,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.resets.base import BALL_MAX_ANG_VEL
 from envs.state.game_state import GameState
@@ -97,11 +84,11 @@ def problems_of(rows: Sequence[ResetRow]) -> list[str]:
             cars.setdefault(row["episode"], []).append(row)
     for episode, ball in balls.items():
         kinds = [kind for car in cars.get(episode, []) for kind in _wrong_with_car(car, ball)]
-        if _number(ball, "speed") > BALL_MAX_SPEED + 1 or _number(ball, "spin") > BALL_MAX_ANG_VEL + 0.01:
+        if _number(ball, "speed") > game.BALL_MAX_SPEED + 1 or _number(ball, "spin") > BALL_MAX_ANG_VEL + 0.01:
             kinds.append("a ball faster than the game allows")
-        if abs(_number(ball, "y")) > GOAL_THRESHOLD:
+        if abs(_number(ball, "y")) > game.GOAL_THRESHOLD:
             kinds.append("a ball behind a goal line")
-        if _outside(ball, BALL_RADIUS - 10):
+        if _outside(ball, game.BALL_RADIUS - 10):
             kinds.append("a ball inside a wall")
         places = [_place(car) for car in cars.get(episode, [])]
         if any(math.dist(a, b) < CAR_HEIGHT for a, b in combinations(places, 2)):
@@ -118,9 +105,9 @@ def problems_of(rows: Sequence[ResetRow]) -> list[str]:
 
 def _wrong_with_car(car: ResetRow, ball: ResetRow) -> list[str]:
     kinds = ["a car inside a wall"] if _outside(car, CAR_HEIGHT / 2 - 5) else []
-    if math.dist(_place(car), _place(ball)) < BALL_RADIUS + CAR_HEIGHT / 2:
+    if math.dist(_place(car), _place(ball)) < game.BALL_RADIUS + CAR_HEIGHT / 2:
         kinds.append("a car inside the ball")
-    if _number(car, "speed") > CAR_MAX_SPEED + 1 or _number(car, "spin") > CAR_MAX_ANG_VEL + 0.01:
+    if _number(car, "speed") > game.CAR_MAX_SPEED + 1 or _number(car, "spin") > game.CAR_MAX_ANG_VEL + 0.01:
         kinds.append("a car faster than the game allows")
     up = math.cos(math.radians(_number(car, "pitch"))) * math.cos(math.radians(_number(car, "roll")))
     if up < -0.7 and _number(car, "z") < TURTLE_HEIGHT:
@@ -131,12 +118,13 @@ def _wrong_with_car(car: ResetRow, ball: ResetRow) -> list[str]:
 def _outside(row: ResetRow, margin: float) -> bool:
     """Whether the place is beyond the field or closer than `margin` uu to floor, ceiling or an outer wall."""
     x, y, z = abs(_number(row, "x")), abs(_number(row, "y")), _number(row, "z")
-    if not (margin <= z <= CEILING_Z - margin):
+    if not (margin <= z <= game.CEILING_Z - margin):
         return True
-    if x < GOAL_CENTER_TO_POST and z < GOAL_HEIGHT:
-        return bool(y > BACK_NET_Y - margin)
-    corner = SIDE_WALL_X + BACK_WALL_Y - CORNER_CATHETUS_LENGTH
-    return bool(x > SIDE_WALL_X - margin or y > BACK_WALL_Y - margin or x + y > corner - margin * math.sqrt(2))
+    if x < game.GOAL_CENTER_TO_POST and z < game.GOAL_HEIGHT:
+        return bool(y > game.BACK_NET_Y - margin)
+    corner = game.SIDE_WALL_X + game.BACK_WALL_Y - game.CORNER_CATHETUS_LENGTH
+    beyond = x > game.SIDE_WALL_X - margin or y > game.BACK_WALL_Y - margin
+    return bool(beyond or x + y > corner - margin * math.sqrt(2))
 
 
 def _place(row: ResetRow) -> list[float]:

@@ -4,14 +4,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BACK_NET_Y,
-    BACK_WALL_Y,
-    BALL_MAX_SPEED,
-    BALL_RADIUS,
-    CEILING_Z,
-    GOAL_HEIGHT,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.rewards.base import (
     ONE,
@@ -29,9 +22,9 @@ from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import POS, Bool, Float
 
-_NET_MIDDLE = np.array([0, BACK_NET_Y, GOAL_HEIGHT / 2], np.float32)
-_NET_DEPTH = np.float32(BACK_NET_Y - BACK_WALL_Y + BALL_RADIUS)
-FIELD_LENGTH = 2 * BACK_WALL_Y
+_NET_MIDDLE = np.array([0, game.BACK_NET_Y, game.GOAL_HEIGHT / 2], np.float32)
+_NET_DEPTH = np.float32(game.BACK_NET_Y - game.BACK_WALL_Y + game.BALL_RADIUS)
+FIELD_LENGTH = 2 * game.BACK_WALL_Y
 
 
 class NegativeVelocityTowardOwnGoalReward(Reward):
@@ -46,7 +39,7 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
         # Mirrored, what one team attacks is what the other one defends: the same speeds, to the bit.
-        share = shared_of(state).ball_speed_to_net[:, ::-1] / np.float32(BALL_MAX_SPEED)
+        share = shared_of(state).ball_speed_to_net[:, ::-1] / np.float32(game.BALL_MAX_SPEED)
         return only_present(state, of_team(state, -np.maximum(share, ZERO)))
 
 
@@ -63,7 +56,7 @@ class LiuDistanceBallToGoalReward(Reward):
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
         gap = length(_NET_MIDDLE - state.ball_rows[..., POS]) - _NET_DEPTH
-        near = np.minimum(np.exp(gap * np.float32(-0.5 / BALL_MAX_SPEED)), ONE)
+        near = np.minimum(np.exp(gap * np.float32(-0.5 / game.BALL_MAX_SPEED)), ONE)
         return only_present(state, of_team(state, near))
 
 
@@ -124,7 +117,7 @@ class BallTravelReward(RememberingReward):
         ball, touched = shared.ball_pos, shared.touched
         way = length(ball - kept["ball"])
         if self.by_height:
-            way = way * (ball[:, 2] + kept["ball"][:, 2]) * np.float32(0.5 * 2 / (BACK_WALL_Y * CEILING_Z))
+            way = way * (ball[:, 2] + kept["ball"][:, 2]) * np.float32(0.5 * 2 / (game.BACK_WALL_Y * game.CEILING_Z))
         else:
             way = way * np.float32(1 / FIELD_LENGTH)
         travelled, last = kept["travelled"] + way, kept["last"]

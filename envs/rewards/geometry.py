@@ -20,5 +20,4 @@ def dot(a: Float, b: Float) -> Float:
 
 def length(vectors: Float) -> Float:
     """Euclidean lengths of `[..., 3]`."""
-    lengths: Float = np.sqrt(dot(vectors, vectors))
-    return lengths
+    return np.sqrt(dot(vectors, vectors))

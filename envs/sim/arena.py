@@ -14,13 +14,7 @@ from typing import Any
 import numpy as np
 import RocketSim
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BALL_RADIUS,
-    BALL_RESTING_HEIGHT,
-    BOOST_CONSUMPTION_RATE,
-    GRAVITY,
-    TICKS_PER_SECOND,
-)
+from rlgym.rocket_league import common_values as game
 
 from envs.sim.structs import BALL_SNAPSHOT, CAR_SNAPSHOT, PAD_SNAPSHOT, car_state, fill, flat, snapshot_limits, vec
 from envs.state.game_state import GameState
@@ -90,8 +84,8 @@ def make_controls(row: Sequence[float]) -> RocketSim.CarControls:
 def default_mutators() -> RocketSim.MutatorConfig:
     """The settings of every arena that nobody changes."""
     mutators = RocketSim.MutatorConfig()
-    mutators.gravity = RocketSim.Vec(0, 0, -GRAVITY)
-    mutators.boost_used_per_second = BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
+    mutators.gravity = RocketSim.Vec(0, 0, -game.GRAVITY)
+    mutators.boost_used_per_second = game.BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
     return mutators
 
 
@@ -149,9 +143,9 @@ class SimArena:
         world = state.world
         ball = RocketSim.BallState()
         ball.pos = vec(world.ball_pos[index])
-        if self.ball_radius != BALL_RADIUS:
-            on_ground = self.ball_radius + BALL_RESTING_HEIGHT - BALL_RADIUS
-            if ball.pos.z < max(on_ground, BALL_RESTING_HEIGHT + 1):
+        if self.ball_radius != game.BALL_RADIUS:
+            on_ground = self.ball_radius + game.BALL_RESTING_HEIGHT - game.BALL_RADIUS
+            if ball.pos.z < max(on_ground, game.BALL_RESTING_HEIGHT + 1):
                 ball.pos = RocketSim.Vec(ball.pos.x, ball.pos.y, on_ground)
         ball.vel = vec(world.ball_vel[index])
         ball.ang_vel = vec(world.ball_ang_vel[index])
@@ -302,7 +296,7 @@ class SimArena:
         for _ in range(ticks):
             for car in self.cars:
                 state = car.get_state()
-                if state.is_demoed and state.demo_respawn_timer < 1.5 / TICKS_PER_SECOND:
+                if state.is_demoed and state.demo_respawn_timer < 1.5 / game.TICKS_PER_SECOND:
                     car.respawn(int(rng.integers(2**31 - 1)))
             self.arena.step(1)
 
