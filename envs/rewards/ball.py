@@ -1,7 +1,5 @@
 """Rewards for where the ball is and where it goes."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
@@ -11,9 +9,9 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    any_of_team,
     of_team,
     only_present,
+    sums_of_teams,
     weights_of,
     zeros,
 )
@@ -74,7 +72,6 @@ class BallTravelReward(RememberingReward):
     """
 
     unit = "per event"
-    value_range = (-math.inf, math.inf)
 
     def __init__(
         self,
@@ -138,9 +135,7 @@ class BallTravelReward(RememberingReward):
     def _touches(self, state: GameState, last: Bool, touched: Bool) -> Float:
         """`[A, C]` the weights for the touches that follow the `last` ones."""
         weights, same = self.weights, last & touched
-        next_of = [touched[:, : state.num_blue].sum(axis=1), touched[:, state.num_blue :].sum(axis=1)]
-        last_of = [last[:, : state.num_blue].sum(axis=1), last[:, state.num_blue :].sum(axis=1)]
-        next_by, last_by = np.stack(next_of, axis=1), np.stack(last_of, axis=1)
+        next_by, last_by = sums_of_teams(state, touched), sums_of_teams(state, last)
         both = (next_by, next_by[:, ::-1], last_by, last_by[:, ::-1])
         counts: list[NDArray[np.int64]] = [of_team(state, by) for by in both]
         mates, opponents, givers, losers = counts[0] - same, counts[1], counts[2] - same, counts[3]
@@ -168,7 +163,7 @@ class PossessionReward(RememberingReward):
         """See `Reward.compute`."""
         owner, shared = self._recall()["owner"], shared_of(state)
         if shared.any_touched:
-            now = any_of_team(state, shared.touched).astype(np.float32)
+            now = (sums_of_teams(state, shared.touched) > 0).astype(np.float32)
             owner = np.where(now.any(axis=1, keepdims=True), now - now[:, ::-1], owner)
             self._hold(owner=owner)
         return only_present(state, of_team(state, owner).copy())

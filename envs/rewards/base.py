@@ -176,10 +176,10 @@ def except_for(gone: Bool | None, paid: Float) -> Float:
     return paid if gone is None else np.where(gone, ZERO, paid)
 
 
-def any_of_team(state: GameState, cars: Bool) -> Bool:
-    """`[A, 2]` whether it is true (`cars [A, C]`) of any blue car, and of any orange one."""
+def sums_of_teams(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:
+    """`[A, 2]` the sum of `cars [A, C]` over the blue ones, and over the orange ones: how many, for bools."""
     blue = state.num_blue
-    return np.stack((cars[:, :blue].any(axis=1), cars[:, blue:].any(axis=1)), axis=1)
+    return np.stack((cars[:, :blue].sum(axis=1), cars[:, blue:].sum(axis=1)), axis=1)
 
 
 def numbered(labels: Iterable[str]) -> list[str]:

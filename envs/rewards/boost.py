@@ -33,7 +33,6 @@ class BoostKeepReward(PerSecondReward):
     pays demolished cars.
     """
 
-    unit = "per second"
     value_range = (0, 1)
 
     def __init__(self) -> None:

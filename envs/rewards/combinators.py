@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import check_part, finite_numbers, whole_number
-from envs.rewards.base import Reward, number_in, of_team, only_present, paid_by
+from envs.rewards.base import Reward, number_in, of_team, only_present, paid_by, sums_of_teams
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -43,8 +43,8 @@ class WrappedReward(Reward):
         return self.reward.label()
 
     def remembers(self) -> bool:
-        """Whether the inner reward does."""
-        return self.reward.remembers()
+        """Whether the inner reward does, or there is something else than that to save."""
+        return len(self._in_state_dict) > 1 or self.reward.remembers()
 
     def only_charges(self) -> bool:
         """Whether the inner reward never pays."""
@@ -83,10 +83,6 @@ class PerSecondReward(WrappedReward):
         seconds, self._ticks = shared.seconds_since(self._ticks), shared.ticks
         return (paid_by(self.reward, state, self.reward.label()) * seconds).astype(np.float32, copy=False)
 
-    def remembers(self) -> bool:
-        """Yes."""
-        return True
-
 
 class TeamSpiritReward(WrappedReward):
     """Shares a reward: `(1 - s) r + s mean_team(r) - k mean_opponents(r)`, s = `team_spirit`, k = `opponent_scale`.
@@ -112,11 +108,8 @@ class TeamSpiritReward(WrappedReward):
     def compute(self, state: GameState) -> Float:
         """See `Reward.compute`."""
         own = only_present(state, paid_by(self.reward, state, self.reward.label()))
-        blue = state.num_blue
-        totals = np.stack((own[:, :blue].sum(axis=1), own[:, blue:].sum(axis=1)), axis=1)
-        here = state.present
-        sizes = np.stack((here[:, :blue].sum(axis=1), here[:, blue:].sum(axis=1)), axis=1)
-        means = totals / np.maximum(sizes, 1).astype(np.float32)
+        sizes = sums_of_teams(state, state.present)
+        means = sums_of_teams(state, own) / np.maximum(sizes, 1).astype(np.float32)
         spirit, scale = np.float32(self.team_spirit), np.float32(self.opponent_scale)
         shared = (np.float32(1) - spirit) * own + of_team(state, spirit * means - scale * means[:, ::-1])
         return only_present(state, shared)
@@ -182,10 +175,6 @@ class AnnealedReward(WrappedReward):
         metrics = super().drain_metrics() | {f"reward_weight/{self.label()}": (self._sum, float(self._count))}
         self._sum, self._count = 0.0, 0
         return metrics
-
-    def remembers(self) -> bool:
-        """Yes: the steps."""
-        return True
 
 
 class ClippedReward(WrappedReward):
@@ -260,10 +249,6 @@ class EMANormalizedReward(WrappedReward):
         size = math.sqrt(max(self._square / known - mean**2, 0.0))
         normed = np.clip((paid - mean) / max(size, self.epsilon), -self.clip, self.clip)
         return only_present(state, normed)
-
-    def remembers(self) -> bool:
-        """Yes: the averages."""
-        return True
 
     def only_charges(self) -> bool:
         """Not when it is centred."""

@@ -1,13 +1,21 @@
 """Rewards for what the game counts: goals, touches, shots, saves, demolitions, boost pads."""
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.rewards.base import ZERO, RememberingReward, any_of_team, number_in, of_team, only_present, weights_of, zeros
+from envs.rewards.base import (
+    ZERO,
+    RememberingReward,
+    number_in,
+    of_team,
+    only_present,
+    sums_of_teams,
+    weights_of,
+    zeros,
+)
 from envs.rewards.geometry import length
 from envs.rewards.part_sums import PartSums
 from envs.rewards.shared import shared_of
@@ -50,7 +58,6 @@ class EventReward(RememberingReward):
     """
 
     unit = "per event"
-    value_range = (-math.inf, math.inf)
 
     def __init__(
         self,
@@ -93,7 +100,7 @@ class EventReward(RememberingReward):
         touched, demoed, counters, scorer = now.touched, now.is_demoed, now.counters, kept["scorer"]
         happened: dict[str, NDArray[Any]] = {}
         if now.any_touched:
-            scorer = np.where(of_team(state, any_of_team(state, touched)), touched, scorer)
+            scorer = np.where(of_team(state, sums_of_teams(state, touched) > 0), touched, scorer)
             happened["touch"] = touched & ~kept["touched"]
         if (counters != kept["counters"]).any():
             more = risen(counters, kept["counters"])

@@ -67,10 +67,6 @@ class PotentialReward(WrappedReward):
         self._before = now
         return change
 
-    def remembers(self) -> bool:
-        """Yes."""
-        return True
-
     def only_charges(self) -> bool:
         """No: it pays when there is less to charge."""
         return False
