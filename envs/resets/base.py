@@ -74,6 +74,28 @@ class EachArena(StateSetter):
         """Writes row `arena` of `state`."""
 
 
+class SpreadOut(EachArena):
+    """A setter that begins with the ball and all cars anywhere in the field, clear of walls and of one another."""
+
+    MAX_X, MAX_Y = 3500.0, 4500.0
+    """uu; inside the walls and clear of the ramps."""
+    MAX_SUM = 7500.0
+    """uu, largest |x| + |y|: 400 from the walls that cut the corners, and clear of their ramps."""
+    CLEARANCE = 400.0
+    """uu between any two centres at the start."""
+
+    def _spread(self, state: GameState, arena: int, heights: Double, rng: np.random.Generator) -> None:
+        """Places the cars and last the ball at `heights [C + 1]` (uu), drawn again until all keep their distance."""
+        while True:
+            count = len(heights)
+            xy = rng.uniform(-1, 1, (count, 2)) * (self.MAX_X, self.MAX_Y)
+            spots = np.concatenate((xy, heights[:, None]), axis=1)
+            apart = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + np.eye(count) * 1e9
+            if apart.min() > self.CLEARANCE and np.abs(xy).sum(axis=1).max() <= self.MAX_SUM:
+                break
+        state.world.car_pos[arena], state.world.ball_pos[arena] = spots[:-1], spots[-1]
+
+
 def inside_field(x: float, y: float, z: float) -> bool:
     """Whether a point (uu) lies in the soccar field or in a goal, give or take `FIELD_MARGIN`; False for NaN."""
     across, along = abs(x), abs(y)
@@ -151,31 +173,6 @@ def random_directions(rng: np.random.Generator, count: int) -> Double:
     vectors = rng.normal(size=(count, 3))
     unit: Double = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit
-
-
-def random_places(
-    heights: Double, max_x: float, max_y: float, max_sum: float, clearance: float, rng: np.random.Generator
-) -> Double:
-    """Places for the cars and the ball, drawn again until all are in the field and keep their distance.
-
-    Args:
-        heights: `[K]` z of each place, uu.
-        max_x: Largest |x|, uu.
-        max_y: Largest |y|, uu.
-        max_sum: Largest |x| + |y|, uu: walls at 45 degrees cut the corners of the field.
-        clearance: Least distance between any two, uu.
-        rng: Where the places come from.
-
-    Returns:
-        `[K, 3]` uu.
-    """
-    while True:
-        count = len(heights)
-        xy = rng.uniform(-1, 1, (count, 2)) * (max_x, max_y)
-        spots: Double = np.concatenate((xy, heights[:, None]), axis=1)
-        apart = np.linalg.norm(spots[:, None] - spots[None], axis=-1) + np.eye(count) * 1e9
-        if apart.min() > clearance and np.abs(xy).sum(axis=1).max() <= max_sum:
-            return spots
 
 
 def _check_limits(state: GameState, arena: int, slots: NDArray[np.int64], where: str) -> None:

@@ -3,11 +3,11 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, BALL_RESTING_HEIGHT
 
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, EachArena, check_share, random_directions, random_places
+from envs.resets.base import CAR_REST_HEIGHT, LET_GO, SpreadOut, check_share, random_directions
 from envs.state.game_state import GameState
 
 
-class RandomState(EachArena):
+class RandomState(SpreadOut):
     """Ball and cars anywhere in the field, clear of each other, of walls and of all ramps; cars with random boost."""
 
     def __init__(
@@ -29,12 +29,8 @@ class RandomState(EachArena):
         self.grounded_share = check_share("RandomState", "grounded_share", grounded_share)
         self.ball_on_ground_share = check_share("RandomState", "ball_on_ground_share", ball_on_ground_share)
 
-    MAX_X, MAX_Y, MAX_Z = 3500.0, 4500.0, 1800.0
-    """uu; inside the walls and clear of the ramps."""
-    MAX_SUM = 7500.0
-    """uu, largest |x| + |y|: 400 from the walls that cut the corners, and clear of their ramps."""
-    CLEARANCE = 400.0
-    """uu between any two centres at the start."""
+    MAX_Z = 1800.0
+    """uu; clear of the ramps to the ceiling."""
     BALL_SPEED, CAR_SPEED = 3000.0, 2300.0
     """uu/s, largest initial speeds."""
 
@@ -44,9 +40,7 @@ class RandomState(EachArena):
         ball_grounded = rng.random() < self.ball_on_ground_share
         heights = np.where(grounded, CAR_REST_HEIGHT, rng.uniform(300, self.MAX_Z, cars))
         ball_height = BALL_RESTING_HEIGHT if ball_grounded else rng.uniform(BALL_RADIUS + 10, self.MAX_Z)
-        heights = np.append(heights, ball_height)
-        spots = random_places(heights, self.MAX_X, self.MAX_Y, self.MAX_SUM, self.CLEARANCE, rng)
-        world.car_pos[arena], world.ball_pos[arena] = spots[:-1], spots[-1]
+        self._spread(state, arena, np.append(heights, ball_height), rng)
         if self.random_ball_speed:
             velocity = random_directions(rng, 1)[0] * rng.uniform(0, self.BALL_SPEED)
             world.ball_vel[arena] = velocity * ((1, 1, 0) if ball_grounded else (1, 1, 1))

@@ -3,26 +3,19 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_ANG_VEL, CAR_MAX_SPEED
 
-from envs.resets.base import CAR_REST_HEIGHT, EachArena, check_share, random_places
+from envs.resets.base import CAR_REST_HEIGHT, SpreadOut, check_share
 from envs.state.game_state import GameState
 
 ROOF_REST_HEIGHT = 39.65
 """uu, an Octane's centre when it lies on its roof."""
 
 
-class TurtledStart(EachArena):
+class TurtledStart(SpreadOut):
     """Cars lie on their roofs anywhere on the flat ground, facing anywhere; the ball rests, everybody has random boost.
 
     Nobody lies on a ramp, nor in a corner of the field (|x| + |y| above 7500 uu).
     Left alone they stay there. Pressing jump rolls a car over (the game's auto-flip).
     """
-
-    MAX_X, MAX_Y = 3500.0, 4500.0
-    """uu; inside the walls and clear of the ramps."""
-    MAX_SUM = 7500.0
-    """uu, largest |x| + |y|: 400 from the walls that cut the corners, and clear of their ramps."""
-    CLEARANCE = 400.0
-    """uu between any two centres at the start."""
 
     def __init__(self, turtled_share: float = 1.0, max_speed: float = 0.0, max_spin: float = 0.0) -> None:
         """Creates the setter.
@@ -39,9 +32,8 @@ class TurtledStart(EachArena):
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         world, cars = state.world, state.num_cars
         turtled = rng.random(cars) < self.turtled_share
-        heights = np.append(np.where(turtled, ROOF_REST_HEIGHT, CAR_REST_HEIGHT), BALL_RESTING_HEIGHT)
-        spots = random_places(heights, self.MAX_X, self.MAX_Y, self.MAX_SUM, self.CLEARANCE, rng)
-        world.car_pos[arena], world.ball_pos[arena] = spots[:-1], spots[-1]
+        heights = np.where(turtled, ROOF_REST_HEIGHT, CAR_REST_HEIGHT)
+        self._spread(state, arena, np.append(heights, BALL_RESTING_HEIGHT), rng)
         yaw = rng.uniform(-np.pi, np.pi, cars).astype(np.float32)
         roll = np.where(turtled, np.pi, 0).astype(np.float32)
         state.set_car_rotation(arena, np.zeros_like(yaw), yaw, roll)
