@@ -97,6 +97,17 @@ def finite_numbers(owner: str, argument: str, values: Any) -> list[float]:  # no
     return [float(value) for value in listed]
 
 
+def number_in(owner: str, argument: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
+    """`value` as a float; a ValueError unless it is a single finite number from `low` to `high`."""
+    numbers = finite_numbers(owner, argument, value)
+    if hasattr(value, "__iter__") or not low <= numbers[0] <= high:
+        if not math.isinf(low) and not math.isinf(high):
+            raise ValueError(f"{owner}: {argument} must be a number from {low:g} to {high:g}, got {value!r}")
+        bound = f" of at least {low:g}" if not math.isinf(low) else ""
+        raise ValueError(f"{owner}: {argument} must be one number{bound}, got {value!r}")
+    return numbers[0]
+
+
 def require_finite(
     owner: str, what: str, array: NDArray[np.float32], present: NDArray[np.bool_], arena_index: NDArray[np.int64]
 ) -> None:

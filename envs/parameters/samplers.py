@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.checks import finite_numbers, is_number
+from envs.checks import finite_numbers, is_number, number_in
 
 
 class Sampler(ABC):
@@ -30,7 +30,7 @@ class Constant(Sampler):
 
     def __init__(self, value: float) -> None:
         """Takes the value."""
-        self.value = _number(self, "value", value)
+        self.value = number_in("Constant", "value", value)
 
     def sample(self, rng: np.random.Generator) -> float:
         """The value."""
@@ -62,7 +62,7 @@ class Gaussian(Sampler):
 
     def __init__(self, mean: float, st_dev: float) -> None:
         """Takes mean and standard deviation, 0 or more."""
-        self.mean, self.st_dev = _number(self, "mean", mean), _number(self, "st_dev", st_dev)
+        self.mean, self.st_dev = number_in("Gaussian", "mean", mean), number_in("Gaussian", "st_dev", st_dev)
         if self.st_dev < 0:
             raise ValueError(f"Gaussian: st_dev must be 0 or more, got {st_dev!r}")
 
@@ -120,13 +120,6 @@ def as_sampler(owner: str, name: str, value: Any) -> Sampler:  # noqa: ANN401 - 
     if len(numbers) != 2 or not numbers[0] < numbers[1]:
         raise ValueError(f"{owner}: {name} must be a number or [min, max] with min < max, got {value!r}")
     return Uniform(*numbers)
-
-
-def _number(sampler: Sampler, argument: str, value: Any) -> float:  # noqa: ANN401 - checked here
-    numbers = finite_numbers(type(sampler).__name__, argument, value)
-    if hasattr(value, "__iter__"):
-        raise ValueError(f"{type(sampler).__name__}: {argument} must be one number, got {value!r}")
-    return numbers[0]
 
 
 def _interval(sampler: Sampler, argument: str, pair: Any) -> tuple[float, float]:  # noqa: ANN401 - checked here

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import finite_numbers
+from envs.checks import number_in
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -130,17 +130,6 @@ def paid_by(reward: Reward, state: GameState, name: str | None = None) -> Float:
         got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
     name = name or type(reward).__name__
     raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
-
-
-def number_in(owner: str, argument: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
-    """`value` as a float; a ValueError unless it is a single finite number from `low` to `high`."""
-    numbers = finite_numbers(owner, argument, value)
-    if len(numbers) != 1 or not low <= numbers[0] <= high:
-        if not math.isinf(low) and not math.isinf(high):
-            raise ValueError(f"{owner}: {argument} must be a number from {low:g} to {high:g}, got {value!r}")
-        bound = f" of at least {low:g}" if not math.isinf(low) else ""
-        raise ValueError(f"{owner}: {argument} must be one number{bound}, got {value!r}")
-    return numbers[0]
 
 
 def weights_of(owner: str, weights: dict[str, Any]) -> dict[str, float]:

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, number_in, only_present, weights_of
+from envs.checks import number_in
+from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, only_present, weights_of
 from envs.rewards.combinators import PerSecondReward
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
-from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, except_for, number_in, only_present
+from envs.checks import number_in
+from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, except_for, only_present
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import check_part, finite_numbers, whole_number
-from envs.rewards.base import Reward, number_in, of_team, only_present, paid_by, sums_of_teams
+from envs.checks import check_part, finite_numbers, number_in, whole_number
+from envs.rewards.base import Reward, of_team, only_present, paid_by, sums_of_teams
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float

@@ -6,16 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.rewards.base import (
-    ZERO,
-    RememberingReward,
-    number_in,
-    of_team,
-    only_present,
-    sums_of_teams,
-    weights_of,
-    zeros,
-)
+from envs.checks import number_in
+from envs.rewards.base import ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
 from envs.rewards.geometry import length
 from envs.rewards.part_sums import PartSums
 from envs.rewards.shared import shared_of

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
-from envs.rewards.base import ZERO, RememberingReward, number_in, only_present, weights_of, zeros
+from envs.checks import number_in
+from envs.rewards.base import ZERO, RememberingReward, only_present, weights_of, zeros
 from envs.rewards.geometry import dot, length
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState

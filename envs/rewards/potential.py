@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, GOAL_HEIGHT, GOAL_THRESHOLD
 
-from envs.rewards.base import ZERO, RememberingReward, Reward, number_in, of_team, only_present, paid_by
+from envs.checks import number_in
+from envs.rewards.base import ZERO, RememberingReward, Reward, of_team, only_present, paid_by
 from envs.rewards.combinators import WrappedReward
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
+from envs.checks import number_in
 from envs.rewards.ballistics import flies_into_goal
-from envs.rewards.base import ONE, ZERO, RememberingReward, number_in, of_team, only_present, weights_of, zeros
+from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_present, weights_of, zeros
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
