@@ -3,6 +3,7 @@
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
+from envs.checks import number_in
 from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.state.layout import Bool
@@ -33,9 +34,7 @@ class WallToAerialLane(Lane):
             time_limit_seconds: When the episode ends.
         """
         super().__init__(time_limit_seconds)
-        if not 100 <= min_height <= 1900:
-            raise ValueError(f"WallToAerialLane: min_height must be between 100 and 1900, got {min_height!r}")
-        self.min_height = min_height
+        self.min_height = number_in("WallToAerialLane", "min_height", min_height, 100, 1900)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         """See `Lane.set_up`."""
@@ -93,9 +92,8 @@ class AirDribbleLane(Lane):
             time_limit_seconds: When the episode ends.
         """
         super().__init__(time_limit_seconds)
-        if not min_height >= BALL_ON_GROUND:
-            raise ValueError(f"AirDribbleLane: min_height must be at least {BALL_ON_GROUND:g}, got {min_height!r}")
-        self.hold_seconds, self.min_height = self.within_limit("hold_seconds", hold_seconds), min_height
+        self.hold_seconds = self.within_limit("hold_seconds", hold_seconds)
+        self.min_height = number_in("AirDribbleLane", "min_height", min_height, BALL_ON_GROUND)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         """See `Lane.set_up`."""

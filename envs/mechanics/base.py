@@ -21,6 +21,9 @@ SPENT_FLIP_SECONDS = 1.5
 """More than the 1.25 s after a jump in which a car still has its flip, and than the 0.65 s that a flip lasts."""
 
 
+_VECTORS = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel")
+
+
 @dataclass(frozen=True)
 class SetUp:
     """How one car and the ball begin, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
@@ -42,8 +45,7 @@ class SetUp:
 
     def mirrored(self) -> "SetUp":
         """The same with left and right exchanged."""
-        names = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel")
-        return replace(self, **{name: vector(np.multiply(getattr(self, name), MIRROR_X)) for name in names})  # type: ignore[arg-type]
+        return replace(self, **{name: vector(np.multiply(getattr(self, name), MIRROR_X)) for name in _VECTORS})  # type: ignore[arg-type]
 
 
 def _own(name: str) -> Derived[Float]:
@@ -186,8 +188,11 @@ class Lane(ABC):
             spot = self._free_place(far, near, side, rng)
             near.append(spot)
             world.car_pos[arena, slot] = spot
-            to_ball = world.ball_pos[arena] - spot
-            _turn(state, arena, slot, _level(float(to_ball[0]), float(to_ball[1])), (0.0, 0.0, 1.0))
+            x, y, _ = (world.ball_pos[arena] - spot).tolist()
+            size = float(np.hypot(x, y)) or 1.0
+            forward, up = (x / size, y / size, 0), (0, 0, 1)
+            world.car_forward[arena, slot], world.car_up[arena, slot] = forward, up
+            world.car_right[arena, slot] = np.cross(up, forward)
             state.boost[arena, slot] = rng.uniform(0, 100)
 
     def _free_place(self, far: list[Float], near: list[Float], side: int, rng: np.random.Generator) -> Float:
@@ -202,16 +207,10 @@ class Lane(ABC):
 def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
     """Writes a set-up into row `arena` of `state` for the car in slot `actor`, rotated if that car is orange."""
     turned = MIRROR if state.team[actor] == ORANGE else np.ones(3, np.float32)
-    world = state.world
-    world.ball_pos[arena], world.ball_vel[arena] = (
-        np.multiply(setup.ball_pos, turned),
-        np.multiply(setup.ball_vel, turned),
-    )
-    world.car_pos[arena, actor] = np.multiply(setup.car_pos, turned)
-    world.car_vel[arena, actor] = np.multiply(setup.car_vel, turned)
-    _turn(
-        state, arena, actor, vector(np.multiply(setup.car_forward, turned)), vector(np.multiply(setup.car_up, turned))
-    )
+    vectors = {name: np.multiply(getattr(setup, name), turned) for name in _VECTORS}
+    for name, numbers in vectors.items():
+        getattr(state.world, name)[(arena,) if name.startswith("ball") else (arena, actor)] = numbers
+    state.world.car_right[arena, actor] = np.cross(vectors["car_up"], vectors["car_forward"])
     state.boost[arena, actor] = setup.boost
     grounded = np.ones(state.num_cars, np.bool_)
     grounded[actor] = setup.on_wheels
@@ -242,14 +241,3 @@ def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Ve
     """Where a body that flies freely was, and how fast, `seconds` before it is at `pos` with `vel` (no drag)."""
     down = np.array((0.0, 0.0, -gravity))
     return vector(pos - vel * seconds + down * (seconds**2 / 2)), vector(vel - down * seconds)
-
-
-def _level(x: float, y: float) -> Vector:
-    size = float(np.hypot(x, y)) or 1.0
-    return x / size, y / size, 0.0
-
-
-def _turn(state: GameState, arena: int, slot: int, forward: Vector, up: Vector) -> None:
-    world = state.world
-    world.car_forward[arena, slot], world.car_up[arena, slot] = forward, up
-    world.car_right[arena, slot] = np.cross(up, forward)
