@@ -35,7 +35,6 @@ class GoalCondition(DoneCondition):
     """The ball is in a goal. Terminates."""
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         return state.goal_scored
 
 
@@ -53,7 +52,6 @@ class NoTouchCondition(DoneCondition):
         self.timeout_seconds = positive("NoTouchCondition", "timeout_seconds", timeout_seconds)
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         ended: Bool = state.ticks_since_touch / TICKS_PER_SECOND >= self.timeout_seconds
         return ended
 
@@ -72,7 +70,6 @@ class TimeoutCondition(DoneCondition):
         self.timeout_seconds = positive("TimeoutCondition", "timeout_seconds", timeout_seconds)
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         ended: Bool = state.episode_ticks / TICKS_PER_SECOND >= self.timeout_seconds
         return ended
 
@@ -102,7 +99,6 @@ class BallOnGroundCondition(DoneCondition):
         self._ticks_before = np.zeros(0, np.int64)
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         if len(self._ticks_before) != state.num_arenas:
             self._ticks_before = np.zeros(state.num_arenas, np.int64)
         seconds = (state.episode_ticks - self._ticks_before) / TICKS_PER_SECOND
@@ -114,7 +110,6 @@ class BallOnGroundCondition(DoneCondition):
         return down
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `DoneCondition.reset`."""
         if len(self._ticks_before) != state.num_arenas:
             self._ticks_before = np.zeros(state.num_arenas, np.int64)
         self._ticks_before[mask] = state.episode_ticks[mask]
@@ -154,7 +149,6 @@ class _Combined(DoneCondition):
         self.truncates = truncates
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `DoneCondition.reset`."""
         for condition in self.conditions:
             condition.reset(mask, state)
 
@@ -166,7 +160,6 @@ class AnyOf(_Combined):
     """
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         ended: Bool = np.any([ended_by(condition, state) for condition in self.conditions], axis=0)
         return ended
 
@@ -175,7 +168,6 @@ class AllOf(_Combined):
     """All of several conditions hold after the same step. Terminates or truncates as they do."""
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         ended: Bool = np.all([ended_by(condition, state) for condition in self.conditions], axis=0)
         return ended
 

@@ -120,7 +120,6 @@ class PhasedReward(Reward, Phased):
         return {"phase": self.phase, "rewards": states}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
         for name, inner in state["rewards"].items():
             self._check_known(name)
             if name not in self._begun and self._seen is not None:  # so that it knows how many cars there are
@@ -161,12 +160,10 @@ class PhasedStates(StateSetter, Phased):
         self.phase = self.phases[0]
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
-        """See `Phased.begin_phase`."""
         self._check_known(name)
         self.phase = name
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         self.setters[self.phase].apply(state, mask, rng)
 
     def author(self) -> str:

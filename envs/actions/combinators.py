@@ -160,7 +160,6 @@ class StickyButtons(_Combinator):
         return steps + self.hold_steps - 1
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """See `ActionParser.parse`."""
         rows = self.inner.parse(actions, state).rows.copy()
         down_for = self._remembered(state)["down_for"]
         buttons = rows[:, BUTTONS].reshape(down_for.shape)
@@ -193,7 +192,6 @@ class ClipAction(_Combinator):
             raise ValueError(f"ClipAction: it must be that -1 <= low <= high <= 1, got low={low}, high={high}")
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """See `ActionParser.parse`."""
         rows = self.inner.parse(actions, state).rows.copy()
         np.clip(rows[:, ANALOGUE], self.low, self.high, out=rows[:, ANALOGUE])
         return self._controls(rows)
@@ -219,7 +217,6 @@ class DelayAction(_Combinator):
         return steps + self.steps
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """See `ActionParser.parse`."""
         chosen = self.inner.parse(actions, state).rows
         waiting = self._remembered(state)["waiting"]
         rows = waiting[:, 0].reshape(-1, 8).copy()

@@ -81,7 +81,6 @@ class StateAwareTable(ActionTable):
         return {"action/fallback_share": (taken, parsed)}
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
-        """See `ActionParser.look_ahead`."""
         self.horizon_ticks = max(self.horizon_ticks, tick_skip * steps + action_delay_ticks)
 
 

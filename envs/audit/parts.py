@@ -51,7 +51,6 @@ class _Weighted(WrappedReward):
         self.weight = weight
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         return (paid_by(self.reward, state) * np.float32(self.weight)).astype(np.float32)
 
 

@@ -34,11 +34,9 @@ class ActorBot(Bot):
         self.actor, self.others = actor, others or IdleBot()
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         return np.where(actors(state)[..., None], self.actor.act(state), self.others.act(state))
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """See `Bot.actions`."""
         mine, rest = self.actor.actions(state, parser), self.others.actions(state, parser)
         acting = actors(state)[state.present]
         return np.where(acting.reshape(-1, *[1] * (mine.ndim - 1)), mine, rest)
@@ -48,7 +46,6 @@ class OneActor(StateSetter):
     """A kickoff for the car that acts; the others stand in a corner beside their own goal."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         Kickoff().apply(state, mask, rng)
         park(state, mask, ~actors(state))
 
@@ -57,7 +54,6 @@ class Scramble(StateSetter):
     """All cars fly or drive at the ball, which may be high or on its way to a goal: many touches, and demolitions."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         world = state.world
         for arena in np.flatnonzero(mask).tolist():
             height = float(rng.choice([BALL_RESTING_HEIGHT, 400, 900, 1500]))
@@ -92,7 +88,6 @@ class Push(StateSetter):
         self.own_goal = own_goal
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         park(state, mask, np.ones_like(state.present))
         acting = actors(state)
         for arena in np.flatnonzero(mask).tolist():
@@ -119,7 +114,6 @@ class GoalOrTime(DoneCondition):
         self.ticks, self.window = round(seconds * 120), window_ticks
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         ended = state.goal_scored | (state.episode_ticks >= self.ticks)
         at_end: Bool = ended & (state.episode_ticks % self.window == 0)
         return at_end
@@ -134,7 +128,6 @@ class Held(Bot):
         self._age, self._controls = 0, np.zeros(0, np.float32)
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         if self._age % self.steps == 0:
             self._controls = self.bot.act(state)
         self._age += 1

@@ -46,19 +46,16 @@ class EpisodeRatios(StateLogger):
         self._counts = np.zeros(3)  # episodes, of them with a touch, with a goal
 
     def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
         self._touched |= state.touched.any(axis=1)
         if done.any():
             self._counts += (done.sum(), (done & self._touched).sum(), (done & state.goal_scored).sum())
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
         if len(self._touched) != state.num_arenas:
             self._touched = np.zeros(state.num_arenas, np.bool_)
         self._touched[mask] = False
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """See `StateLogger.drain_metrics`."""
         episodes, touched, goals = self._counts.tolist()
         self._counts[:] = 0
         return {"game/touch_ratio": (touched, episodes), "game/goal_ratio": (goals, episodes)}

@@ -30,7 +30,6 @@ class GameMetrics(StateLogger):
         self._cars = CarSteps()
 
     def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
         sums, step, velocity = self._sums, self._cars.update(state), state.world.car_vel
         sums["alive"] += float(step.alive.sum())
         sums["speed"] += _dot(step.alive, np.sqrt(np.einsum("aci,aci->ac", velocity, velocity)))
@@ -46,11 +45,9 @@ class GameMetrics(StateLogger):
         sums["car_ticks"] += float(np.einsum("ac,a->", state.present, step.ticks))
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
         self._cars.reset(mask, state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """See `StateLogger.drain_metrics`."""
         sums, self._sums = self._sums, dict.fromkeys(_SUMS, 0.0)
         minutes = sums["car_ticks"] / TICKS_PER_SECOND / 60
         metrics = {f"game/{name}": (sums[name], sums["alive"]) for name in ("speed", "boost")}
@@ -63,7 +60,6 @@ class GameMetrics(StateLogger):
         return {**self._cars.state_dict(), "sums": dict(self._sums)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
         self._cars.load_state_dict(state)
         self._sums = {name: float(within(name, state["sums"][name])) for name in _SUMS}
 

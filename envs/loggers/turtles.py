@@ -58,7 +58,6 @@ class TurtleRecoveryLogger(StateLogger):
         self._counts = np.zeros(4)  # started, recovered, failed, ticks of the recovered
 
     def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
         part, ticks = self._part, state.episode_ticks[:, None]
         lying = self.lies_on_roof(state)
         fresh = lying & (part == _READY)
@@ -88,13 +87,11 @@ class TurtleRecoveryLogger(StateLogger):
         return on_roof
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
         if self._part.shape != state.present.shape:
             self._part, self._since = (np.zeros(state.present.shape, np.int64) for _ in range(2))
         self._part[mask] = _READY
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """See `StateLogger.drain_metrics`."""
         started, recovered, failed, ticks = self._counts.tolist()
         self._counts[:] = 0
         return {

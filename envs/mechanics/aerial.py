@@ -37,7 +37,6 @@ class WallToAerialLane(Lane):
         self.min_height = number_in("WallToAerialLane", "min_height", min_height, 100, 1900)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """See `Lane.set_up`."""
         climb = np.radians(rng.uniform(60, 85))
         forward = (0.0, float(np.cos(climb)), float(np.sin(climb)))
         car = np.array((SIDE_WALL_X - CAR_REST_HEIGHT, rng.uniform(-2000, 1500), rng.uniform(350, 600)))
@@ -54,7 +53,6 @@ class WallToAerialLane(Lane):
         )
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """See `Lane.judge`."""
         car, on_ground = seen.car_pos, seen.on_ground
         on_wall = on_ground & (np.abs(car[:, 0]) > SIDE_WALL_X - 100) & (car[:, 2] > 200)
         landed = on_ground & ~seen.touched  # wheels on the ball are not a landing
@@ -96,7 +94,6 @@ class AirDribbleLane(Lane):
         self.min_height = number_in("AirDribbleLane", "min_height", min_height, BALL_ON_GROUND)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """See `Lane.set_up`."""
         x, y, z = rng.uniform(0, 1500), rng.uniform(-3000, 0), rng.uniform(500, 700)
         yaw = float(np.arctan2(-x, 5120 - y))
         pitch = np.radians(rng.uniform(35, 50))
@@ -109,7 +106,6 @@ class AirDribbleLane(Lane):
         return SetUp((x, y, z), vector(ball), fly, forward, up, fly, boost=rng.uniform(70, 100), on_wheels=False)
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """See `Lane.judge`."""
         height, touched = seen.ball_pos[:, 2], seen.touched
         landed = seen.on_ground & ~touched
         notes[:, 2] = np.maximum(notes[:, 2], landed | (height < BALL_ON_GROUND))
@@ -142,7 +138,6 @@ class FlipResetLane(Lane):
         super().__init__(time_limit_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """See `Lane.set_up`."""
         x, y, z = rng.uniform(0, 2000), rng.uniform(-3000, 3000), rng.uniform(900, 1200)
         forward, _ = heading(rng.uniform(-0.5, 0.5))
         right = np.array((forward[1], -forward[0], 0.0))
@@ -168,7 +163,6 @@ class FlipResetLane(Lane):
         notes[:, 0] = seen.has_flip
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """See `Lane.judge`."""
         car, has_flip = seen.car_pos, seen.has_flip
         to_ball = seen.ball_pos - car
         distance = np.linalg.norm(to_ball, axis=1)

@@ -32,7 +32,6 @@ class JumpShotLane(Lane):
         super().__init__(time_limit_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """See `Lane.set_up`."""
         x, y = rng.uniform(0, 1200), rng.uniform(0, 1500)
         to_goal = float(np.arctan2(-x, 5120 - y))
         forward, up = heading(to_goal + rng.uniform(-0.1, 0.1))
@@ -45,7 +44,6 @@ class JumpShotLane(Lane):
         return SetUp((x, y, CAR_REST_HEIGHT), ball_pos, car_vel, forward, up, ball_vel, boost=rng.uniform(30, 100))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """See `Lane.judge`."""
         jumped = seen.touched & seen.has_jumped & ~seen.on_ground
         anybody = seen.own_team_touched | seen.opponents_touched
         notes[:, 0] = np.where(anybody, jumped, notes[:, 0])
@@ -82,7 +80,6 @@ class DribbleLane(Lane):
         self.hold_seconds = self.within_limit("hold_seconds", hold_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """See `Lane.set_up`."""
         x, y = rng.uniform(0, 2500), rng.uniform(-3500, 1000)
         forward, up = heading(rng.uniform(-0.5, 0.5))
         speed = rng.uniform(600, 1300)
@@ -91,7 +88,6 @@ class DribbleLane(Lane):
         return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, velocity, boost=rng.uniform(20, 100))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """See `Lane.judge`."""
         offset = seen.ball_pos - seen.car_pos
         above = (offset[:, 2] > self.LOWEST) & (offset[:, 2] < self.HIGHEST)
         on_roof = above & (np.hypot(offset[:, 0], offset[:, 1]) < self.ACROSS) & seen.on_ground
@@ -132,7 +128,6 @@ class HalfFlipLane(Lane):
         self.min_speed = min_speed
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """See `Lane.set_up`."""
         x, y = rng.uniform(0, 2500), rng.uniform(-3500, 3500)
         forward, up = heading(rng.uniform(-np.pi, np.pi))
         speed, away = -rng.uniform(500, 900), -rng.uniform(1500, 2500)
@@ -145,7 +140,6 @@ class HalfFlipLane(Lane):
         notes[:] = seen.car_forward[:, :2]
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """See `Lane.judge`."""
         forward = seen.car_forward
         turned = (forward[:, :2] * notes).sum(axis=1) < self.REVERSED
         along = (seen.car_vel * forward).sum(axis=1) >= self.min_speed

@@ -39,7 +39,6 @@ class KickoffLane(Lane):
         self.judged_seconds = self.within_limit("judged_seconds", judged_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """See `Lane.set_up`."""
         return self._on_spawn(int(rng.integers(len(Kickoff.BLUE_POS))), rng.random() < self.offset_share, rng)
 
     def _on_spawn(self, spawn: int, offset: bool, rng: np.random.Generator) -> SetUp:
@@ -67,7 +66,6 @@ class KickoffLane(Lane):
         state.set_on_ground(arena, np.ones(state.num_cars, np.bool_))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """See `Lane.judge`."""
         by_us = seen.own_team_touched
         first = (notes[:, 0] == 0) & (by_us | seen.opponents_touched)
         notes[:, 0] = np.where(first, np.where(by_us, 1, -1), notes[:, 0])

@@ -73,7 +73,6 @@ class LaneEpisodes(StateLogger):
         return looks
 
     def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
         for lane, here, seen in self._looks(state, np.flatnonzero(self.lane != NO_LANE)):
             notes = self._notes[here, : lane.num_notes]
             self.succeeded[here] |= lane.judge(seen, notes)
@@ -83,7 +82,6 @@ class LaneEpisodes(StateLogger):
             self._counts[:, column] += np.bincount(self.lane[ended], each, len(self.lanes))
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
         if len(self.lane) != state.num_arenas:
             self._resize(state.num_arenas, state.num_cars)
         self.lane[mask], self.succeeded[mask], self._notes[mask] = NO_LANE, False, 0
@@ -96,7 +94,6 @@ class LaneEpisodes(StateLogger):
             self._notes[here, : lane.num_notes] = notes
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """See `StateLogger.drain_metrics`."""
         metrics = {}
         for lane, (ended, succeeded) in zip(self.lanes, self._counts.tolist(), strict=True):
             metrics[f"lane/{lane.name}_success"] = (succeeded, ended)
@@ -125,7 +122,6 @@ class LaneTimeLimit(DoneCondition):
         self._limits = np.array([lane.time_limit_seconds for lane in episodes.lanes])
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         lane = self._episodes.lane
         over: Bool = (lane != NO_LANE) & (state.episode_ticks / TICKS_PER_SECOND >= self._limits[lane])
         return over
@@ -186,7 +182,6 @@ class MechanicsLanes(StateSetter, Phased):
         self._drawn = ""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         for arena in np.flatnonzero(mask).tolist():
             if self.mechanics_weight and rng.random() < self.mechanics_weight:
                 number = int(rng.choice(len(self.lanes), p=self.shares))
@@ -218,7 +213,6 @@ class MechanicsLanes(StateSetter, Phased):
             )
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
-        """See `Phased.begin_phase`."""
         usual = self._own_weight if number >= FIRST_PHASE else 0.0
         self.mechanics_weight = self.phase_weights.get(name, usual)
 

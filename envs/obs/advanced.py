@@ -76,7 +76,6 @@ class AdvancedObs(ObsBuilder):
         return gymnasium.spaces.Box(-np.inf, np.inf, (self.OTHERS.start + self.OTHER_WIDTH * others,), np.float32)
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """See `ObsBuilder.meanings`."""
         pos, vel, ang_vel = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef
         meanings = [
             Meaning("ball_pos", "", 3, f"the ball's position: {AXES}", "uu", pos),
@@ -113,7 +112,6 @@ class AdvancedObs(ObsBuilder):
         ]
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         own = state.own
         out[..., self.BALL_POS] = own.ball_pos * self.pos_coef
         out[..., self.BALL_VEL] = own.ball_vel * self.lin_vel_coef

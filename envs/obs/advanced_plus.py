@@ -87,7 +87,6 @@ class AdvancedObsPlus(ObsBuilder):
         return gymnasium.spaces.Box(-np.inf, np.inf, (self.others_start + self.OTHER_WIDTH * others,), np.float32)
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """See `ObsBuilder.meanings`."""
         pos, vel, ang_vel, timer = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef, self.timer_coef
         opponents, own = "middle of the opponents' goal", "middle of the own goal"
         meanings = [
@@ -130,7 +129,6 @@ class AdvancedObsPlus(ObsBuilder):
         return meanings
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         basis = blocks.own_basis(state)
         self._write_field(state, out)
         self._write_local(state, basis, out)

@@ -60,7 +60,6 @@ class StackedObs(ObsBuilder):
         self._fresh[starting[starting < len(self._fresh)]] = True
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         width = out.shape[-1] // self.num_frames
         newest = np.empty((*out.shape[:-1], width), np.float32)
         (build_named if len(self._frames) else build_checked)(self.inner, state, newest)
@@ -93,7 +92,6 @@ class StackedObs(ObsBuilder):
         return {name: value.copy() for name, value in mine.items()} | _prefixed("inner", self.inner.state_dict())
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """See `ObsBuilder.load_state_dict`."""
         frames = state["frames"]
         if frames.shape[1] != self.num_frames:
             raise ValueError(
@@ -160,7 +158,6 @@ class PrivilegedObs(ObsBuilder):
         return with_prefix("actor/", actor) + with_prefix("critic/", critic)
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         start = self.actor_features(state.num_blue, state.num_orange)
         self.actor.build(state, out[..., :start])
         self.critic.build(state, out[..., start:])
@@ -175,7 +172,6 @@ class PrivilegedObs(ObsBuilder):
         return _prefixed("actor", self.actor.state_dict()) | _prefixed("critic", self.critic.state_dict())
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """See `ObsBuilder.load_state_dict`."""
         self.actor.load_state_dict(_part("actor", state))
         self.critic.load_state_dict(_part("critic", state))
 

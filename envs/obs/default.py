@@ -87,7 +87,6 @@ class DefaultObs(ObsBuilder):
         return gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         ball = state.ball_rows.take(self._BALL_COLUMNS, axis=-1)
         ball *= self._ball_scale
         out[..., : self.PAD_TIMERS.start] = ball.take(state.team, axis=1)
@@ -103,7 +102,6 @@ class DefaultObs(ObsBuilder):
         clear_absent_observers(state, out)
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """See `ObsBuilder.meanings`."""
         pos, vel, ang_vel = self._ball_scale[:3], self._ball_scale[3:6], self._ball_scale[6:]
         meanings = [
             Meaning("ball_pos", "", 3, f"the ball's position: {AXES}", "uu", pos),

@@ -115,7 +115,6 @@ class EntityObs(ObsBuilder):
         ]
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         out[:] = self._template
         own, rows = state.own, self.objects
         ball = out[:, :, self.BALL]

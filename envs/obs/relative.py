@@ -79,7 +79,6 @@ class RelativeObs(ObsBuilder):
         return gymnasium.spaces.Box(-np.inf, np.inf, (self.others_start + self.OTHER_WIDTH * others,), np.float32)
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """See `ObsBuilder.meanings`."""
         pos, vel, ang_vel, timer = self.pos_coef, self.lin_vel_coef, self.ang_vel_coef, self.timer_coef
         meanings = [
             Meaning("vel", "", 3, f"the car's velocity: {LOCAL_AXES}", "uu/s", vel),
@@ -108,7 +107,6 @@ class RelativeObs(ObsBuilder):
         return meanings
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         own, basis = state.own, blocks.own_basis(state)
         status = blocks.car_status(state, self.boost_coef, self.timer_coef)
         out[..., self.VEL] = blocks.to_frame(basis, own.car_vel) * self.lin_vel_coef

@@ -48,7 +48,6 @@ class RoleObs(ObsBuilder):
         return [*self.inner.meanings(num_blue, num_orange), Meaning("role", "", 1, "number of the car's role")]
 
     def build(self, state: GameState, out: Float) -> None:
-        """See `ObsBuilder.build`."""
         build_named(self.inner, state, out[..., :-1])
         out[..., -1] = self.role_of(state) if self.only is None else self.only
         out[..., -1] *= state.present
@@ -62,7 +61,6 @@ class TeamRoleObs(RoleObs):
     """Roles by team: 0 blue, 1 orange."""
 
     def role_of(self, state: GameState) -> NDArray[np.int64]:
-        """See `RoleObs.role_of`."""
         orange: NDArray[np.int64] = (state.team != BLUE).astype(np.int64)
         return orange
 
@@ -84,7 +82,6 @@ class SlotRoleObs(RoleObs):
         self.roles = whole_number("SlotRoleObs", "roles", roles, 2)
 
     def role_of(self, state: GameState) -> NDArray[np.int64]:
-        """See `RoleObs.role_of`."""
         place = np.concatenate((np.arange(state.num_blue), np.arange(state.num_orange)))
         role: NDArray[np.int64] = np.minimum(place, self.roles - 1)
         return role

@@ -65,7 +65,6 @@ class EachArena(StateSetter):
     """A setter that writes one arena after the other."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         for arena in np.flatnonzero(mask).tolist():
             self._apply_one(state, arena, rng)
 

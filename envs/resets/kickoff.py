@@ -21,7 +21,6 @@ class Kickoff(StateSetter):
     ORANGE_YAW = np.array([-0.75, -0.25, -0.5, -0.5, -0.5], np.float64) * np.pi
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         for arena in np.flatnonzero(mask).tolist():
             self.place(state, arena, self.spawns(state, rng))
 

@@ -42,7 +42,6 @@ class MixedStates(StateSetter):
         self._drawn: StateSetter | None = None
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         for arena in np.flatnonzero(mask).tolist():
             self._drawn = self.setters[rng.choice(len(self.setters), p=self.shares)]
             self._drawn.apply(state, only(mask, arena), rng)
@@ -74,7 +73,6 @@ class _Changed(StateSetter):
             )
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`."""
         for arena in np.flatnonzero(mask).tolist():
             self.inner.apply(state, only(mask, arena), rng)
             self._change(state, arena, rng)

@@ -35,7 +35,6 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
     value_range = (-1, 0)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         # Mirrored, what one team attacks is what the other one defends: the same speeds, to the bit.
         share = shared_of(state).ball_speed_to_net[:, ::-1] / np.float32(game.BALL_MAX_SPEED)
         return only_present(state, of_team(state, -np.maximum(share, ZERO)))
@@ -52,7 +51,6 @@ class LiuDistanceBallToGoalReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         gap = length(_NET_MIDDLE - state.ball_rows[..., POS]) - _NET_DEPTH
         near = np.minimum(np.exp(gap * np.float32(-0.5 / game.BALL_MAX_SPEED)), ONE)
         return only_present(state, of_team(state, near))
@@ -109,7 +107,6 @@ class BallTravelReward(RememberingReward):
         return {"ball": shared.ball_pos, "last": shared.touched, "travelled": travelled}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         kept, shared = self._recall(), shared_of(state)
         ball, touched = shared.ball_pos, shared.touched
         way = length(ball - kept["ball"])
@@ -160,7 +157,6 @@ class PossessionReward(RememberingReward):
         return {"owner": np.zeros((state.num_arenas, 2), np.float32)}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         owner, shared = self._recall()["owner"], shared_of(state)
         if shared.any_touched:
             now = (sums_of_teams(state, shared.touched) > 0).astype(np.float32)

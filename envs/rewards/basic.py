@@ -28,7 +28,6 @@ class SpeedTowardBallReward(Reward):
         self.signed = bool(signed)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         shared = shared_of(state)
         share = dot(state.world.car_vel, shared.to_ball) / shared.ball_divisor / np.float32(CAR_MAX_SPEED)
         return only_present(state, share if self.signed else np.maximum(share, ZERO))
@@ -43,7 +42,6 @@ class InAirReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         return only_present(state, ~shared_of(state).on_ground)
 
 
@@ -57,7 +55,6 @@ class VelocityBallToGoalReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         share = shared_of(state).ball_speed_to_net / np.float32(BALL_MAX_SPEED)
         return only_present(state, of_team(state, np.maximum(share, ZERO)))
 
@@ -72,7 +69,6 @@ class GoalReward(Reward):
     value_range = (-1, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         if not shared_of(state).any_goal:
             return zeros(state)
         scoring = state.scoring_team[:, None]
@@ -90,7 +86,6 @@ class TouchReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         return shared_of(state).touched.astype(np.float32)
 
 
@@ -103,6 +98,5 @@ class FaceBallReward(Reward):
     value_range = (-1, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         shared = shared_of(state)
         return only_present(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)

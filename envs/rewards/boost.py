@@ -22,7 +22,6 @@ class SaveBoostReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         shared = shared_of(state)
         return only_present(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
 
@@ -78,7 +77,6 @@ class CollectBoostReward(_BoostDifference):
         return state.boost * _PER_UNIT
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         return only_present(state, np.maximum(self._change(state), ZERO))
 
 
@@ -108,6 +106,5 @@ class BoostChangeReward(_BoostDifference):
         return shared_of(state).boost_root
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         change = self._change(state)
         return only_present(state, change * np.where(change > 0, np.float32(self.gain), np.float32(self.loss)))

@@ -24,7 +24,6 @@ class LiuDistancePlayerToBallReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         shared = shared_of(state)
         gap = shared.ball_distance - np.float32(BALL_RADIUS)
         near = np.minimum(np.exp(gap * np.float32(-0.5 / CAR_MAX_SPEED)), ONE)
@@ -49,7 +48,6 @@ class BadOrientationReward(Reward):
         self.max_height = number_in("BadOrientationReward", "max_height", max_height, 0)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         shared = shared_of(state)
         free = shared.on_ground | shared.is_flipping | shared.is_demoed | (shared.car_height > self.max_height)
         return only_present(state, np.where(free, ZERO, np.minimum(shared.car_up, ZERO)))
@@ -77,7 +75,6 @@ class RecoveryAndLandingReward(RememberingReward):
         return np.where(shared.on_ground, ONE, np.where(lying, -ONE, np.float32(0.5) * up))
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         kept, quality, shared = self._recall(), self._quality(state), shared_of(state)
         paid = except_for(shared.gone(kept["demoed"]), quality - kept["quality"])
         self._hold(quality=quality, demoed=shared.is_demoed)

@@ -76,7 +76,6 @@ class PerSecondReward(WrappedReward):
         self._ticks = shared.begun(mask, shared.ticks, kept)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         if len(self._ticks) != state.num_arenas:
             raise RuntimeError(f"{type(self).__name__}: call reset() before compute()")
         shared = shared_of(state)
@@ -106,7 +105,6 @@ class TeamSpiritReward(WrappedReward):
         self.opponent_scale = number_in("TeamSpiritReward", "opponent_scale", opponent_scale, 0)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         own = only_present(state, paid_by(self.reward, state, self.reward.label()))
         sizes = sums_of_teams(state, state.present)
         means = sums_of_teams(state, own) / np.maximum(sizes, 1).astype(np.float32)
@@ -163,7 +161,6 @@ class AnnealedReward(WrappedReward):
         return float(np.interp(self._taken, self.steps, self.weights))
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         weight = self.weight
         self._taken += 1
         self._sum, self._count = self._sum + weight, self._count + 1
@@ -199,7 +196,6 @@ class ClippedReward(WrappedReward):
             raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got low={low}, high={high}")
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         paid = np.clip(paid_by(self.reward, state, self.reward.label()), self.low, self.high)
         return paid.astype(np.float32, copy=False)
 
@@ -238,7 +234,6 @@ class EMANormalizedReward(WrappedReward):
         self._mean, self._square, self._steps = 0.0, 0.0, 0
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         paid = paid_by(self.reward, state, self.reward.label())
         here = paid[state.present].astype(np.float64)
         self._steps += 1

@@ -91,7 +91,6 @@ class CombinedReward(Reward):
         return {"terms": [r.state_dict() for r in self.rewards], **self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
         for reward, kept in zip(self.rewards, state["terms"], strict=True):
             reward.load_state_dict(kept)
         self._parts.load_state_dict(state)

@@ -87,7 +87,6 @@ class EventReward(RememberingReward):
         return {"touched": now.touched, "scorer": now.touched, "demoed": now.is_demoed, "counters": now.counters}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         kept, weights, now = self._recall(), self.weights, shared_of(state)
         touched, demoed, counters, scorer = now.touched, now.is_demoed, now.counters, kept["scorer"]
         happened: dict[str, NDArray[Any]] = {}
@@ -164,7 +163,6 @@ class DemoReward(RememberingReward):
         return {"velocity": now.car_vel, "cooldown": cooldown, **events}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         kept, weights, now, paid = self._recall(), self.weights, shared_of(state), zeros(state)
         demoed = now.is_demoed
         if now.any_demoed:

@@ -42,7 +42,6 @@ class FlipResetReward(RememberingReward):
         return {"had_flip": shared_of(state).has_flip, "reset": none, "used": none}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         kept, shared = self._recall(), shared_of(state)
         touched, has_flip, reset, used = shared.touched, shared.has_flip, kept["reset"], kept["used"]
         if not (shared.any_touched or reset.any() or used.any()):
@@ -90,7 +89,6 @@ class WavedashReward(RememberingReward):
         return {"velocity": shared.car_vel, "gained": gained, **now}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         kept, shared = self._recall(), shared_of(state)
         flipping, grounded, demoed, velocity = shared.is_flipping, shared.on_ground, shared.is_demoed, shared.car_vel
         was_flipping, gained = kept["flipping"], kept["gained"]
@@ -143,7 +141,6 @@ class AerialDistanceReward(RememberingReward):
         return {"last": last, "way": way, "car": shared.car_pos, "ball": shared.ball_pos}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         kept, shared = self._recall(), shared_of(state)
         touched, car_pos, ball_pos = shared.touched, shared.car_pos, shared.ball_pos
         last, way, paid = kept["last"], kept["way"], zeros(state)

@@ -60,7 +60,6 @@ class PotentialReward(WrappedReward):
         return np.where(shared_of(state).goal_scored[:, None], ZERO, paid)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         if self._before.shape != (state.num_arenas, state.num_cars):
             raise RuntimeError("PotentialReward: call reset() before compute()")
         now = self._potential(state)
@@ -108,7 +107,6 @@ class GoalViewReward(RememberingReward):
         return (np.where(shared.goal_scored, np.sign(y), chance) if shared.any_goal else chance).astype(np.float32)
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         before, now = self._recall()["blue"], self._potential(state)
         change = np.float32(self.gamma) * now - before
         self._hold(blue=now)

@@ -60,6 +60,5 @@ class RewardSignals(Reward):
         return {name: reward.state_dict() for name, reward in self.signals.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
         for name, reward in self.signals.items():
             reward.load_state_dict(state[name])

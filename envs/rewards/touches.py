@@ -29,7 +29,6 @@ class _TouchReward(RememberingReward):
         return {name: getattr(shared, _KEPT[name]) for name in self._needs}
 
     def compute(self, state: GameState) -> Float:
-        """See `Reward.compute`."""
         self._recall()
         paid = only_present(state, self._of_touches(state)) if shared_of(state).any_touched else zeros(state)
         self._hold(**self._first(state))
