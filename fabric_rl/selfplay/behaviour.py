@@ -43,7 +43,7 @@ def divergence(policies: Sequence[Sequence[Distribution]]) -> NDArray[np.float64
     found = np.zeros((len(policies), len(policies)))
     for i, j in permutations(range(len(policies)), 2):
         apart = torch.cat([kl_divergence(p, q) for p, q in zip(policies[i], policies[j], strict=True)])
-        found[i, j] = apart.mean().clamp(0, MOST)  # rounding leads below 0; what the other never does, to infinity
+        found[i, j] = apart.mean().clamp(0, MOST).item()  # rounding: below 0; never done: infinity
     return found
 
 
