@@ -46,6 +46,7 @@ from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
+from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.metrics.log import program, say, warnings_are_events
@@ -135,7 +136,7 @@ def main(
             raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; give it --record_minutes")
-    trainer = _trainer_of(agent, estimator, sac, signals)
+    trainer = _trainer_of(agent, estimator, sac, [_shown(signal, env) for signal in signals])
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))
         launch.check_same_settings(fabric, resolved_config)
@@ -165,6 +166,16 @@ def main(
     if fabric.is_global_zero:
         say(report(run, summary))
     return summary
+
+
+def _shown(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
+    """A signal that learns from demonstrations, with what its files hold; any other one as it is."""
+    call = taken_apart(signal)
+    if not hasattr(call.function, "show"):
+        return signal
+    name = f"--signals {getattr(call.function, '__name__', '')}: demos"
+    found = trajectories_of(call.named().get("demos") or (), env, name)
+    return lambda *spaces: signal(*spaces).show(found)  # type: ignore[attr-defined]  # it has that
 
 
 def _trainer_of(
