@@ -46,12 +46,14 @@ from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
+from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.runs.start import started_run
 from fabric_rl.selfplay import SelfPlay
+from fabric_rl.signals import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
 from fabric_rl.viewer.feeds import GAMES
 
@@ -79,6 +81,7 @@ def main(
     render: bool = False,
     watch: bool = False,
     callbacks: Callback | Sequence[Callback] = (),
+    signals: Sequence[SignalFactory] = (),
     logger: Logger | list[Logger] | None = None,
     profile: bool = False,
     plain: bool | None = None,
@@ -102,6 +105,7 @@ def main(
         render: Show rank 0's first arena in RocketSimVis, which is started beside (docs/watching.md).
         watch: Show the games that the run records (--record_minutes) in the browser.
         callbacks: Hooks into the training loop.
+        signals: Reward signals beside the environment's: curiosity, imitation (docs/signals.md).
         logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: when standard output is no terminal.
@@ -112,6 +116,8 @@ def main(
         The summary that `runs/<run_id>/summary.json` holds.
     """
     if resolved_config is None:
+        if signals and "value_heads" not in taken_apart(agent).settings:
+            agent = partial(agent, value_heads=1 + len(signals))
         resolved_config, lost = settings_of_call(main, locals(), as_settings)
         if lost and launch.is_rank_0():
             say(f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/runs.md)")
@@ -130,7 +136,7 @@ def main(
             raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; give it --record_minutes")
-    trainer = _trainer_of(agent, estimator, sac)
+    trainer = _trainer_of(agent, estimator, sac, [_shown(signal, env) for signal in signals])
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))
         launch.check_same_settings(fabric, resolved_config)
@@ -162,16 +168,30 @@ def main(
     return summary
 
 
-def _trainer_of(agent: AgentFactory, estimator: Estimator, sac: SACArgs) -> Callable[..., dict[str, Any]]:
+def _shown(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
+    """A signal that learns from demonstrations, with what its files hold; any other one as it is."""
+    call = taken_apart(signal)
+    if not hasattr(call.function, "show"):
+        return signal
+    name = f"--signals {getattr(call.function, '__name__', '')}: demos"
+    found = trajectories_of(call.named().get("demos") or (), env, name)
+    return lambda *spaces: signal(*spaces).show(found)  # type: ignore[attr-defined]  # it has that
+
+
+def _trainer_of(
+    agent: AgentFactory, estimator: Estimator, sac: SACArgs, signals: Sequence[SignalFactory]
+) -> Callable[..., dict[str, Any]]:
     """What trains such agents: SAC's loop or PPO's; a ValueError for settings of the other one."""
     made = taken_apart(agent).function
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:
             raise ValueError(f"{', '.join(given)}: only agents have that which learn with SAC; leave it out")
-        return partial(train, estimator=estimator)
+        return partial(train, estimator=estimator, signals=signals)
     if type(estimator) is not GAE:
         raise ValueError("--estimator: only PPO estimates advantages, not SAC; leave it out")
+    if signals:
+        raise ValueError("--signals: only PPO learns from several rewards, not SAC; leave them out")
     return partial(train_off_policy, sac=sac)
 
 

@@ -46,6 +46,10 @@ class TrainArgs:
     """Discount; or one for each reward signal of the environment."""
     gae_lambda: float = 0.95
     """Lambda of the generalised advantage estimation."""
+    extrinsic_strength: float = 1.0
+    """What the environment's rewards are multiplied with, beside those of `signals` (docs/signals.md)."""
+    combine_advantages: Literal["sum", "mean"] = "sum"
+    """How the advantages of several reward signals become one; normalised advantages are the same either way."""
     normalize_advantages: bool = True
     """Normalise the advantages of each optimizer step to mean 0 and deviation 1, with statistics over all ranks."""
     standardize_returns: bool = False
@@ -90,6 +94,9 @@ class TrainArgs:
         if self.num_players and self.overlap:
             raise ValueError("--num_players always collects one rollout ahead; leave --overlap out")
         _one_of(self, "lr_schedule", LRSchedule)
+        _one_of(self, "combine_advantages", Literal["sum", "mean"])
+        if not 0 <= self.extrinsic_strength < math.inf:
+            raise ValueError(f"--extrinsic_strength must be 0 or more, and finite, got {self.extrinsic_strength}")
         for name, share in (*(("gamma", gamma) for gamma in self.gammas), ("gae_lambda", self.gae_lambda)):
             if not 0 <= share <= 1:
                 raise ValueError(f"--{name} must be between 0 and 1, got {share}")
@@ -155,6 +162,7 @@ class TrainArgs:
 ONLY_PPO = (
     *("num_steps", "update_epochs", "minibatch_size", "exp_buffer_size", "gae_lambda", "normalize_advantages"),
     *("standardize_returns", "desired_kl", "target_kl", "overlap", "num_players"),
+    *("extrinsic_strength", "combine_advantages"),
 )
 """Settings of `TrainArgs` that mean nothing to agents that learn from replayed steps."""
 

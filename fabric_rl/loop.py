@@ -14,6 +14,7 @@ from fabric_rl.session.build import Scheme, build
 from fabric_rl.session.ends import begin, finish
 from fabric_rl.session.evidence import keep_evidence_of_nan
 from fabric_rl.session.stopping import StopSignals
+from fabric_rl.signals.base import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
 
 
@@ -31,6 +32,7 @@ def train(
     weights: dict[str, Any] | None = None,
     inference: bool = False,
     estimator: Estimator = GAE(),  # noqa: B008 - has no state
+    signals: Sequence[SignalFactory] = (),
 ) -> dict[str, Any]:
     """Trains an agent with PPO; every rank calls it, after `fabric.launch()`.
 
@@ -47,6 +49,7 @@ def train(
         weights: A checkpoint whose weights a new run begins with.
         inference: Play without learning; nothing is saved but metrics and summary.
         estimator: Makes advantages and value targets of each rollout.
+        signals: Reward signals beside the environment's own, with a value head of the agent each.
 
     Returns:
         The summary that `runs/<run_id>/summary.json` holds (docs/runs.md). On rank 0 it has `unsaved_steps` where the
@@ -60,12 +63,12 @@ def train(
         NonFiniteError: NaN or infinity in observations, rewards or the loss.
         TooLittleMemoryError: A rollout or a training step needs more memory than there is.
     """
-    session = build(fabric, env, agent, args, callbacks, estimator, inference, Scheme())  # all tried
+    session = build(fabric, env, agent, args, callbacks, estimator, inference, Scheme(), signals)  # all tried
     session.try_estimator()
     record, saver = begin(session, run, plain, saving, resume, weights)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
 
-    with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
+    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session, run):
         saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()
@@ -73,14 +76,16 @@ def train(
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
             with record("advantages"):
+                session.signals.pay(rollout)
                 advantage, returns = session.estimate(rollout)  # [T, N]
             batch = hooks.on_learn_start(rollout.flat(advantage, returns))  # [T * N]
             with collector.meanwhile(another=state.goes_on), record("learn"):  # --overlap plays the next rollout here
                 losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches of agent.training_step
+                losses |= session.signals.learn(rollout, state.minibatch_size)
             state.advance()
             record.reduce(losses)
             hooks.on_iteration_end()
             record.publish()
-            save_now = signals.agree(saver.minutes_due)  # all ranks stop, or save, after the same iteration
+            save_now = stops.agree(saver.minutes_due)  # all ranks stop, or save, after the same iteration
             saver.after_iteration(save_now)
     return finish(session, record, saver)

@@ -80,7 +80,7 @@ class Minibatch(NamedTuple):
     sub_env: Tensor | None = None
     """`[B]` int64, the sub-environment of this rank that it comes from, 0..N-1."""
     next_obs: Tensor | None = None
-    """`[B, ...]` the same episode's true next observation; where `terminated` there is none, and it means nothing."""
+    """`[B, ...]` the same episode's true next observation, also where it ended."""
     next_action_mask: Tensor | None = None
     """`[B, n]` bool, what is allowed there; of a truncated episode's last one, which has no mask, what was before."""
 

@@ -80,6 +80,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         config = parser.parse_args(words)
         _check(parser, given, config, preset)
         config.pop("config")
+        _give_value_heads(config)
         again = config.clone()
         with naming_the_flag(config):
             values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
@@ -201,6 +202,13 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
         _note_replaced_env(parser, given, config, preset)
     if config.resume and "--initialize_from" in names:  # in a configuration it says how its run began
         raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
+
+
+def _give_value_heads(config: Namespace) -> None:
+    """Gives an agent with one value head one more for each of the `signals`; with several, the user keeps count."""
+    settings = config.get("agent.init_args")
+    if config.get("signals") and settings is not None and settings.get("value_heads") == 1:
+        settings["value_heads"] = 1 + len(config["signals"])
 
 
 def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:

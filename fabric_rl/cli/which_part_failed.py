@@ -17,10 +17,12 @@ from lightning import LightningModule
 from lightning.fabric.loggers.logger import Logger
 
 from fabric_rl.callbacks import Callback
+from fabric_rl.signals import RewardSignal
 from fabric_rl.trial import check_agent
 from fabric_rl.types import FailedElsewhere
 
 _FLAGS: dict[type, str] = {LightningModule: "--agent", VectorEnv: "--env", Callback: "--callbacks", Logger: "--logger"}
+_FLAGS |= {RewardSignal: "--signals"}
 _HERE = Path(__file__).resolve().parents[1]
 _SHIPPED = (
     *(f"{_HERE.parent / name}{os.sep}" for name in ("agents", "envs", "fabric_rl")),

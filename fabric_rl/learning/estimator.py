@@ -33,5 +33,7 @@ class GAE(Estimator):
     def __call__(self, rollout: Rollout, agent: ActorCritic, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
         """See `Estimator`."""
         ends = (rollout.terminated, rollout.done)
+        if rollout.episodic is not None:  # [K]
+            ends = (rollout.terminated[..., None] & rollout.episodic, rollout.done[..., None] & rollout.episodic)
         advantage = gae(rollout.reward, rollout.value, rollout.next_value, *ends, gamma, gae_lambda)
         return advantage, advantage + rollout.value

@@ -28,8 +28,8 @@ def gae(
         rewards: `[T, N]` or `[T, N, K]` for K reward signals, float32. Not changed.
         values: V(s_t), same shape.
         next_values: V(s'_t) where s'_t is the state the step led to in the *same* episode, same shape.
-        terminated: `[T, N]` bool, the episode ended for good.
-        done: `[T, N]` bool, terminated or truncated.
+        terminated: `[T, N]` bool, the episode ended for good; or `[T, N, K]`, for each reward signal.
+        done: As `terminated`, terminated or truncated.
         gamma: Discount, 0..1; or `[K]`, one for each reward signal.
         lam: GAE's lambda, 0..1.
 
@@ -44,7 +44,7 @@ def gae(
             "gae: rewards, values and next_values must have one shape, got "
             f"{list(rewards.shape)}, {list(values.shape)}, {list(next_values.shape)}"
         )
-    if not terminated.shape == done.shape == rewards.shape[:2]:
+    if terminated.shape != done.shape or terminated.shape not in (rewards.shape[:2], rewards.shape):
         raise ValueError(
             f"gae: terminated {list(terminated.shape)} and done {list(done.shape)} must be [T, N] = "
             f"{list(rewards.shape[:2])}"

@@ -90,12 +90,7 @@ class Onlooker:
             ValueError: It is of another agent or optimizer.
         """
         check_weights(state["agent"], self.agent)
-        own, saved = self._stepped_optimizer(), state["optimizer"]
-        if [group["params"] for group in own["param_groups"]] != [group["params"] for group in saved["param_groups"]]:
-            raise ValueError("the optimizer has other groups of parameters than that of --agent")
-        for number, entry in saved["state"].items():
-            forms = {name: _form_of(name, value) for name, value in own["state"].get(number, {}).items()}
-            check(entry, forms, f"optimizer['state'][{number!r}]")
+        check_optimizer(self.optimizer, state["optimizer"], "--agent")
         if state["precision"]:
             check(state["precision"], dict.fromkeys(self._precision.state_dict(), Number(0)), "precision")
         if self._kl_adaptive is not None:
@@ -133,16 +128,6 @@ class Onlooker:
             elif part is not None and part.state_dict():
                 differs.append(f"nothing was saved of {name}")
         return differs
-
-    def _stepped_optimizer(self) -> Any:  # noqa: ANN401 - torch's own
-        """The optimizer's state after a step without gradients, which says what it keeps; weights are loaded later."""
-        optimizer = self.optimizer.optimizer
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                parameter.grad = torch.zeros_like(parameter) if parameter.requires_grad else None
-        optimizer.step()
-        optimizer.zero_grad()
-        return optimizer.state_dict()
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Takes the agent's weights and statistics only.
@@ -261,6 +246,24 @@ class Learner(Onlooker):
         kept = self._experience.maxlen or 1
         missing = min(kept, iterations) - len(self._experience)
         return [f"nothing was saved of {missing} older rollouts"] if kept > 1 and missing > 0 else []
+
+
+def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
+    """Checks what an optimizer's `state_dict` gave; raises ValueError for that of another one than `owner` has.
+
+    It makes a step without gradients, which says what it keeps; weights have to be loaded afterwards.
+    """
+    for group in optimizer.optimizer.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = torch.zeros_like(parameter) if parameter.requires_grad else None
+    optimizer.optimizer.step()
+    optimizer.optimizer.zero_grad()
+    own = optimizer.optimizer.state_dict()
+    if [group["params"] for group in own["param_groups"]] != [group["params"] for group in saved["param_groups"]]:
+        raise ValueError(f"the optimizer has other groups of parameters than that of {owner}")
+    for number, entry in saved["state"].items():
+        forms = {name: _form_of(name, value) for name, value in own["state"].get(number, {}).items()}
+        check(entry, forms, f"optimizer['state'][{number!r}]")
 
 
 def _form_of(name: str, value: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors

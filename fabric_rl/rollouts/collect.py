@@ -17,6 +17,8 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.steps import BOOLS, NUMBERS, Step, checked_array, checked_step
 from fabric_rl.types import ActorCritic, HasGroups, OffPolicyAgent
 
+_Ended = tuple[int, NDArray[np.intp], NDArray[Any]]
+"""Episodes that ended: the step, their sub-environments, their last observations."""
 VALUE_NUMBERS = 2**22
 """Numbers of observations that the value function gets at once."""
 MULTIPLICATIONS_FOR_THREADS = 2**28
@@ -106,9 +108,10 @@ class _Collection:
         self.rollout, self.env, self.rows = rollout, env, rows
         self.has_values = False
         size = (rollout.num_steps, rows.stop - rows.start)
-        self._rewards = np.zeros((*size, *rollout.reward.shape[2:]), np.float32)
+        self._rewards = np.zeros((*size, *rollout.env_reward.shape[2:]), np.float32)
         self._terminated, self._truncated = np.zeros((2, *size), np.bool_)
-        self._cut: list[tuple[int, NDArray[np.intp], NDArray[Any]]] = []  # truncated: step, sub-envs, last observations
+        self._cut: list[_Ended] = []  # truncated
+        self._terminal: list[_Ended] = []  # terminated, where a rollout keeps next observations
         self._cut_states: list[Tensor] = []
         self._state: Tensor | None = None
 
@@ -138,10 +141,12 @@ class _Collection:
             rollout.action_mask[t + 1, rows] = to_device(mask, device)
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
-        if len(cut):
-            final_obs = np.asarray(self._info(step, "final_obs", (n, *obs_shape)), rollout.obs_dtype)[cut]
-            require_finite("a final observation", final_obs, f"rollout step {t}", cut, rows.start)
-            self._cut.append((t, rows.start + cut, final_obs))
+        terminal = np.flatnonzero(self._terminated[t]) if rollout.next_obs is not None else cut[:0]
+        for ended, kept in ((cut, self._cut), (terminal, self._terminal)):
+            if len(ended):
+                final_obs = np.asarray(self._info(step, "final_obs", (n, *obs_shape)), rollout.obs_dtype)[ended]
+                require_finite("a final observation", final_obs, f"rollout step {t}", ended, rows.start)
+                kept.append((t, rows.start + ended, final_obs))
         if self._state is not None and rollout.state is not None:
             if len(cut):
                 self._cut_states.append(self._state[to_device(cut, device)])
@@ -163,30 +168,30 @@ class _Collection:
     def finish(self) -> None:
         """Puts rewards and ends into the rollout, all steps at once."""
         rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
-        rollout.reward[:, rows] = to_device(self._rewards, device)
+        rollout.env_reward[:, rows] = to_device(self._rewards, device)
         rollout.terminated[:, rows] = to_device(self._terminated, device)
         rollout.done[:, rows] = to_device(self._terminated | self._truncated, device)
         rollout.episode_start[1:, rows] = rollout.done[:, rows]
         if rollout.next_obs is not None:
             rollout.next_obs[:, rows] = rollout.obs[1:, rows]
-            if self._cut:
-                steps, envs, last = self._ends()
+            if ended := self._cut + self._terminal:
+                steps, envs, last = self._ends(ended)
                 rollout.next_obs[steps, envs] = last
 
     def bootstrap(self, agent: ActorCritic) -> None:
         """Values of the last observations of the truncated episodes."""
         if not self._cut:
             return
-        steps, envs, last = self._ends()
+        steps, envs, last = self._ends(self._cut)
         memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
         self.rollout.next_value[steps, envs] = agent.value(last, **memory)
 
-    def _ends(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Of the truncated episodes: steps, sub-environments and last observations."""
+    def _ends(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
+        """Of such episodes: steps, sub-environments and last observations."""
         device = self.rollout.obs.device
-        steps = to_device(np.concatenate([np.full(len(cut), t) for t, cut, _ in self._cut]), device)
-        envs = to_device(np.concatenate([cut for _, cut, _ in self._cut]), device)
-        return steps, envs, to_device(np.concatenate([last for _, _, last in self._cut]), device)
+        steps = to_device(np.concatenate([np.full(len(envs), t) for t, envs, _ in ended]), device)
+        envs = to_device(np.concatenate([envs for _, envs, _ in ended]), device)
+        return steps, envs, to_device(np.concatenate([last for _, _, last in ended]), device)
 
 
 def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:

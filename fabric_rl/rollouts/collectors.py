@@ -57,7 +57,7 @@ class Collector:
             agent: The bare module.
             rollout: Buffers for both.
             scaler: Scales the rewards, if they are to be scaled.
-            gamma: Its discount.
+            gamma: Its discount, of the environment's rewards.
             timers: Measures.
         """
         self.fabric, self.peers, self.envs, self.agent, self.rollout = fabric, peers, envs, agent, rollout
@@ -86,7 +86,8 @@ class Collector:
         self._ready, self.seconds = False, self._took
         self.metrics = self._drain()
         if self._scaler is not None:
-            self.rollout.reward = self._scaler.scale(self.rollout.reward, self.rollout.done, self._gamma, self.peers)
+            reward, done = self.rollout.env_reward, self.rollout.done
+            reward.copy_(self._scaler.scale(reward, done, self._gamma, self.peers))
         return self.rollout
 
     def meanwhile(self, another: bool) -> AbstractContextManager[None]:
@@ -109,7 +110,7 @@ class Collector:
 
     def _drain(self) -> Sums:
         rollout, steps = self.rollout, float(self.rollout.done.numel())
-        local = self.episodes.drain_metrics() | {"reward/step": (float(rollout.reward.sum()), steps)}
+        local = self.episodes.drain_metrics() | {"reward/step": (float(rollout.env_reward.sum()), steps)}
         for number, name in enumerate(rollout.reward_signals):
             local[f"reward/{name}"] = (float(rollout.reward[..., number].sum()), steps)
         if isinstance(self.envs, HasMetrics):

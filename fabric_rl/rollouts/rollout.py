@@ -1,6 +1,7 @@
 """Rollout buffers `[T, N]`."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -35,7 +36,9 @@ class Rollout:
         reward: As `value`; what the environment paid, scaled for learning with `--standardize_returns`.
         terminated: `[T, N]` bool.
         done: `[T, N]` bool, terminated or truncated.
-        next_obs: `[T, N, ...]` as `obs`, the same episode's true next observation; None unless the agent asks for it.
+        next_obs: `[T, N, ...]` as `obs`, the same episode's true next observation, also where it ended; None unless the
+            agent or a signal asks for it.
+        episodic: `[K]` bool, the signal's returns end with an episode; None: all do.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Rollout:
         env: VectorEnv,
         device: torch.device | str = "cpu",
         agent: ActorCritic | None = None,
+        signals: Sequence[str] = (),
     ) -> None:
         """Allocates the buffers.
 
@@ -52,6 +56,7 @@ class Rollout:
             env: Vector environment with SAME_STEP autoreset.
             device: Where the tensors live.
             agent: Whose memory and value heads the rollout is for; default: one value head, no memory.
+            signals: Names of the reward signals beside the environment's: the last columns of `reward` and the values.
 
         Raises:
             ValueError: The environment resets in another way or has observations that are not arrays, or its reward
@@ -93,13 +98,16 @@ class Rollout:
         )
         self._action_bounds = bounds(action_space)
         self.reward_signals = reward_signals(env)
-        heads = 1 if agent is None else agent.value_heads
-        if agent is not None and heads != max(1, len(self.reward_signals)):
+        self._added = len(signals)
+        wanted = max(1, len(self.reward_signals)) + self._added
+        heads = wanted if agent is None else agent.value_heads
+        if heads != wanted:
             names = ", ".join(self.reward_signals) or "its reward"
+            more = f" and --signals {self._added} ({', '.join(signals)})" if signals else ""
             off_policy = isinstance(agent, OffPolicyAgent)
-            advice = "take an environment with one" if off_policy else "set --agent.value_heads"
+            advice = "take an environment with one" if off_policy else f"set --agent.value_heads {wanted}"
             raise ValueError(
-                f"{type(env).__name__} has {max(1, len(self.reward_signals))} reward signals ({names}), "
+                f"{type(env).__name__} has {wanted - self._added} reward signals ({names}){more}, "
                 f"{type(agent).__name__} {heads} value heads; {advice}"
             )
         self.log_prob = torch.zeros(size, device=device)
@@ -107,7 +115,16 @@ class Rollout:
         self.value, self.next_value, self.reward = (torch.zeros(values, device=device) for _ in range(3))
         self.terminated = torch.zeros(size, dtype=torch.bool, device=device)
         self.done = torch.zeros(size, dtype=torch.bool, device=device)
-        self.next_obs = torch.zeros_like(self.obs[1:]) if "next_obs" in self._fields else None
+        self.next_obs = torch.zeros_like(self.obs[1:]) if signals or "next_obs" in self._fields else None
+        self.episodic: Tensor | None = None
+
+    @property
+    def env_reward(self) -> Tensor:
+        """The environment's part of `reward`, a view: `[T, N]`, or `[T, N, K]` for its K > 1 reward signals."""
+        if not self._added:
+            return self.reward
+        own = self.reward[..., : -self._added]
+        return own if self.reward_signals else own[..., 0]
 
     def begin(self, obs: NDArray[Any], infos: dict[str, Any] | None = None, keep: bool = False) -> None:
         """Takes the first observations `[N, ...]` of all, and what else `env.reset()` returned.

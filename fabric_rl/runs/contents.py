@@ -52,6 +52,7 @@ def check_contents(state: Mapping[str, Any]) -> None:
     players = state.get("num_players", 0)  # older ones have none
     check(players, Number(0, state["world_size"] - 1, whole=True), "num_players")
     check(state.get("unpublished", {}), Named([Number(anything=True), Number(anything=True)]), "unpublished")
+    check(state.get("signals", []), Many({"name": "", "module": {}, "optimizer": _RUN["optimizer"]}), "signals")
     check(state.get("num_threads", 1), Number(1, MOST_THREADS, whole=True), "num_threads")
     for name, number in (("ranks", state["world_size"]), ("callbacks", len(state["callback_names"]))):
         if len(state[name]) != number:

@@ -30,6 +30,8 @@ from fabric_rl.rollouts.collectors import Collector, CollectorAhead
 from fabric_rl.rollouts.players import Exchange, Player, Trainer
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.session.session import Session
+from fabric_rl.signals.base import SignalFactory
+from fabric_rl.signals.signals import LearningSignals, Signals, build_signals
 from fabric_rl.trial import check_agent, try_parts
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
 
@@ -78,6 +80,7 @@ def build(
     estimator: Estimator,
     inference: bool,
     scheme: Scheme,
+    signals: Sequence[SignalFactory] = (),
 ) -> Session:
     """Builds and tries every part; every rank calls it. Other arguments and errors are those of `fabric_rl.train`."""
     if fabric.device.type == "cpu" and fabric.strategy.precision.precision == "bf16-mixed":
@@ -94,13 +97,19 @@ def build(
     envs = make_env() if exchange is None else exchange.environment(make_env, args.seed)
     with one_thread():  # whose number would decide how the first weights are rounded
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
+        paying = build_signals(signals, envs)
     check_agent(module)
     what = f"a rollout of --num_steps {args.num_steps} in {envs.num_envs} sub-environments"
     with memory_named(fabric.device, what, "take fewer of either"):
-        rollout = Rollout(args.num_steps, envs, fabric.device, module)
+        rollout = Rollout(args.num_steps, envs, fabric.device, module, [signal.name for signal in paying])
     rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.share)
     minibatch_size = scheme.minibatch_size(args, rollout_steps, module)
-    gamma = _discounts(args, rollout).to(fabric.device)
+    own_gamma = _discounts(args, rollout).to(fabric.device)
+    gamma = own_gamma
+    if paying:
+        own = own_gamma.expand(max(1, len(rollout.reward_signals)))
+        gamma = torch.cat((own, own.new_tensor([signal.gamma for signal in paying])))
+        rollout.episodic = torch.tensor([True] * len(own) + [s.episodic for s in paying], device=fabric.device)
     optimizer: Any = module.configure_optimizers()
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
@@ -111,7 +120,7 @@ def build(
 
     timers = Timers(enabled=fabric.is_global_zero)
     scaler = ReturnScaler(envs.num_envs) if args.standardize_returns and plays else None
-    parts = (fabric, peers, envs, module, rollout, scaler, gamma, timers)
+    parts = (fabric, peers, envs, module, rollout, scaler, own_gamma, timers)
     if exchange is not None:
         collector: Collector = (Player if plays else Trainer)(exchange, *parts)
     elif args.overlap and not inference:
@@ -142,12 +151,15 @@ def build(
         minibatch_size=minibatch_size,
         learns=learns,
     )
-    learner = Onlooker(fabric, module, optimizer, args)
+    learner, paid = Onlooker(fabric, module, optimizer, args), Signals(paying, args)
     if learns and not inference:
+        if paying and is_sharded(module):
+            raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
+        paid = LearningSignals(paying, args, fabric, peers, rollout.num_envs) if paying else paid
         learner_parts = LearnerParts(fabric, peers, module, model, optimizer, args, timers)
         learner = scheme.learner(learner_parts, rollout, rollout_steps)
     hooks = (HooksOfInference if inference else Hooks)(state, callbacks)
-    objects = (hooks, module, estimator, gamma, collector, learner, timers)
+    objects = (hooks, module, estimator, gamma, collector, learner, timers, paid)
     return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)
 
 

@@ -28,6 +28,7 @@ from fabric_rl.rollouts.steps import checked_tuple, kind_of
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import check_fits, fingerprint
+from fabric_rl.signals.signals import Signals
 from fabric_rl.trial import calling
 from fabric_rl.types import ActorCritic
 
@@ -53,6 +54,7 @@ class Session:
     collector: Collector
     learner: Onlooker
     timers: Timers
+    signals: Signals
     inference: bool
     exchange: Exchange | None = None
     """What joins players and trainers."""
@@ -65,7 +67,7 @@ class Session:
         return self.state.iteration + self.iterations_missed
 
     def estimate(self, rollout: Rollout) -> tuple[Tensor, Tensor]:
-        """Advantages and value targets of a rollout, see `Estimator`.
+        """Advantages, combined as `combine_advantages` says, and value targets of a rollout, see `Estimator`.
 
         Raises:
             ValueError: The estimator returned something else.
@@ -80,6 +82,8 @@ class Session:
                 got = f"{tensor.dtype} {list(tensor.shape)}" if isinstance(tensor, Tensor) else kind_of(tensor)
                 raise ValueError(f"{what}: the {name} must be a float tensor {list(shape)}, got {got}")
         advantage, returns = made
+        if self.args.combine_advantages == "mean" and advantage.dim() == 3:
+            advantage = advantage.mean(dim=-1)
         return advantage.detach(), returns.detach()
 
     def try_estimator(self) -> None:
@@ -139,6 +143,7 @@ class Session:
         mine = self.collector.state_dict(self.state.iteration, new_episodes) | self.learner.rank_state_dict()
         mine["torch"] = torch.get_rng_state()
         mine["cuda"] = torch.cuda.get_rng_state(self.fabric.device) if on_gpu else None
+        mine["signals"] = self.signals.rank_state_dict()
         ranks = gather_to_rank_0(self.fabric, mine)
         if ranks is None:
             return None
@@ -150,6 +155,7 @@ class Session:
             "iteration": self.iterations_done,
             "steps": self.state.steps,
             "metrics": dict(self.state.metrics),
+            "signals": self.signals.state_dict(),
             "ranks": ranks,
         } | (shared | self.hooks.state_dict())
 
@@ -167,6 +173,7 @@ class Session:
         own = fingerprint(self.collector.envs, self.agent)
         check_fits(saved["fingerprint"], own)
         self.learner.check(saved)
+        self.signals.check(saved.get("signals", []))  # older ones have none
         if saved["fingerprint"] != own:
             raise ValueError("its fingerprint is that of other networks than its weights")
         rank, state = self.fabric.global_rank, self.state
@@ -178,7 +185,7 @@ class Session:
             same &= self.collector.is_of_same_size(mine)
             self._check_rank(saved, number, same)
 
-        differs = self.learner.load_state_dict(saved)
+        differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
         if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older ones have none
             differs.append(f"--num_threads {threads}, where it had {saved['num_threads']}")
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
@@ -202,6 +209,7 @@ class Session:
         if not same:
             return
         self.learner.check_rank(mine, self.collector.rollout, where)
+        self.signals.check_rank(mine.get("signals", {}), f"{where}['signals']")
         check(mine["torch"], GeneratorState(), f"{where}['torch']")
         if mine["cuda"] is not None and self.fabric.device.type == "cuda":
             check(mine["cuda"], torch.cuda.get_rng_state(self.fabric.device), f"{where}['cuda']")
@@ -214,6 +222,7 @@ class Session:
         iteration = self.state.iteration
         differs = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
         differs += self.learner.load_rank_state_dict(mine, saved["iteration"])
+        self.signals.load_rank_state_dict(mine.get("signals", {}))
         torch.set_rng_state(mine["torch"])
         if self.fabric.device.type == "cuda":
             if mine["cuda"] is None:

@@ -39,6 +39,14 @@ def test_weights_are_identical_after_training(ranks, run):
     assert ranks[0][run]["weights"]["actor.0.bias"].any()  # which begins at zero
 
 
+def test_reward_signals_are_the_same_on_all_ranks_and_go_on_to_the_bit(ranks):
+    """Networks have one gradient, statistics are of the steps of both: 2 ranks x 2 x 32 x 8 rollouts."""
+    assert_equal(ranks[0]["signals"], ranks[1]["signals"])
+    assert ranks[0]["signals"]["rnd.normalizer.count"] == 1024
+    assert ranks[0]["signals"]["curiosity.returns.count"] == 1024 - 128  # the first rollout was worth nothing
+    assert_equal(ranks[0]["signals"], ranks[0]["signals_again"])
+
+
 def test_sac_makes_as_many_optimizer_steps_for_each_step_with_any_number_of_ranks(ranks):
     """15 rounds of 3 for each of two ranks, each from steps of its own, to the same weights."""
     assert [int(rank["replayed"]["updates"]) for rank in ranks] == [15 * 3 * 2] * 2

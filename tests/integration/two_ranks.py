@@ -8,7 +8,19 @@ from lightning import Fabric
 
 from agents import PPOLightningAgent, SACLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
-from fabric_rl import Callback, Minibatch, Run, SACArgs, TrainArgs, learn, train, train_off_policy
+from fabric_rl import (
+    Callback,
+    Minibatch,
+    Run,
+    SACArgs,
+    Saving,
+    TrainArgs,
+    learn,
+    load_checkpoint,
+    train,
+    train_off_policy,
+)
+from fabric_rl.signals import RND, Curiosity
 
 
 class PlainSGD(PPOLightningAgent):
@@ -100,6 +112,42 @@ def replayed(fabric):
     return seen.found
 
 
+class Kept(Callback):
+    """Keeps the reward signals' networks, and the deviation of their returns, as they are at the end."""
+
+    def __init__(self):
+        self.signals = []
+
+    def building(self, kind):
+        def build(*spaces):
+            self.signals.append(kind(*spaces, hidden_sizes=[8], encoding_size=4))
+            return self.signals[-1]
+
+        return build
+
+    def on_train_end(self, state):
+        modules = {signal.name: signal.state_dict() for signal in self.signals} | {"agent": state.agent.state_dict()}
+        self.found = {f"{name}.{k}": v.detach().clone() for name, state in modules.items() for k, v in state.items()}
+
+
+def with_signals(fabric, folder):
+    """A run with reward signals, and the same from the checkpoint in its middle on."""
+    found = []
+    for name in ("signals", "signals_again"):
+        run, kept = Run(Path(folder, name)), Kept()
+        args = TrainArgs(total_timesteps=1024, num_steps=32, update_epochs=2, minibatch_size=16, seed=10)
+        agent = partial(PPOLightningAgent, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,), value_heads=3)
+        env = partial(GymnasiumEnvs, "CartPole-v1", 2)
+        first = sorted(Path(folder, "signals", "checkpoints").glob("*.ckpt"))[0] if found else None
+        resume = load_checkpoint(first)[1] if first else None
+        saving = Saving(checkpoint_every_timesteps=512, exact_resume=True, keep_checkpoints=9)
+        run.checkpoints.mkdir(parents=True, exist_ok=True)
+        signals = [kept.building(RND), kept.building(Curiosity)]
+        train(fabric, env, agent, args, run, [kept], True, saving, resume, signals=signals)
+        found.append(kept.found)
+    return dict(zip(("signals", "signals_again"), found, strict=True))
+
+
 def gradient_steps(fabric):
     """Three steps on a batch of 48 that all ranks share; each step's 16 rows are divided between the ranks."""
     envs = GymnasiumEnvs("CartPole-v1", 1)
@@ -127,5 +175,5 @@ def main(folder):
         "rocketsim": train_once(fabric, partial(RocketSimPool, 2, state_setter=RandomState())),
         "gradient": gradient_steps(fabric),
         "replayed": replayed(fabric),
-    }
+    } | with_signals(fabric, folder)
     torch.save(found, Path(folder, f"rank{fabric.global_rank}.pt"))

@@ -1,0 +1,203 @@
+"""GAIL: pays for what cannot be told from demonstrations."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import numpy as np
+import torch
+from lightning import Fabric
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from fabric_rl.signals.base import RewardSignal, Steps, check_sizes
+from fabric_rl.signals.networks import Actions, Features, layers
+from fabric_rl.types import Stats
+
+_CODE = 128
+"""Length of the code of `use_vail`, as in ML-Agents."""
+_MOST_KL, _BETA_STEP = 0.5, 5e-4
+"""Nats that the code may hold on average, and how fast its price follows."""
+
+
+class Shown(Protocol):
+    """One episode that somebody showed, T steps, as `envs.demonstrations.Trajectory` is."""
+
+    @property
+    def obs(self) -> NDArray[Any]:
+        """`[T + 1, ...]`."""
+
+    @property
+    def action(self) -> NDArray[Any]:
+        """`[T, ...]`."""
+
+    @property
+    def weight(self) -> NDArray[np.float32]:
+        """`[T]` how much each step counts."""
+
+
+class Pair(NamedTuple):
+    """A minibatch of the agent's steps, and as many of the demonstrations."""
+
+    obs: tuple[Tensor, Tensor]
+    """Both `[B, ...]`."""
+    action: tuple[Tensor, Tensor]
+    """Both `[B, ...]`."""
+    share: Tensor
+    """`[B]`, uniform in 0..1."""
+    noise: Tensor | None
+    """`[2, B, code]`, normal; of `use_vail`."""
+
+
+class GAIL(RewardSignal):
+    r"""Generative adversarial imitation (Ho & Ermon 2016, "Generative Adversarial Imitation Learning", algorithm 1).
+
+    A discriminator :math:`D(s)`, or :math:`D(s, a)` with `use_actions`, learns to tell the demonstrations (E) from what
+    the agent does (:math:`\pi`), and pays for what it takes for a demonstration:
+
+    .. math::
+        L = -E_E[\log D] - E_\pi[\log(1 - D)] + w E[(\lVert \nabla_x \operatorname{logit} D(x) \rVert - 1)^2], \qquad
+        r = -\log(1 - D),
+
+    with the penalty of Gulrajani et al. 2017 (equation 3) at random points :math:`x` between pairs of both.
+
+    `use_vail` squeezes what it sees through a code :math:`z \sim N(\mu, \sigma^2)` (Peng et al. 2018, "Variational
+    Discriminator Bottleneck", equations 8 and 9): :math:`L + \beta (E[KL(z | N(0, 1))] - I_c)` with
+    :math:`\beta \leftarrow \max(0, \beta + \alpha (E[KL] - I_c))` after each step.
+
+    The reward is never negative: with `episodic` (as in ML-Agents) it also pays for staying alive, which is right
+    for CartPole; set it to false where a good episode ends early, as that of Acrobot does.
+
+    Args:
+        observation_space: Of one sub-environment.
+        action_space: Of one sub-environment.
+        demos: Files that `fabric-rl demos` makes.
+        strength: What the reward is multiplied with.
+        gamma: Discount of its returns.
+        encoding_size: Features of an observation.
+        hidden_sizes: Hidden layers before and after the features.
+        learning_rate: Of the discriminator.
+        use_actions: It sees actions, too.
+        use_vail: It sees a code of limited information.
+        gradient_penalty: w.
+        epochs: Passes over each rollout; default: as many as the policy's.
+        minibatch_size: Steps per minibatch and rank; default: as many as the policy's.
+        episodic: Returns end with an episode.
+    """
+
+    name, scales = "gail", False
+    beta: Tensor
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        demos: Sequence[str] = (),
+        strength: float = 1.0,
+        gamma: float = 0.99,
+        encoding_size: int = 128,
+        hidden_sizes: Sequence[int] = (128,),
+        learning_rate: float = 3e-4,
+        use_actions: bool = False,
+        use_vail: bool = False,
+        gradient_penalty: float = 10.0,
+        epochs: int | None = None,
+        minibatch_size: int | None = None,
+        episodic: bool = True,
+    ) -> None:
+        """Builds the networks; a ValueError names the setting that cannot work."""
+        super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
+        sizes = check_sizes(self, encoding_size, hidden_sizes)
+        if not gradient_penalty >= 0:
+            raise ValueError(f"--signals GAIL: gradient_penalty must be 0 or more, got {gradient_penalty}")
+        self.demos, self.gradient_penalty = list(demos), gradient_penalty
+        self.actions = Actions(action_space) if use_actions else None
+        self.encoder = Features(observation_space, sizes, encoding_size)
+        seen = encoding_size + (self.actions.size if self.actions else 0)
+        self.code = layers(seen, [], 2 * _CODE) if use_vail else None
+        self.judge = layers(_CODE if use_vail else seen, sizes, 1)
+        self.register_buffer("beta", torch.zeros(()))
+        self._shown: tuple[Tensor, Tensor] | None = None
+
+    def show(self, episodes: Sequence[Shown]) -> "GAIL":
+        """Takes what the demonstrations hold; steps that count nothing are left out."""
+        kept = [(x.obs[:-1][x.weight > 0], x.action[x.weight > 0]) for x in episodes]
+        obs, action = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        self._shown = (torch.from_numpy(obs), torch.from_numpy(action))
+        return self
+
+    @property
+    def shown(self) -> tuple[Tensor, Tensor]:
+        """`[M, ...]` observations and actions; a ValueError without any."""
+        if self._shown is None or not len(self._shown[0]):
+            raise ValueError("--signals GAIL: nothing is shown; name files that fabric-rl demos makes as its demos")
+        return self._shown
+
+    def _inputs(self, obs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """What the networks get: normalised observations, and actions as vectors (without `use_actions` empty)."""
+        vector = self.actions(action) if self.actions else obs.new_zeros((len(obs), 0), dtype=torch.float32)
+        return self.normalizer(obs), vector
+
+    def _logits(self, inputs: tuple[Tensor, Tensor], noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """`[B]` the logit of D, and the KL of the code; without noise that of the code's mean."""
+        seen = torch.cat((self.encoder(inputs[0]), inputs[1]), dim=-1)
+        if self.code is None:
+            return self.judge(seen).float().squeeze(-1), seen.new_zeros(len(seen))
+        mean, log_std = self.code(seen).float().chunk(2, dim=-1)
+        kl = 0.5 * (mean.square() + (2 * log_std).exp() - 2 * log_std - 1).sum(dim=-1)
+        code = mean if noise is None else mean + log_std.exp() * noise
+        return self.judge(code).float().squeeze(-1), kl
+
+    def penalty(self, agent: tuple[Tensor, Tensor], expert: tuple[Tensor, Tensor], share: Tensor) -> Tensor:
+        """The mean of `(|gradient of the logit| - 1)^2` between pairs of inputs, with a graph.
+
+        Args:
+            agent: `[B, ...]` inputs, see `_inputs`.
+            expert: As many.
+            share: `[B]`, that of the expert's.
+        """
+        points = []
+        for ours, theirs in zip(agent, expert, strict=True):
+            each = share.view(-1, *[1] * (ours.dim() - 1))
+            points.append((each * theirs + (1 - each) * ours).detach().requires_grad_())
+        logits, _ = self._logits((points[0], points[1]))
+        slopes = torch.autograd.grad(logits.sum(), points, create_graph=True)
+        squares = torch.stack([slope.flatten(1).square().sum(dim=1) for slope in slopes]).sum(dim=0)
+        return ((squares + 1e-12).sqrt() - 1).square().mean()
+
+    def reward(self, steps: Steps) -> Tensor:
+        """See `RewardSignal.reward`."""
+        return softplus(self._logits(self._inputs(steps.obs, steps.action))[0])
+
+    def prepared(self, steps: Steps, generator: torch.Generator) -> Pair:
+        """See `RewardSignal.prepared`."""
+        (obs, action), n, device = self.shown, len(steps.obs), steps.obs.device
+        rows = torch.randint(len(obs), (n,), generator=generator)
+        share = torch.rand(n, generator=generator).to(device)
+        noise = torch.randn(2, n, _CODE, generator=generator).to(device) if self.code else None
+        theirs = (obs[rows].to(device), action[rows].to(device))
+        return Pair((steps.obs, theirs[0]), (steps.action, theirs[1]), share, noise)
+
+    def forward(self, batch: Pair) -> tuple[Tensor, Stats]:
+        """See `RewardSignal.forward`."""
+        inputs = [self._inputs(obs, action) for obs, action in zip(batch.obs, batch.action, strict=True)]
+        noises = (None, None) if batch.noise is None else batch.noise
+        (agent, agent_kl), (expert, expert_kl) = (self._logits(x, z) for x, z in zip(inputs, noises, strict=True))
+        told, kl = softplus(-expert).mean() + softplus(agent).mean(), 0.5 * (agent_kl + expert_kl).mean()
+        penalty = self.penalty(inputs[0], inputs[1], batch.share)
+        stats = {"agent_estimate": agent.sigmoid().mean(), "expert_estimate": expert.sigmoid().mean()}
+        stats |= {"gradient_penalty": penalty} | ({"kl": kl} if self.code else {})
+        loss = told + self.gradient_penalty * penalty + self.beta * (kl - _MOST_KL)
+        return loss, {name: figure.detach() for name, figure in stats.items()}
+
+    def after_learning(self, means: Mapping[str, float], updates: int) -> None:
+        """See `RewardSignal.after_learning`; moves the price of the code."""
+        if self.code:
+            self.beta.add_(updates * _BETA_STEP * (means["kl"] - _MOST_KL)).clamp_min_(0)
+
+    def update_statistics(self, steps: Steps, fabric: Fabric) -> dict[str, float]:
+        """See `RewardSignal.update_statistics`; those of what is shown come first."""
+        if not self.normalizer.count:
+            self.normalizer.update(self.shown[0])  # the same on all ranks
+        return super().update_statistics(steps, fabric)

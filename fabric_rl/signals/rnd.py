@@ -1,0 +1,98 @@
+"""RND: pays for observations that a network cannot predict yet."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import torch
+from lightning import Fabric
+from torch import Tensor
+
+from fabric_rl.signals.base import RewardSignal, Steps, check_sizes
+from fabric_rl.signals.networks import Features
+from fabric_rl.types import Stats
+
+_SAMPLE = 1024
+"""Steps of a rollout at which the target's drift is measured."""
+
+
+class RND(RewardSignal):
+    r"""Random network distillation (Burda et al. 2018, "Exploration by Random Network Distillation").
+
+    A network :math:`f` with random weights that never change, the target, maps each observation to a vector; another
+    one, the predictor :math:`\hat f`, learns to give the same. It fails where the agent has hardly been:
+
+    .. math:: r_t = \lVert \hat f(x_{t+1}) - f(x_{t+1}) \rVert^2, \qquad x = \mathrm{clip}((s - \mu) / \sigma, -5, 5),
+
+    divided by the running deviation of its discounted sums. The loss of the predictor is the same, as a mean.
+
+    The target's weights are frozen, yet its answer to a state moves a little when the statistics :math:`\mu, \sigma`
+    do: `rnd/target_drift` says by how much, as a share of the target's variance over the rollout. `normalize_steps`
+    freezes the statistics, too.
+
+    Args:
+        observation_space: Of one sub-environment.
+        action_space: Not read.
+        strength: What the reward is multiplied with.
+        gamma: Discount of its returns.
+        encoding_size: Length of the vectors.
+        hidden_sizes: Hidden layers of the target; the predictor has one more, of the last size.
+        learning_rate: Of the predictor.
+        epochs: Passes over each rollout; default: as many as the policy's.
+        minibatch_size: Steps per minibatch and rank; default: as many as the policy's.
+        episodic: Returns end with an episode. The paper's do not (section 2.3): a state stays novel whatever ends.
+        normalize_steps: Steps of all ranks after which the statistics of observations stay as they are; default: never.
+    """
+
+    name = "rnd"
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        strength: float = 1.0,
+        gamma: float = 0.99,
+        encoding_size: int = 64,
+        hidden_sizes: Sequence[int] = (128, 128),
+        learning_rate: float = 1e-4,
+        epochs: int | None = None,
+        minibatch_size: int | None = None,
+        episodic: bool = False,
+        normalize_steps: int | None = None,
+    ) -> None:
+        """Builds the networks; a ValueError names the setting that cannot work."""
+        super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
+        sizes = check_sizes(self, encoding_size, hidden_sizes)
+        self.normalize_steps = normalize_steps
+        self.target = Features(observation_space, sizes, encoding_size).requires_grad_(False)
+        self.predictor = Features(observation_space, [*sizes, *sizes[-1:]], encoding_size)
+
+    def _errors(self, steps: Steps) -> Tensor:
+        """`[B]`, the squared distance of the vectors."""
+        inputs = self.normalizer(steps.next_obs)
+        with torch.no_grad():
+            target = self.target(inputs)
+        errors: Tensor = (self.predictor(inputs).float() - target.float()).square().sum(dim=-1)
+        return errors
+
+    def reward(self, steps: Steps) -> Tensor:
+        """See `RewardSignal.reward`."""
+        return self._errors(steps)
+
+    def forward(self, batch: Steps) -> tuple[Tensor, Stats]:
+        """See `RewardSignal.forward`."""
+        return self._errors(batch).mean(), {}
+
+    @torch.no_grad()
+    def update_statistics(self, steps: Steps, fabric: Fabric) -> dict[str, float]:
+        """See `RewardSignal.update_statistics`; also says how far that has moved the target."""
+        count = float(self.normalizer.count)
+        if self.normalize_steps is not None and count >= self.normalize_steps:
+            return {}
+        if not count:
+            return super().update_statistics(steps, fabric)
+        sample = steps.next_obs[:_SAMPLE]
+        before = self.target(self.normalizer(sample))
+        known = super().update_statistics(steps, fabric)
+        moved = (self.target(self.normalizer(sample)) - before).square().sum(dim=-1).mean()
+        return known | {"target_drift": float(moved / before.var(dim=0).sum().clamp_min(1e-12))}

@@ -1,0 +1,260 @@
+"""The reward signals of a run on this rank: they pay for a rollout, and then learn from it."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from gymnasium.vector import VectorEnv
+from lightning import Fabric
+from lightning.pytorch.utilities.seed import isolate_rng
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from fabric_rl.args import TrainArgs
+from fabric_rl.form import GeneratorState, check, fitting
+from fabric_rl.learning.learner import MULTIPLICATIONS_FOR_THREADS, check_optimizer
+from fabric_rl.metrics.sums import means, reduce_sums
+from fabric_rl.ranks.threads import one_thread
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.runs.fingerprint import check_weights
+from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
+from fabric_rl.types import NonFiniteError
+
+_AT_ONCE = 2**22
+"""Numbers of observations that a signal pays for at once."""
+
+
+def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[RewardSignal]:
+    """Builds the signals for an environment, each with a name of its own."""
+    spaces = (envs.single_observation_space, envs.single_action_space)
+    signals = [factory(*spaces) for factory in factories]
+    for number, signal in enumerate(signals):
+        if not isinstance(signal, RewardSignal):
+            raise TypeError(f"--signals {type(signal).__name__} is not a fabric_rl.signals.RewardSignal")
+        same = sum(other.name.partition("_")[0] == signal.name for other in signals[:number])
+        signal.name += f"_{same + 1}" if same else ""
+    return signals
+
+
+class Signals:
+    """Those of a rank that learns nothing, a player or a run that only plays: their columns stay zero."""
+
+    def __init__(self, signals: Sequence[RewardSignal], args: TrainArgs) -> None:
+        """Takes the signals, whose columns are the last ones of the rewards."""
+        self.signals, self.args = signals, args
+
+    def pay(self, rollout: Rollout) -> None:
+        """Fills the rewards of the signals into a rollout that was collected, and makes its values fit them.
+
+        Where a signal's returns go on after an episode, so do values: the next one is that of the next episode.
+        """
+        if self.args.extrinsic_strength != 1:
+            rollout.env_reward.mul_(self.args.extrinsic_strength)
+        for column, signal in enumerate(self.signals, start=-len(self.signals)):
+            if not signal.episodic:
+                rollout.next_value[:-1, :, column] = rollout.value[1:, :, column]
+
+    def learn(self, rollout: Rollout, minibatch_size: int) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
+    def state_dict(self) -> list[dict[str, Any]]:
+        """What all ranks share."""
+        return []
+
+    def rank_state_dict(self) -> dict[str, Any]:
+        """What each rank has of its own."""
+        return {}
+
+    def check(self, state: list[dict[str, Any]]) -> None:
+        """Checks what `state_dict` gave; raises ValueError for what is of another signal."""
+
+    def check_rank(self, state: dict[str, Any], where: str) -> None:
+        """Checks what `rank_state_dict` gave; raises ValueError."""
+
+    def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
+        """Goes on from what `state_dict` gave; returns what makes the run another one than without a break."""
+        return []
+
+    def load_rank_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `rank_state_dict` gave."""
+
+
+class LearningSignals(Signals):
+    """Those of a rank that learns.
+
+    Each signal's module is set up by Fabric like the agent, so DDP averages its gradients over the ranks. What is drawn
+    at random (the order of steps, and what a signal asks for) comes from a generator of each rank's own.
+    """
+
+    def __init__(self, signals: Sequence[RewardSignal], args: TrainArgs, fabric: Fabric, peers: Fabric, n: int) -> None:
+        """Sets the modules up.
+
+        Args:
+            signals: As built, with the same weights on all ranks.
+            args: Settings.
+            fabric: The run's.
+            peers: The Fabric of the ranks that learn, too.
+            n: Sub-environments that this rank learns from.
+        """
+        super().__init__(signals, args)
+        self._peers = peers
+        self._draws = torch.Generator().manual_seed(args.seed + peers.global_rank)
+        self._running = torch.zeros(len(signals), n, dtype=torch.float64)
+        self._models: list[Any] = []
+        self._optimizers: list[Any] = []
+        for signal in signals:
+            trained = [p for p in signal.parameters() if p.requires_grad]
+            model, optimizer = fabric.setup(signal, torch.optim.Adam(trained, lr=signal.learning_rate))
+            for part in model.modules():
+                if isinstance(part, DistributedDataParallel):
+                    part.broadcast_buffers = False
+            self._models.append(model)
+            self._optimizers.append(optimizer)
+        self._figures: dict[str, float] = {}
+        self._settled = False
+
+    @torch.no_grad()
+    def pay(self, rollout: Rollout) -> None:
+        """See `Signals.pay`. The first rollout is worth nothing: there are no statistics to normalise it with.
+
+        Raises:
+            NonFiniteError: A reward is NaN or infinite.
+        """
+        super().pay(rollout)
+        self._settle(rollout)
+        steps, self._figures = _steps(rollout), {}
+        rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
+        for number, signal in enumerate(self.signals):
+            column = rollout.reward[..., number - len(self.signals)]
+            if not signal.normalizer.count:
+                column.zero_()
+                continue
+            with one_thread(if_small=_is_small(signal, len(steps.obs))):
+                parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]
+            raw = torch.cat(parts).float().view(column.shape)
+            if not raw.isfinite().all():
+                raise NonFiniteError(f"--signals {type(signal).__name__}: a reward became NaN or infinite")
+            column.copy_(signal.strength * (self._scaled(number, raw) if signal.scales else raw))
+            self._figures |= {f"{signal.name}/reward": float(column.mean()), f"{signal.name}/raw": float(raw.mean())}
+
+    def _scaled(self, number: int, raw: Tensor) -> Tensor:
+        """Adds rewards `[T, N]` to the statistics of their discounted sums, then scales them."""
+        signal, running, sums = self.signals[number], self._running[number], []
+        for reward in raw.cpu().double():
+            running.mul_(signal.gamma).add_(reward)
+            sums.append(running.clone())
+        signal.returns.update(torch.stack(sums), self._peers)
+        return signal.scaled(raw)
+
+    def learn(self, rollout: Rollout, minibatch_size: int) -> dict[str, float]:
+        """Lets all signals learn from the rollout of this rank; every rank brings as many steps.
+
+        Args:
+            rollout: What `pay` has filled.
+            minibatch_size: The policy's.
+
+        Returns:
+            Losses and what else there is to say, as `<signal>/<name>`.
+
+        Raises:
+            NonFiniteError: A loss became NaN or infinite.
+        """
+        steps, figures = _steps(rollout), self._figures
+        for signal, model, optimizer in zip(self.signals, self._models, self._optimizers, strict=True):
+            size = min(signal.minibatch_size or minibatch_size, len(steps.obs))
+            with one_thread(if_small=_is_small(signal, size)):
+                said = signal.update_statistics(steps, self._peers)
+                said |= self._updates(signal, model, optimizer, steps, size)
+            figures |= {f"{signal.name}/{name}": value for name, value in said.items()}
+        return figures
+
+    def _updates(self, signal: RewardSignal, model: Any, optimizer: Any, steps: Steps, size: int) -> dict[str, float]:  # noqa: ANN401
+        """Passes of shuffled minibatches; returns the means over them and all ranks."""
+        rows: list[Tensor] = []
+        names: list[str] = []
+        for _ in range(signal.epochs or self.args.update_epochs):
+            order = torch.randperm(len(steps.obs), generator=self._draws).to(steps.obs.device)
+            for indices in order[: len(order) // size * size].view(-1, size):
+                loss, stats = model(signal.prepared(steps.map(indices), self._draws))
+                self._peers.backward(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+                stats = {"loss": loss.detach(), **stats}
+                names = list(stats)
+                rows.append(torch.stack([figure.float() for figure in stats.values()]))
+        own = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
+        found = means(reduce_sums(self._peers, {name: (value, 1.0) for name, value in own.items()}))
+        bad = next((name for name, value in found.items() if not math.isfinite(value)), None)
+        if bad is not None:
+            raise NonFiniteError(f"--signals {type(signal).__name__}: its {bad} became {found[bad]}")
+        signal.after_learning(found, len(rows))
+        return found
+
+    def _settle(self, rollout: Rollout) -> None:
+        """DDP orders its buckets after the first step: before the run, see `fabric_rl.session.build`."""
+        if self._settled or self._peers.world_size == 1:
+            return
+        self._settled = True
+        steps, draws = _steps(rollout).map(slice(0, 2)), torch.Generator()
+        for signal, model, optimizer in zip(self.signals, self._models, self._optimizers, strict=True):
+            with isolate_rng(), torch.enable_grad():
+                self._peers.backward(model(signal.prepared(steps, draws))[0])
+            optimizer.zero_grad()
+
+    # ------------------------------------------------------------------ saving and restoring
+
+    def state_dict(self) -> list[dict[str, Any]]:
+        """See `Signals.state_dict`."""
+        pairs = zip(self.signals, self._optimizers, strict=True)
+        return [{"name": s.name, "module": s.state_dict(), "optimizer": o.state_dict()} for s, o in pairs]
+
+    def rank_state_dict(self) -> dict[str, Any]:
+        """See `Signals.rank_state_dict`."""
+        return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.signals else {}
+
+    def check(self, state: list[dict[str, Any]]) -> None:
+        """See `Signals.check`."""
+        for signal, optimizer, saved in self._matched(state):
+            check_weights(saved["module"], signal)
+            check_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
+
+    def check_rank(self, state: dict[str, Any], where: str) -> None:
+        """See `Signals.check_rank`."""
+        if state:
+            check(state, {"running": self._running, "draws": GeneratorState()}, where)
+
+    def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
+        """See `Signals.load_state_dict`."""
+        matched = self._matched(state)
+        for signal, optimizer, saved in matched:
+            own = optimizer.optimizer
+            with fitting(f"what was saved of --signals {type(signal).__name__}"):
+                signal.load_state_dict(saved["module"])
+                groups = own.state_dict()["param_groups"]
+                own.load_state_dict({"state": saved["optimizer"]["state"], "param_groups": groups})
+        known = {id(signal) for signal, _, _ in matched}
+        return [f"nothing was saved of the signal {s.name}" for s in self.signals if id(s) not in known]
+
+    def load_rank_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Signals.load_rank_state_dict`."""
+        if state:
+            self._running = state["running"].clone()
+            self._draws.set_state(state["draws"])
+
+    def _matched(self, state: list[dict[str, Any]]) -> list[tuple[RewardSignal, Any, dict[str, Any]]]:
+        """Signals of this run with their optimizers and what was saved under their names."""
+        saved = {entry["name"]: entry for entry in state}
+        pairs = zip(self.signals, self._optimizers, strict=True)
+        return [(s, optimizer, saved[s.name]) for s, optimizer in pairs if s.name in saved]
+
+
+def _steps(rollout: Rollout) -> Steps:
+    """All steps of a rollout, `[T * N, ...]`."""
+    assert rollout.next_obs is not None  # a rollout with signals has it
+    return Steps(*(x.flatten(0, 1) for x in (rollout.obs[:-1], rollout.action, rollout.next_obs)))
+
+
+def _is_small(signal: RewardSignal, size: int) -> bool:
+    return sum(p.numel() for p in signal.parameters()) * size < MULTIPLICATIONS_FOR_THREADS

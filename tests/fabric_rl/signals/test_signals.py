@@ -1,0 +1,260 @@
+"""Reward signals: what they pay, what they learn, and that a run with them goes on to the bit."""
+
+import math
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from lightning import Fabric
+
+from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent
+from envs import GymnasiumEnvs
+from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
+from fabric_rl.signals import RND, Curiosity, RewardSignal, Steps
+from fabric_rl.signals.networks import Actions, Features
+
+VECTOR = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
+THREE = gymnasium.spaces.Discrete(3, start=5)
+
+
+def some_steps(n=6, seed=0):
+    draws = torch.Generator().manual_seed(seed)
+    obs, after = torch.randn(2, n, 3, generator=draws)
+    return Steps(obs, torch.randint(5, 8, (n,), generator=draws), after)
+
+
+class Seen(Callback):
+    def __init__(self):
+        self.metrics, self.returns = [], []
+
+    def on_learn_start(self, state):
+        self.returns.append(state.batch.returns.clone())
+
+    def on_iteration_end(self, state):
+        self.metrics.append(dict(state.metrics))
+
+
+BOTH = (partial(RND, strength=0.5), Curiosity)
+
+
+def run(total=1024, signals=BOTH, env_id="MountainCar-v0", agent=None, **others):
+    seen, build = Seen(), agent or partial(PPOLightningAgent, value_heads=1 + len(signals))
+    args = TrainArgs(total_timesteps=total, num_steps=32, update_epochs=2, minibatch_size=32, **others.pop("args", {}))
+    fabric = Fabric(accelerator="cpu", devices=1)
+    env = others.pop("env", partial(GymnasiumEnvs, env_id, 4))
+    summary = train(fabric, env, build, args, callbacks=[seen], plain=True, signals=signals, **others)
+    return summary, seen
+
+
+# ---------------------------------------------------------------------- maths
+
+
+def test_actions_are_vectors():
+    discrete = Actions(THREE)(torch.tensor([5, 7]))
+    assert discrete.tolist() == [[1, 0, 0], [0, 0, 1]]
+    several = Actions(gymnasium.spaces.MultiDiscrete([2, 3]))(torch.tensor([[1, 0]]))
+    assert several.tolist() == [[0, 1, 1, 0, 0]]
+    box = Actions(gymnasium.spaces.Box(np.float32([0, -2]), np.float32([4, 2])))(torch.tensor([[1.0, 9.0]]))
+    assert box.tolist() == [[-0.5, 1.0]]
+
+
+def test_told_actions_are_off_by_the_cross_entropy_or_the_squared_error():
+    several = Actions(gymnasium.spaces.MultiDiscrete([2, 2]))
+    even = torch.zeros(1, 4)
+    assert several.loss(even, torch.tensor([[1, 0]])).item() == pytest.approx(2 * math.log(2))
+    box = Actions(gymnasium.spaces.Box(-1, 1, (2,)))
+    assert box.loss(torch.tensor([[0.5, 0.0]]), torch.tensor([[1.0, 0.0]])).item() == pytest.approx(0.125)
+
+
+def test_rnd_pays_the_squared_distance_to_its_target():
+    rnd, steps = RND(VECTOR, THREE), some_steps()
+    inputs = steps.next_obs.clamp(-5, 5)  # as long as there are no statistics
+    distance = torch.linalg.vector_norm(rnd.predictor(inputs) - rnd.target(inputs), dim=1)
+    torch.testing.assert_close(rnd.reward(steps), distance**2)
+    torch.testing.assert_close(rnd(steps)[0], (distance**2).mean())
+    assert rnd.reward(steps).min() > 0
+
+
+def test_the_target_of_rnd_never_learns_and_tells_when_statistics_move_it():
+    rnd, fabric = RND(VECTOR, THREE, normalize_steps=12), Fabric(accelerator="cpu", devices=1)
+    assert not any(p.requires_grad for p in rnd.target.parameters())
+    assert rnd.update_statistics(some_steps(), fabric) == {}
+    before, steps = rnd.target.state_dict(), some_steps(seed=1)
+    answer = rnd.target(rnd.normalizer(steps.next_obs))
+    said = rnd.update_statistics(steps, fabric)
+    after = rnd.target(rnd.normalizer(steps.next_obs))
+    moved = ((after - answer) ** 2).sum(1).mean() / answer.var(0).sum()
+    assert said["target_drift"] == pytest.approx(moved.item()) and moved > 0
+    assert all(torch.equal(before[name], tensor) for name, tensor in rnd.target.state_dict().items())
+    mean = rnd.normalizer.mean.clone()
+    assert rnd.update_statistics(some_steps(seed=2), fabric) == {}  # 12 steps are in
+    assert torch.equal(rnd.normalizer.mean, mean)
+
+
+def test_curiosity_pays_half_the_squared_error_of_predicted_features():
+    curiosity, steps = Curiosity(VECTOR, THREE), some_steps()
+    before, after = (curiosity.encoder(obs.clamp(-5, 5)) for obs in (steps.obs, steps.next_obs))
+    one_hot = torch.eye(3)[steps.action - 5]
+    error = 0.5 * ((curiosity.forward_model(torch.cat((before, one_hot), 1)) - after) ** 2).sum(1)
+    torch.testing.assert_close(curiosity.reward(steps), error)
+    logits = curiosity.inverse_model(torch.cat((before, after), 1))
+    inverse = -(torch.log_softmax(logits, 1) * one_hot).sum(1).mean()
+    loss, stats = curiosity(steps)
+    torch.testing.assert_close(loss, 10 * (0.2 * error.mean() + 0.8 * inverse))
+    assert stats["inverse_loss"].item() == pytest.approx(inverse.item())
+
+
+def test_features_learn_from_the_inverse_model_alone():
+    curiosity, steps = Curiosity(VECTOR, THREE), some_steps()
+    errors, _ = curiosity._predicted(steps)
+    errors.sum().backward()
+    assert all(p.grad is None for p in curiosity.encoder.parameters())
+    assert all(p.grad is not None for p in curiosity.forward_model.parameters())
+
+
+def test_rewards_are_divided_by_the_deviation_of_their_discounted_sums():
+    rnd = RND(VECTOR, THREE, gamma=0.5)
+    rewards = np.float64([1, 3, 2, 6])
+    sums = np.float64([1, 3.5, 3.75, 7.875])  # R_t = r_t + 0.5 R_(t-1)
+    rnd.returns.update(torch.from_numpy(sums))
+    torch.testing.assert_close(rnd.scaled(torch.from_numpy(rewards)).numpy(), rewards / sums.std(ddof=1))
+    assert rnd.scaled(torch.tensor([1e9])).item() == 10
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 5), (60, 50, 3), (3, 60, 50), (2, 60, 50, 3)])
+def test_features_of_any_observation(shape):
+    space = gymnasium.spaces.Box(0, 255, shape, np.uint8 if len(shape) > 2 else np.float32)
+    assert Features(space, [8], 7)(torch.rand(2, *shape)).shape == (2, 7)
+
+
+# ---------------------------------------------------------------------- rollouts
+
+
+class Fixed(RewardSignal):
+    """Pays 1 for every step."""
+
+    name, scales = "fixed", False
+
+    def __init__(self, observation_space, action_space, episodic=False):
+        super().__init__(observation_space, 2.0, 0.5, 1e-3, None, None, episodic)
+        self.weight = torch.nn.Parameter(torch.ones(1))
+
+    def reward(self, steps):
+        return torch.ones(len(steps.obs))
+
+    def forward(self, batch):
+        return self.weight.square().sum(), {}
+
+
+@pytest.mark.parametrize("episodic", [False, True])
+def test_returns_of_a_signal_end_with_episodes_or_go_on(counter_env, episodic):
+    """Three steps of one sub-environment; the second one terminates. Values are 10, 20, 30 and 40 after them."""
+    rollout = Rollout(3, counter_env((2,), (10**9,)), signals=["fixed"])
+    assert rollout.reward.shape == (3, 1, 2) and rollout.env_reward.shape == (3, 1)
+    rollout.reward[..., 1], rollout.done[1], rollout.terminated[1] = 2.0, True, True
+    rollout.value[..., 1] = torch.tensor([10.0, 20, 30])[:, None]
+    rollout.next_value[..., 1] = torch.tensor([20.0, 30, 40])[:, None]
+    rollout.episodic = torch.tensor([True, episodic])
+    advantage, _ = GAE()(rollout, None, torch.tensor([0.9, 0.5]), 1.0)
+    last = 2 + 0.5 * 40 - 30  # -8
+    second = 2 - 20 if episodic else 2 + 0.5 * 30 - 20 + 0.5 * last  # -18, or -7
+    first = 2 + 0.5 * 20 - 10 + 0.5 * second
+    assert advantage[:, 0, 1].tolist() == [first, second, last]
+
+
+def test_the_first_rollout_pays_nothing_and_later_ones_strength_times_the_reward():
+    _, seen = run(384, [Fixed], args={"combine_advantages": "mean"})
+    assert "fixed/reward" not in seen.metrics[0] and seen.metrics[1]["fixed/reward"] == 2
+    assert seen.metrics[0]["fixed/loss"] == pytest.approx(1, abs=0.1)
+    assert seen.returns[1].shape == (128, 2)
+
+
+def test_next_observations_are_those_of_the_same_episode_also_where_it_terminated(counter_env):
+    class Kept(Fixed):
+        steps = None
+
+        def reward(self, steps):
+            Kept.steps = steps
+            return super().reward(steps)
+
+    run(64 * 3, [Kept], env=lambda seed: counter_env((3, 10**9), (10**9, 2)))
+    pairs = zip(Kept.steps.obs[:, 0].tolist(), Kept.steps.next_obs[:, 0].tolist(), strict=True)
+    assert all(after == before + 1 for before, after in pairs)
+
+
+def test_the_environments_reward_has_a_strength():
+    _, plain = run(128, (), agent=PPOLightningAgent)
+    _, half = run(128, (), agent=PPOLightningAgent, args={"extrinsic_strength": 0.0})
+    assert plain.metrics[0]["reward/step"] == half.metrics[0]["reward/step"] == -1
+    assert plain.returns[0].mean() < -5 and half.returns[0].abs().mean() < 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "env_id"),
+    [
+        (partial(RecurrentPPOAgent, value_heads=3, sequence_length=8), "CartPole-v1"),
+        (partial(PPOLightningAgent, value_heads=3), "Pendulum-v1"),
+    ],
+)
+def test_agents_of_other_kinds_learn_with_signals(agent, env_id):
+    _, seen = run(256, env_id=env_id, agent=agent)
+    assert seen.metrics[1]["rnd/reward"] > 0 and seen.metrics[1]["curiosity/reward"] > 0
+
+
+def test_pixels():
+    space = gymnasium.spaces.Box(0, 255, (24, 24, 3), np.uint8)
+    images = torch.randint(0, 255, (4, 24, 24, 3), dtype=torch.uint8)
+    steps = Steps(images, torch.tensor([5, 6, 7, 5]), images.flip(0))
+    for signal in (RND(space, THREE), Curiosity(space, THREE)):
+        signal.update_statistics(steps, Fabric(accelerator="cpu", devices=1))
+        assert signal.reward(steps).shape == (4,)
+        signal(steps)[0].backward()
+    assert ConvPPOAgent(space, gymnasium.spaces.Discrete(3), value_heads=2).value_heads == 2
+
+
+# ---------------------------------------------------------------------- going on
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
+    saving = Saving(checkpoint_every_timesteps=512, exact_resume=True, keep_checkpoints=9, record_minutes=None)
+    common = {"args": {"overlap": overlap}, "saving": saving}
+    run(1024, run=Run.create(tmp_path, "whole"), **common)
+    whole = {p.name: load_checkpoint(p)[1] for p in (tmp_path / "whole" / "checkpoints").iterdir()}
+    names = sorted(whole)
+    run(1024, run=Run.create(tmp_path, "again"), resume=whole[names[0]], **common)
+    again = load_checkpoint(tmp_path / "again")[1]
+    last = whole[names[-1]]
+    assert last["signals"][0]["module"].keys() == again["signals"][0]["module"].keys()
+    for mine, theirs in zip(last["signals"], again["signals"], strict=True):
+        assert all(torch.equal(tensor, theirs["module"][name]) for name, tensor in mine["module"].items())
+        assert torch.equal(mine["optimizer"]["state"][0]["exp_avg"], theirs["optimizer"]["state"][0]["exp_avg"])
+    assert all(torch.equal(tensor, again["agent"][name]) for name, tensor in last["agent"].items())
+    ranks = (last["ranks"][0]["signals"], again["ranks"][0]["signals"])
+    assert torch.equal(ranks[0]["running"], ranks[1]["running"]) and ranks[0]["running"].abs().sum() > 0
+
+
+# ---------------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"strength": -0.1}, "--signals RND: strength must be 0 or more"),
+        ({"strength": math.nan}, "--signals RND: strength must be 0 or more"),
+        ({"gamma": 1.1}, "--signals RND: gamma must be between 0 and 1"),
+        ({"learning_rate": 0}, "--signals RND: learning_rate must be positive"),
+        ({"epochs": 0}, "--signals RND: epochs must be at least 1"),
+        ({"hidden_sizes": []}, "--signals RND: encoding_size and hidden_sizes must be positive"),
+    ],
+)
+def test_settings_that_cannot_work_are_named(setting, message):
+    with pytest.raises(ValueError, match=message):
+        RND(VECTOR, THREE, **setting)
+
+
+def test_an_agent_without_the_heads_is_told_the_number():
+    with pytest.raises(ValueError, match=r"signals 2 \(rnd, curiosity\).* 1 value heads; set agent.value_heads 3"):
+        run(128, agent=PPOLightningAgent)
