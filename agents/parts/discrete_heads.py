@@ -44,6 +44,10 @@ class CategoricalHead(PolicyHead):
         """`[..., 1, n]` of all actions, as those of `MultiCategoricalHead`."""
         return torch.log_softmax(_masked(params, action_mask), dim=-1).unsqueeze(-2)
 
+    def kl(self, reference: Tensor, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
+        """See `PolicyHead.kl`."""
+        return _kl(self.log_probs(reference, action_mask), self.log_probs(params, action_mask)).sum(dim=-1)
+
     def index(self, action: Tensor) -> Tensor:
         """`[..., 1]`, where actions `[...]` stand in `log_probs`."""
         return (action - self.start).unsqueeze(-1)
@@ -78,6 +82,10 @@ class MultiCategoricalHead(PolicyHead):
         """See `PolicyHead.evaluate`."""
         log_probs = self.log_probs(params, action_mask)
         return _pick(log_probs, self.index(action)).sum(dim=-1), _entropy(log_probs).sum(dim=-1)
+
+    def kl(self, reference: Tensor, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
+        """See `PolicyHead.kl`."""
+        return _kl(self.log_probs(reference, action_mask), self.log_probs(params, action_mask)).sum(dim=-1)
 
     def index(self, action: Tensor) -> Tensor:
         """`[..., len(nvec)]`, where actions `[..., *nvec.shape]` stand in `log_probs`."""
@@ -122,6 +130,12 @@ class BernoulliHead(PolicyHead):
         log_prob = action.reshape(logits.shape) * logits - log_total
         return log_prob.sum(dim=-1), (log_total - logits.sigmoid() * logits).sum(dim=-1)
 
+    def kl(self, reference: Tensor, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
+        """See `PolicyHead.kl`."""
+        ones, others = _masked(reference, action_mask), _masked(params, action_mask)
+        pairs = ((torch.stack((x, torch.zeros_like(x)), dim=-1).log_softmax(dim=-1)) for x in (ones, others))
+        return _kl(*pairs).sum(dim=-1)
+
 
 def draw(probs: Tensor) -> Tensor:
     """Draws one index per row of `probs [..., n]` (float32, rows sum to 1) with torch's global generator.
@@ -151,3 +165,7 @@ def _pick(log_probs: Tensor, index: Tensor) -> Tensor:
 
 def _entropy(log_probs: Tensor) -> Tensor:
     return -(log_probs.exp() * log_probs).sum(dim=-1)
+
+
+def _kl(reference: Tensor, log_probs: Tensor) -> Tensor:
+    return (reference.exp() * (reference - log_probs)).sum(dim=-1)

@@ -103,6 +103,12 @@ class GaussianHead(PolicyHead):
             entropy = entropy + ((squash_log_det(points) * self.weights).sum(dim=-1) + self._half.log()).sum(dim=-1)
         return self._log_prob(params, action, action_mask), entropy
 
+    def kl(self, reference: Tensor, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
+        """See `PolicyHead.kl`; squashing both changes nothing."""
+        (mean, log_std), (own_mean, own_log_std) = reference.chunk(2, dim=-1), params.chunk(2, dim=-1)
+        spread = ((2 * log_std).exp() + (mean - own_mean).square()) * (-2 * own_log_std).exp()
+        return (own_log_std - log_std + (spread - 1) / 2).sum(dim=-1)
+
     def _log_prob(self, params: Tensor, action: Tensor, action_mask: Tensor | None) -> Tensor:
         if action_mask is not None:
             raise ValueError("Box actions take no action mask")

@@ -57,3 +57,7 @@ class PolicyHead(nn.Module, ABC):
             action: `[..., *action_space.shape]` as `sample` returned it.
             action_mask: The one that `sample` got.
         """
+
+    @abstractmethod
+    def kl(self, reference: Tensor, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
+        """`[...]` float32, KL(reference || this) in nats of two such distributions, both `[..., P]`; in closed form."""
