@@ -43,7 +43,7 @@ class CategoricalHead(PolicyHead):
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
         """See `PolicyHead.distribution`."""
-        return Independent(Categorical(logits=self.log_probs(params.double(), action_mask)), 1)
+        return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
 
     def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
         """`[..., 1, n]` of all actions, as those of `MultiCategoricalHead`."""
@@ -86,7 +86,7 @@ class MultiCategoricalHead(PolicyHead):
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
         """See `PolicyHead.distribution`."""
-        return Independent(Categorical(logits=self.log_probs(params.double(), action_mask)), 1)
+        return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
 
     def index(self, action: Tensor) -> Tensor:
         """`[..., len(nvec)]`, where actions `[..., *nvec.shape]` stand in `log_probs`."""
@@ -133,7 +133,7 @@ class BernoulliHead(PolicyHead):
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
         """See `PolicyHead.distribution`."""
-        return Independent(Bernoulli(logits=_masked(params.double(), action_mask)), 1)
+        return Independent(Bernoulli(logits=_masked(params, action_mask), validate_args=False), 1)
 
 
 def draw(probs: Tensor) -> Tensor:

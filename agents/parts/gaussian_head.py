@@ -106,8 +106,8 @@ class GaussianHead(PolicyHead):
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
         """See `PolicyHead.distribution`; of a squashed action before it is squashed."""
-        mean, log_std = params.double().chunk(2, dim=-1)
-        return Independent(Normal(mean, log_std.exp()), 1)
+        mean, log_std = params.chunk(2, dim=-1)
+        return Independent(Normal(mean, log_std.exp(), validate_args=False), 1)
 
     def _log_prob(self, params: Tensor, action: Tensor, action_mask: Tensor | None) -> Tensor:
         if action_mask is not None:

@@ -61,7 +61,7 @@ class PolicyHead(nn.Module, ABC):
 
     @abstractmethod
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """What `sample` draws from, in float64 and of batch shape `[...]`, to be compared with others of the same kind.
+        """What `sample` draws from, of batch shape `[...]`, to be compared with others of the same kind.
 
         Args:
             params: `[..., P]` from `forward`.

@@ -82,7 +82,7 @@ class SampledHead(nn.Module):
 
     def distribution(self, params: Tensor, mask: Mask = None) -> Distribution:
         """Of `u`; see `PolicyHead.distribution`."""
-        mean, log_std = params.double().chunk(2, dim=-1)
+        mean, log_std = params.chunk(2, dim=-1)
         return Independent(Normal(mean, log_std.exp()), 1)
 
     def value(self, params: Tensor, mask: Mask, critics: Critics, temperature: Tensor, mean: bool = False) -> Pair:

@@ -444,7 +444,7 @@ def test_the_distribution_is_what_is_drawn_from(name):
     index = head.index(action) if hasattr(head, "index") else action.reshape(6, -1)
     found = head.distribution(params)
     assert found.batch_shape == (6,)
-    torch.testing.assert_close(found.log_prob(index.double()), log_prob.double(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found.log_prob(index.float()), log_prob, rtol=1e-5, atol=1e-5)
 
 
 def test_divergences_by_hand():
