@@ -1,6 +1,7 @@
 """ExportedAgent: an exported policy as an agent that plays."""
 
 import hashlib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,9 @@ class ExportedAgent(ActorCritic):
                 f"{model} sees {shape} and chooses from {actions}; here are observations {list(own)} and {action_space}"
             )
         try:
-            self.policy = Policy(model.parent)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit.load's
+                self.policy = Policy(model.parent)
         except ImportError as error:
             raise ImportError(f'{model} needs {error.name}; pip install "fabric-rl[export]"') from error
         except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
