@@ -27,6 +27,13 @@ def exported_model(path: Path) -> Path | None:
     return next((path / name for name in MODELS.values() if (path / name).is_file()), None)
 
 
+def load_policy(folder: Path) -> Policy:
+    """The policy of a folder, without what torch says of TorchScript's age."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return Policy(folder)
+
+
 class ExportedAgent(ActorCritic):
     """Acts as the agent did that was exported; it has no values, and learns nothing."""
 
@@ -62,9 +69,7 @@ class ExportedAgent(ActorCritic):
                 f"{model} sees {shape} and chooses from {actions}; here are observations {list(own)} and {action_space}"
             )
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit.load's
-                self.policy = Policy(model.parent)
+            self.policy = load_policy(model.parent)
         except ImportError as error:
             raise ImportError(f'{model} needs {error.name}; pip install "fabric-rl[export]"') from error
         except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fabric_rl.export import play
 from fabric_rl.export.graph import OPSET, PolicyGraph, write_onnx, write_torchscript
-from fabric_rl.export.loaded import CHECK, METADATA, MODELS
+from fabric_rl.export.loaded import CHECK, METADATA, MODELS, load_policy
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs.json_files import json_text, write_text
 from fabric_rl.runs.provenance import describe_environment
@@ -95,7 +95,7 @@ def write_policy(
     write_text(folder / METADATA, in_rows)
     shutil.copyfile(str(play.__file__), folder / "play.py")
     np.savez_compressed(folder / CHECK, **known)
-    found = play.Policy(folder).run(known)
+    found = load_policy(folder).run(known)
     wrong = [name for name in graph.outputs if not np.allclose(found[name], known[name], TOLERANCE, TOLERANCE)]
     if wrong:
         raise ValueError(f"--format {form} cannot hold {kind}: its {wrong[0]} is another one there")
