@@ -20,8 +20,8 @@ class PolicyGraph(nn.Module):
 
     Attributes:
         inputs: Names, in order: obs; action_mask, if the agent is given masks; state, if it has memory.
-        outputs: Names, in order, known after the first call: action, within its Box; of what the agent draws from, if it
-            tells, probabilities `[N, parts, choices]`, or mean and std `[N, d]`; new_state.
+        outputs: Names, in order, known after the first call: action, within its Box; of what the agent draws from, if
+            it tells, probabilities `[N, parts, choices]`, or mean and std `[N, d]`; new_state.
         squash: Whether a Gaussian goes through tanh into the Box.
     """
 
@@ -44,7 +44,7 @@ class PolicyGraph(nn.Module):
         """The outputs for the inputs, each `[N, ...]`."""
         given = dict(zip(self.inputs, inputs, strict=True))
         obs, state, mask = given.pop("obs")[..., : self.columns], given.get("state"), given.get("action_mask")
-        decided = self.agent.act(obs, deterministic=True, **given)  # type: ignore[arg-type]  # state and action_mask
+        decided = self.agent.act(obs, deterministic=True, **given)
         found, space = {"action": decided.action}, self.agent.action_space
         if isinstance(space, gymnasium.spaces.Box):
             found["action"] = decided.action.clamp(torch.from_numpy(space.low), torch.from_numpy(space.high))
