@@ -64,7 +64,8 @@ class Pixels(nn.Module):
         if self.channels == 1:  # the layouts are one; with the strides of channels_last DDP would warn of the weights'
             images = obs.reshape(-1, 1, self.height, self.width).to(torch.float32)
         else:
-            images = obs if self.channels_first else obs.movedim(-1, -3)
+            axes = obs.dim() - 1, obs.dim() - 3  # by negative numbers ONNX would not find them
+            images = obs if self.channels_first else obs.movedim(*axes)
             images = images.reshape(-1, self.channels, self.height, self.width)
             # channels_last: about 1.5 times faster than NCHW on a CPU, and what tensor cores want.
             images = images.to(torch.float32, memory_format=torch.channels_last)

@@ -40,6 +40,8 @@ class SampledHead(nn.Module):
         target_entropy: The usual one, minus the number of dimensions.
     """
 
+    squash = True
+
     def __init__(self, features: int, space: Box) -> None:
         """Builds the layer; a ValueError for a Box without finite bounds."""
         super().__init__()

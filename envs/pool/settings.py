@@ -14,6 +14,7 @@ from envs.actions.base import unwrapped
 from envs.checks import check_part, is_whole, whole_number
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
+from envs.state.layout import CONTROL_NAMES
 
 MAX_CARS_PER_TEAM = 4
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
@@ -111,6 +112,29 @@ def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange:
     """
     columns = observation_columns(builder, num_blue, num_orange)
     return {"observation columns": columns, "action table": action_table(parser)}
+
+
+def layout_in_numbers(
+    builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int
+) -> dict[str, dict[str, Any]]:
+    """The same for programs that have neither builder nor parser, as JSON holds it.
+
+    Returns:
+        `observations`: builder and `columns` (which, their name, meaning, unit before the factor, factor); `actions`:
+        parser, the names of the eight controls, and of a table its rows `[n, 8]`.
+    """
+    columns, start = [], 0
+    for meaning in builder.meanings(num_blue, num_orange):
+        factor = np.atleast_1d(np.asarray(meaning.factor, np.float64)).tolist()
+        said = {"name": f"{meaning.group}.{meaning.name}".rstrip("."), "meaning": meaning.text, "unit": meaning.unit}
+        columns.append({"columns": column_range(start, start + meaning.width), **said, "factor": factor})
+        start += meaning.width
+    table = getattr(unwrapped(parser)[-1], "table", None)
+    rows = None if table is None else table.tolist()
+    return {
+        "observations": {"builder": type(builder).__name__, "columns": columns},
+        "actions": {"parser": action_table(parser), "controls": list(CONTROL_NAMES), "table": rows},
+    }
 
 
 def observation_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:

@@ -16,6 +16,8 @@ from envs.matches.matches import Player
 from envs.matches.recipe import PoolRecipe
 from envs.obs.roles import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
+from envs.pool.settings import layout_in_numbers
+from fabric_rl.export.loaded import ExportedAgent
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.trained import Trained, load_trained, policy
 
@@ -100,7 +102,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
             if not (isinstance(made, type) and issubclass(made, Bot)):
                 raise ValueError(f"{name}: is no envs.bots.Bot")
             return _scripted(made)
-    path, _, role = (name, "", "") if Path(name).exists() else name.partition("#")
+    path, role = name_and_role(name)
     try:
         trained = load_trained(path, runs_dir)
     except ValueError as error:
@@ -110,6 +112,12 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
     except TypeError as error:
         raise ValueError(f"{name} does not play Rocket League ({error})") from error
     return Entrant(partial(_agent, trained, recipe, sample=sample, explain=explain, role=role), recipe)
+
+
+def name_and_role(name: str) -> tuple[str, str]:
+    """`NAME#ROLE` taken apart; the role is empty where none is asked for."""
+    path, _, role = (name, "", "") if Path(name).exists() else name.partition("#")
+    return path, role
 
 
 def _scripted(kind: type[Bot]) -> Entrant:
@@ -140,6 +148,8 @@ def _agent(
             choose = f"; choose --team_size {max(recipe.team_sizes[0])}"
             raise ValueError(f"{trained.name} was trained for {sizes}, not {asked[0]}v{asked[1]}{choose}") from error
         parts = pool.obs_builder, pool.action_parser
+        if isinstance(agent, ExportedAgent):
+            agent.check_layout(layout_in_numbers(*parts, pool.state.num_blue, pool.state.num_orange))
     finally:
         pool.close()
     if role:

@@ -54,7 +54,9 @@ COMMANDS = {
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
     ),
     "exam": Command("fabric_rl.commands.exam:exam", "the shots of training packs, and how many of them are passed"),
-    "export": Command("fabric_rl.commands.export:export", "a trained agent without its run, as a small folder"),
+    "export": Command(
+        "fabric_rl.commands.export:export", "a trained agent without its run, for fabric-rl or other programs"
+    ),
     "audit-rewards": Command(
         "fabric_rl.commands.audit_rewards:audit", "what every part of a reward pays for; status 1 if for own goals"
     ),

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -15,6 +16,7 @@ from jsonargparse import ArgumentError
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.export.loaded import ExportedAgent, exported_model
 from fabric_rl.flags.config import as_flag, section_of
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import FlagParser
@@ -81,8 +83,8 @@ def load_trained(
     """Reads an agent and the settings of its run.
 
     Args:
-        name: A run id, the path of a run, milestone, checkpoint or exported agent, or the name of an agent that comes
-            with fabric-rl (`school_1v1`).
+        name: A run id, the path of a run, milestone, checkpoint or exported agent (also as ONNX or TorchScript, which
+            learns no more: `fabric_rl.export`), or the name of an agent that comes with fabric-rl (`school_1v1`).
         runs_dir: Folder that holds all runs.
         env: What it was trained in, where `config.yaml` cannot hold it. Default: what that says.
         agent: Its class with its settings, likewise.
@@ -91,7 +93,11 @@ def load_trained(
         CheckpointError: There is none, it cannot be read, or its run has no `config.yaml`.
         ValueError: The settings are wrong or missing.
     """
-    weights = load_weights(locate("agent", runs_dir, str(name)))
+    path = locate("agent", runs_dir, str(name))
+    if model := exported_model(path):
+        env = _factory(model, "env", EnvFactory) if env is None else env
+        return Trained(Path(name).name, model, env, partial(ExportedAgent, model), {})
+    weights = load_weights(path)
     env = _factory(weights.path, "env", EnvFactory) if env is None else env
     agent = _factory(weights.path, "agent", AgentFactory) if agent is None else agent
     return Trained(Path(name).name, weights.path, env, agent, weights.agent)
@@ -118,22 +124,31 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
         OSError: It cannot be written.
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
-    settings = {"env": _to_play(_section(weights.path, "env")), "agent": _section(weights.path, "agent")}
     target = Path(folder)
     if target.exists():
         raise FileExistsError(f"{target} exists already; choose a new folder")
+    settings = settings_to_play(weights.path)
     target.mkdir(parents=True)
-    write_text(target / CONFIG, yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))
+    write_text(target / CONFIG, settings)
     checkpoint.write(target / EXPORTED, {"agent": weights.agent})
     return target
 
 
+def settings_to_play(weights: Path) -> str:
+    """A `config.yaml` that says how environment and agent are built, without what only counts in training.
+
+    Raises:
+        CheckpointError: There is no `config.yaml` above the weights.
+        ValueError: It does not say it.
+    """
+    settings = {"env": _to_play(_section(weights, "env")), "agent": _section(weights, "agent")}
+    return str(yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))
+
+
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
     """`env` or `agent` in the configuration of a run; a ValueError of one line where it has none."""
-    config = next((folder / CONFIG for folder in weights.absolute().parents if (folder / CONFIG).is_file()), None)
-    if config is None:
-        raise CheckpointError(f"{weights}: no {CONFIG} lies above it, which says how environment and agent are built")
-    section = section_of(str(config), name)
+    config = str(config_of(weights))
+    section = section_of(config, name)
     if section is None:
         raise ValueError(
             f"{config}: does not say which {name} the agent was trained with; give it to "
@@ -173,6 +188,14 @@ def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of t
         return parser.instantiate(found)[name]
     except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
         raise ValueError(one_line(str(error))) from error
+
+
+def config_of(path: Path) -> Path:
+    """The `config.yaml` of the run or export that a file is of; a CheckpointError without one."""
+    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
+    if found is None:
+        raise CheckpointError(f"{path}: no {CONFIG} lies above it, which says how environment and agent are built")
+    return found
 
 
 class Policy:

@@ -88,7 +88,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert all(torch.equal(tensor, weights[name]) for name, tensor in initial.items())
 
     assert command("export", "plain", folder, "--runs_dir", runs) == 2
-    assert f"{folder} exists already; choose a new folder" in capsys.readouterr().err
+    assert f"{folder} is not empty; choose a new folder, or --force" in capsys.readouterr().err
     assert command("export", "no_such", tmp_path / "x", "--runs_dir", runs) == 2
     assert "agent no_such: no such checkpoint, run or milestone" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
@@ -240,6 +240,8 @@ def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
     assert "20 episodes of cart" in (out := capsys.readouterr().out) and "mean return" in out
     assert command("export", "cart", tmp_path / "mine", "--runs_dir", tmp_path) == 0
     assert evaluate(tmp_path / "mine", "--episodes", 1) == 0
+    assert command("export", "cart", tmp_path / "onnx", "--format", "onnx", "--runs_dir", tmp_path) == 0
+    assert evaluate(tmp_path / "onnx", "--episodes", 1) == 0
     assert "no interval: too few, or all alike" in capsys.readouterr().out
     for name in ("record", "watch", *(["exam"] if find_spec("rlgym_tools") else [])):
         assert command(name, "cart", "--runs_dir", tmp_path) == 2

@@ -1,0 +1,60 @@
+"""Runs the policy in this folder with numpy and onnxruntime (torch for policy.pt), and nothing else.
+
+`python play.py` prints some of its decisions, `python play.py --check` whether they are right on this machine.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class Policy:
+    """A function of observations, which remembers the games; metadata.json says what goes in and what comes out."""
+
+    def __init__(self, folder: Path = Path(__file__).parent) -> None:
+        """Loads it."""
+        self.about: dict[str, Any] = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
+        self._memory = np.zeros((0, self.about["memory_size"]), np.float32)
+        model = folder / self.about["model"]
+        if self.about["format"] == "onnx":
+            import onnxruntime as ort
+
+            threads = ort.SessionOptions()
+            threads.intra_op_num_threads = 1
+            session = ort.InferenceSession(model.read_bytes(), threads, providers=["CPUExecutionProvider"])
+            self._call = lambda inputs: session.run(self.about["outputs"], inputs)
+        else:
+            import torch
+
+            module = torch.jit.load(model)
+            self._call = lambda inputs: [out.numpy() for out in module(*map(torch.from_numpy, inputs.values()))]
+
+    def run(self, given: dict[str, Any]) -> dict[str, Any]:
+        """All outputs by name, from all inputs by name: arrays `[N, ...]`."""
+        inputs = {name: np.array(given[name], at["dtype"]) for name, at in self.about["inputs"].items()}
+        return dict(zip(self.about["outputs"], self._call(inputs), strict=True))
+
+    def __call__(self, obs: Any, begins: Any = None, action_mask: Any = None) -> Any:  # noqa: ANN401 - arrays
+        """The likeliest actions `[N, ...]` for `obs [N, ...]`; `begins [N]` bool: a game does, `action_mask [N, n]`."""
+        if len(self._memory) != len(obs):
+            self._memory = np.zeros((len(obs), self.about["memory_size"]), np.float32)
+        if begins is not None:
+            self._memory[begins] = 0
+        if action_mask is None and "action_mask" in self.about["inputs"]:
+            action_mask = np.ones((len(obs), self.about["inputs"]["action_mask"]["shape"][1]), bool)
+        out = self.run({"obs": obs, "action_mask": action_mask, "state": self._memory})
+        self._memory = out.get("new_state", self._memory)
+        return out["action"]
+
+
+if __name__ == "__main__":
+    policy, known = Policy(), dict(np.load(Path(__file__).parent / "check.npz"))
+    out, tolerance = policy.run(known), policy.about["tolerance"]
+    if "--check" not in sys.argv:
+        print(*(f"state {row}: action {action}" for row, action in enumerate(out["action"][:10].tolist())), sep="\n")
+    elif wrong := [name for name in out if not np.allclose(out[name], known[name], tolerance, tolerance)]:
+        sys.exit(f"not as it should be: {', '.join(wrong)}")
+    print(f"{len(known['obs'])} states" + ": all as it should be" * ("--check" in sys.argv))

@@ -1,0 +1,255 @@
+"""What an exported policy decides, beside the agent that it was."""
+
+import hashlib
+import json
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+import agents
+from agents.parts.heads import PolicyHead
+from fabric_rl.export.loaded import ExportedAgent
+from fabric_rl.export.play import Policy
+from fabric_rl.export.write import write_policy
+from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.trained import policy
+from fabric_rl.types import ActorCritic, ActOutput
+
+VECTOR = Box(-3, 3, (6,), np.float32)
+IMAGE = Box(0, 255, (20, 20, 3), np.uint8)
+NORMALISED = {"normalize_obs": True}
+AGENTS = {
+    "ppo": ("PPOLightningAgent", VECTOR, NORMALISED),
+    "ppo shared": ("PPOLightningAgent", VECTOR, {"shared_trunk": True, "layer_norm": True}),
+    "lstm": ("RecurrentPPOAgent", VECTOR, {"memory_size": 8, "sequence_length": 4} | NORMALISED),
+    "gru": ("RecurrentPPOAgent", VECTOR, {"memory_size": 8, "sequence_length": 4, "cell": "gru"}),
+    "attention": ("AttentionPPOAgent", Box(-1, 1, (5, 8), np.float32), {"embed_size": 16, "num_heads": 2}),
+    "conv": ("ConvPPOAgent", IMAGE, {"hidden_sizes": (16,)}),
+    "conv frames": ("ConvPPOAgent", Box(0, 255, (2, 20, 20, 3), np.uint8), {"hidden_sizes": (16,)}),
+    "sac": ("SACLightningAgent", VECTOR, {"actor_hidden_sizes": (16,)} | NORMALISED),
+}
+SPACES = {
+    "Discrete": (Discrete(5, start=1), {}),
+    "MultiDiscrete": (MultiDiscrete([3, 5, 2], start=[0, 2, 0]), {}),
+    "MultiBinary": (MultiBinary(4), {}),
+    "Box": (Box(-0.5, 1, (3,)), {}),
+    "squashed Box": (Box(-2, 3, (3,)), {"squash": True}),
+    "state-dependent Box": (Box(-2, 3, (3,)), {"state_dependent_std": True}),
+}
+
+
+class Shown(VectorEnv):
+    """Shows random observations and masks; every fifth step ends the episodes of half of its sub-environments."""
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(self, observation_space, action_space, num_envs=8):
+        self.single_observation_space, self.single_action_space = observation_space, action_space
+        self.num_envs, self.steps = num_envs, 0
+        self.rng = np.random.default_rng(0)
+        discrete = {Discrete: 5, MultiDiscrete: 10, MultiBinary: 4}
+        self.choices = discrete.get(type(action_space), 0)
+
+    def look(self):
+        space, shape = self.single_observation_space, (self.num_envs, *self.single_observation_space.shape)
+        obs = self.rng.uniform(space.low.min(), space.high.max(), shape).astype(space.dtype)
+        mask = self.rng.random((self.num_envs, self.choices)) < 0.7
+        mask[:, ::3] = True
+        return obs, {"action_mask": mask} if self.choices else {}
+
+    def reset(self, *, seed=None, options=None):
+        return self.look()
+
+    def step(self, actions):
+        self.steps += 1
+        obs, infos = self.look()
+        done = np.arange(self.num_envs) % 2 < (self.steps % 5 == 0)
+        return obs, np.zeros(self.num_envs), done, np.zeros_like(done), infos
+
+
+def built(name, space):
+    kind, observation_space, settings = AGENTS[name]
+    action_space, more = SPACES[space]
+    torch.manual_seed(0)
+    agent = getattr(agents, kind)(observation_space, action_space, **settings, **more)
+    with torch.no_grad():
+        for part in agent.modules():
+            if isinstance(part, PolicyHead):  # far from uniform
+                part.layer.weight *= 30
+            if isinstance(part, ObsNormalizer):
+                part.update(0.5 + 2 * torch.randn(50, 6))
+    return agent.eval(), Shown(observation_space, action_space)
+
+
+def exists(name, space):
+    return not (name == "sac" and space in ("MultiBinary", "squashed Box", "state-dependent Box"))
+
+
+def some_are_fast():
+    """Every agent and every space, each with one of the formats; the other pairs are slow."""
+    rows = []
+    for (i, name), (j, space), (k, form) in product(
+        enumerate(AGENTS), enumerate(SPACES), enumerate(("onnx", "torchscript"))
+    ):
+        fast = (i + 3 * k) % len(SPACES) == j and exists(name, space)
+        rows += [pytest.param(name, space, form, marks=[] if fast else pytest.mark.slow)] * exists(name, space)
+    return pytest.mark.parametrize(("name", "space", "form"), rows)
+
+
+@some_are_fast()
+def test_it_decides_and_draws_as_the_agent(name, space, form, tmp_path):
+    agent, env = built(name, space)
+    write_policy(agent, env, form, tmp_path, {"layout": {}}, steps=8)
+    loaded = ExportedAgent(next(tmp_path.glob("policy.*")), agent.observation_space, agent.action_space)
+    ours, theirs, rng = policy(agent), policy(loaded), np.random.default_rng(1)
+    begins = np.ones(env.num_envs, bool)
+    for _ in range(10):
+        obs, infos = env.look()
+        expected, found = (choose(obs, begins, infos.get("action_mask")) for choose in (ours, theirs))
+        assert found.dtype == expected.dtype and found.shape == expected.shape
+        assert (found == expected).all() if env.choices else found == pytest.approx(expected, abs=1e-5)
+        begins = rng.random(env.num_envs) < 0.2
+
+    obs, infos = env.look()
+    many = {"obs": torch.from_numpy(obs[:1]).expand(4000, *obs.shape[1:]).contiguous()}
+    if env.choices:
+        many["action_mask"] = torch.from_numpy(infos["action_mask"][:1]).expand(4000, -1).contiguous()
+    if agent.memory_size:
+        many["state"] = torch.zeros(4000, agent.memory_size)
+    drawn = [each.act(**many).action.double().reshape(4000, -1) for each in (agent, loaded)]
+    for moment in (lambda x: x.mean(dim=0), lambda x: x.std(dim=0)):
+        assert moment(drawn[0]).numpy() == pytest.approx(moment(drawn[1]).numpy(), abs=0.15)
+
+
+def test_other_programs_run_it_with_another_batch_and_without_masks(tmp_path):
+    agent, env = built("lstm", "Discrete")
+    write_policy(agent, env, "onnx", tmp_path, {"layout": {}}, steps=8)
+    alone = Policy(tmp_path)
+    obs, _ = env.look()
+    with torch.no_grad():
+        first = agent.act(torch.from_numpy(obs[:3]), deterministic=True)
+        second = agent.act(torch.from_numpy(obs[3:6]), first.state.index_fill(0, torch.tensor([1]), 0), True)
+    assert (alone(obs[:3]) == first.action.numpy()).all()
+    assert (alone(obs[3:6], begins=[False, True, False]) == second.action.numpy()).all()
+
+
+def test_attention_takes_any_number_of_objects(tmp_path):
+    agent, env = built("attention", "Discrete")
+    write_policy(agent, env, "onnx", tmp_path, {"layout": {}}, free_axes=2, steps=8)
+    for objects in (1, 9):
+        space = Box(-1, 1, (objects, 8), np.float32)
+        loaded = ExportedAgent(tmp_path / "policy.onnx", space, agent.action_space)
+        obs = np.stack([space.sample() for _ in range(16)])
+        assert (policy(loaded)(obs, np.ones(16, bool)) == policy(agent)(obs, np.ones(16, bool))).all()
+
+
+class Foreign(ActorCritic):
+    """An agent of one's own: a weight, no head."""
+
+    def __init__(self, observation_space, action_space, learned=None):
+        super().__init__(observation_space, action_space)
+        self.layer = torch.nn.Linear(6, 3)
+        self.calls = 0
+
+    def act(self, obs, state=None, deterministic=False):
+        return ActOutput(self.layer(obs), torch.zeros(len(obs)))
+
+
+class Forgetful(Foreign):
+    """Decides by what a trace cannot see."""
+
+    def act(self, obs, state=None, deterministic=False):
+        self.calls += 1
+        return ActOutput(self.layer(obs) * self.calls, torch.zeros(len(obs)))
+
+
+class Impossible(Foreign):
+    """Leaves the tensors."""
+
+    def act(self, obs, state=None, deterministic=False):
+        return ActOutput(torch.linalg.eigvals(obs.T @ obs).abs()[:3].expand(len(obs), 3), torch.zeros(len(obs)))
+
+
+def test_an_agent_of_ones_own_and_one_that_no_format_can_hold(tmp_path):
+    spaces = VECTOR, Box(-10, 10, (3,))
+    env = Shown(*spaces)
+    write_policy(Foreign(*spaces).eval(), env, "onnx", tmp_path, {"layout": {}}, steps=4)
+    loaded = ExportedAgent(tmp_path / "policy.onnx", *spaces)
+    assert json.loads((tmp_path / "metadata.json").read_text())["outputs"] == ["action"]
+    with pytest.raises(ValueError, match="tells its likeliest actions only"):
+        policy(loaded, deterministic=False)(env.look()[0], np.ones(8, bool))
+    with pytest.raises(ValueError, match="--format onnx cannot hold Forgetful: its action is another one there"):
+        write_policy(Forgetful(*spaces).eval(), env, "onnx", tmp_path, {}, steps=4)
+    with pytest.raises(ValueError, match="--format onnx cannot hold Impossible: ") as no:
+        write_policy(Impossible(*spaces).eval(), env, "onnx", tmp_path, {}, steps=4)
+    assert "\n" not in str(no.value)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported")
+    agent, env = built("ppo", "Discrete")
+    write_policy(agent, env, "onnx", folder, {"layout": {"actions": {"table": [[1.0]]}}}, steps=8)
+    return folder
+
+
+def spoilt(exported, folder, **about):
+    """A copy with another metadata.json."""
+    (folder / "policy.onnx").write_bytes((exported / "policy.onnx").read_bytes())
+    known = json.loads((exported / "metadata.json").read_text()) | about
+    (folder / "metadata.json").write_text(json.dumps({k: v for k, v in known.items() if v is not None}))
+    return folder / "policy.onnx"
+
+
+def refused(model, observation_space=VECTOR, action_space=SPACES["Discrete"][0]):
+    with pytest.raises(CheckpointError) as no:
+        ExportedAgent(model, observation_space, action_space)
+    assert str(model) in str(no.value) and "\n" not in str(no.value)
+    return str(no.value)
+
+
+def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
+    model = spoilt(exported, tmp_path)
+    assert "sees [6] and chooses from Discrete(5, start=1); here are observations [7]" in refused(
+        model, Box(-1, 1, (7,))
+    )
+    assert "here are observations [6] and Discrete(4)" in refused(model, action_space=Discrete(4))
+    model.write_bytes(model.read_bytes()[:-9])
+    assert "is damaged: its checksum is not the one in metadata.json" in refused(model)
+    model = spoilt(exported, tmp_path, sha256=hashlib.sha256(b"nonsense").hexdigest())
+    model.write_bytes(b"nonsense")
+    assert "cannot be played: " in refused(model)
+    for lacks in ("sha256", "inputs", "memory_size"):
+        assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
+    (tmp_path / "metadata.json").unlink()
+    assert "was not written by fabric-rl export" in refused(model)
+
+
+def test_another_table_or_other_columns_are_refused(exported):
+    agent = ExportedAgent(exported / "policy.onnx", VECTOR, SPACES["Discrete"][0])
+    agent.check_layout({"actions": {"table": [[1.0]]}, "observations": {}})
+    with pytest.raises(CheckpointError, match=r"policy.onnx: the actions of metadata.json are not those that its set"):
+        agent.check_layout({"actions": {"table": [[0.5]]}})
+
+
+def test_without_onnxruntime_it_says_what_to_install(exported, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ImportError, match=r'policy.onnx needs onnxruntime; pip install "fabric-rl\[export\]"'):
+        ExportedAgent(exported / "policy.onnx", VECTOR, SPACES["Discrete"][0])
+
+
+def test_probabilities_are_those_of_the_agent(tmp_path):
+    agent = agents.PPOLightningAgent(VECTOR, Discrete(5))
+    env = Shown(VECTOR, Discrete(5))
+    write_policy(agent.eval(), env, "onnx", tmp_path, {"layout": {}}, steps=4)
+    loaded = ExportedAgent(tmp_path / "policy.onnx", VECTOR, Discrete(5))
+    obs, infos = env.look()
+    given = torch.from_numpy(obs), None, torch.from_numpy(infos["action_mask"])
+    assert loaded.probabilities(*given).numpy() == pytest.approx(agent.probabilities(*given).detach().numpy(), abs=1e-6)
+    assert loaded.value(given[0]).isnan().all()

@@ -1,0 +1,170 @@
+"""`fabric-rl export --format onnx|torchscript` of runs that were really trained: it runs elsewhere, and plays here."""
+
+import json
+import shutil
+import subprocess
+import sys
+from functools import partial
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from envs import LookupTable, RocketSimPool
+from envs.matches.recipe import PoolRecipe
+from envs.replays.replay import read_replay
+from fabric_rl import load_trained
+from fabric_rl.commands.guests import guests_of
+from fabric_rl.commands.main import main
+from fabric_rl.runs.trained import policy
+from train_fabric import cli
+
+SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--total_timesteps", "64", "--num_steps", "16"]
+SMALL += ["--accelerator", "cpu", "--plain"]
+HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
+
+
+def command(*argv):
+    """The exit status of `fabric-rl ...`."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in argv])
+    return ended.value.code
+
+
+def played(folder, *argv):
+    """What an evaluation writes."""
+    assert command("evaluate", *argv, "--out", folder / "a.json") == 0
+    return json.loads((folder / "a.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory):
+    """Runs, and two of them as policies: of an agent with memory, and of one with a combined layout and masks."""
+    folder = tmp_path_factory.mktemp("runs")
+    stacked = ["--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"]
+    held = ["--env.action", "envs.RepeatAction", "--env.action.inner", "envs.HybridTable", "--env.action.steps", "2"]
+    for name, flags in (
+        ("plain", HIDDEN),
+        ("stacked", [*HIDDEN, *stacked, *held, "--env.tick_skip", "4"]),
+        ("memory", ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]),
+    ):
+        cli([*SMALL, *flags, "--runs_dir", str(folder), "--run_id", name])
+    for name, form in (("memory", "onnx"), ("stacked", "torchscript")):
+        assert command("export", name, folder / f"{name}_{form}", "--format", form, "--runs_dir", folder) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("run", "exported"), [("memory", "memory_onnx/policy.onnx"), ("stacked", "stacked_torchscript")]
+)
+def test_an_exported_policy_plays_the_very_games_of_its_run(policies, tmp_path, run, exported):
+    flags = ["--matches", 2, "--minutes", 0.1, "--runs_dir", policies]
+    games = [played(tmp_path, name, "chaser", *flags) for name in (run, policies / exported)]
+    assert games[0].pop("player") != games[1].pop("player") and games[0] == games[1]
+
+
+def test_an_exported_policy_plays_everywhere(policies, tmp_path):
+    folder, few = policies / "memory_onnx", ["--runs_dir", policies]
+    assert command("league", folder, "stacked_torchscript", "idle", "--matches", 2, "--minutes", 0.02, *few) == 0
+    assert command("record", folder, "idle", "--minutes", 0.05, "--out", tmp_path / "game.frl") == 0
+    assert read_replay(tmp_path / "game.frl").games[0].columns["action_probabilities"].max() > 0
+    if find_spec("rlgym_tools"):
+        assert command("exam", folder, "--packs", "800B-18F9-C2F1-ACEE", "--json", tmp_path / "exam.json") == 0
+    flags = [*SMALL, *HIDDEN, "--runs_dir", tmp_path, "--run_id", "r"]
+    opponents = ["--self_play", "SelfPlay", "--self_play.guests", f"[{folder}]"]
+    cli([str(word) for word in [*flags, *opponents, "--self_play.play_against_latest_model_ratio", "0"]])
+
+
+def test_an_exported_folder_runs_without_this_framework(policies, tmp_path):
+    shutil.copytree(policies / "memory_onnx", tmp_path / "bot")
+    code = "import sys, runpy; sys.modules.update(dict.fromkeys(['torch', 'fabric_rl', 'envs', 'agents'])); "
+    code += "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+
+    def play(*words):
+        line = [sys.executable, "-c", code, tmp_path / "bot" / "play.py", *words]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+
+    assert len((tmp_path / "bot" / "play.py").read_text().splitlines()) <= 60
+    assert (shown := play()).returncode == 0 and "state 9: action " in shown.stdout, shown.stderr
+    assert (checked := play("--check")).returncode == 0 and checked.stdout.endswith("states: all as it should be\n")
+    known = dict(np.load(tmp_path / "bot" / "check.npz"))
+    known["action"][3] += 1
+    np.savez(tmp_path / "bot" / "check.npz", **known)
+    assert (wrong := play("--check")).returncode == 1 and "not as it should be: action" in wrong.stderr
+
+    about = json.loads((tmp_path / "bot" / "metadata.json").read_text())
+    assert about["layout"]["actions"]["table"] == LookupTable().table.tolist()
+    columns = about["layout"]["observations"]["columns"]
+    assert columns[0]["columns"] == "0-2" and columns[-1]["columns"].endswith(
+        str(about["inputs"]["obs"]["shape"][1] - 1)
+    )
+    assert (about["tick_skip"], about["action_delay_ticks"], about["team_sizes"]) == (8, 1, [[1, 1]])
+    assert (about["run"], about["checkpoint"]) == ("memory", "checkpoints/step_000000000064.ckpt")
+
+
+def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypatch):
+    def error(*words):
+        assert command(*words, "--runs_dir", policies) == 2
+        text = capsys.readouterr().err
+        assert text.count("\n") == 1
+        return text
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").write_text("dear diary")
+    new, onnx = tmp_path / "new", ["--format", "onnx"]
+    assert "mine is not empty; choose a new folder, or --force" in error("export", "plain", tmp_path / "mine", *onnx)
+    assert "memory_onnx is exported already; name the run" in error("export", "memory_onnx", new, *onnx)
+    assert "--format: " in error("export", "plain", new, "--format", "pickle")
+    assert "plain#striker: it has no roles" in error("export", "plain#striker", new, *onnx)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "onnx", None)
+        assert 'needs onnx; pip install "fabric-rl[export]"' in error("export", "plain", new, *onnx)
+    assert not new.exists() and len(list((tmp_path / "mine").iterdir())) == 1
+    assert command("export", "plain", tmp_path / "mine", *onnx, "--force", "--runs_dir", policies) == 0
+    assert command("export", "plain", tmp_path / "mine", "--force", "--runs_dir", policies) == 0
+    assert sorted(file.name for file in (tmp_path / "mine").iterdir()) == ["config.yaml", "diary.txt", "weights.ckpt"]
+
+    shutil.copytree(policies / "memory_onnx", new)
+    (tmp_path / "theirs.onnx").write_bytes(b"theirs")
+    assert "theirs.onnx: no config.yaml lies above it" in error("evaluate", tmp_path / "theirs.onnx")
+    assert "memory_onnx was trained for 1v1, not 2v2" in error("evaluate", "memory_onnx", "--team_size", 2)
+    about = json.loads((new / "metadata.json").read_text())
+    about["layout"]["actions"]["table"][7][1] = 0.25
+    (new / "metadata.json").write_text(json.dumps(about))
+    assert "new/policy.onnx: the actions of metadata.json are not those" in error("evaluate", new)
+    (new / "policy.onnx").write_bytes(b"cut")
+    assert "new/policy.onnx is damaged" in error("record", new)
+    env = partial(RocketSimPool, 2)
+    with pytest.raises(ValueError, match=r"^--self_play.guests: '.*new': .*policy.onnx is damaged"):
+        guests_of([str(new)], env, str(policies), seed=0)
+
+
+def test_one_role_is_exported(tmp_path, capsys):
+    ppo = "class_path: agents.PPOLightningAgent"
+    roles = f"{{blue: {{{ppo}}}, orange: {{{ppo}, init_args: {{layer_norm: true}}}}}}"
+    flags = [*SMALL, "--env.obs", "envs.TeamRoleObs", "--env.obs.inner", "envs.DefaultObs"]
+    flags += ["--agent", "agents.RolesAgent", "--agent.roles", roles, "--runs_dir", str(tmp_path), "--run_id", "two"]
+    cli(flags)
+    words = ["--format", "onnx", "--runs_dir", tmp_path]
+    assert command("export", "two", tmp_path / "bot", *words) == 2
+    assert "two: one role is exported at a time, two#ROLE of blue, orange" in capsys.readouterr().err
+    assert command("export", "two#orange", tmp_path / "bot", *words) == 0
+    flags = ["idle", "--matches", 2, "--minutes", 0.1, "--runs_dir", tmp_path]
+    games = [played(tmp_path, name, *flags) for name in ("two#orange", tmp_path / "bot")]
+    assert games[0].pop("player") != games[1].pop("player") and games[0] == games[1]
+
+
+@pytest.mark.parametrize("form", ["onnx", pytest.param("torchscript", marks=pytest.mark.slow)])
+def test_the_same_decisions_in_ten_thousand_states(form, tmp_path):
+    assert command("export", "school_1v1", tmp_path / "bot", "--format", form) == 0
+    pool = PoolRecipe(load_trained("school_1v1").env).build(num_arenas=64, num_threads=2)
+    spaces = pool.single_observation_space, pool.single_action_space
+    run, bot = (load_trained(name).agent(*spaces) for name in ("school_1v1", tmp_path / "bot"))
+    ours, theirs, begins = policy(run), policy(bot), np.zeros(pool.num_envs, bool)
+    obs, same, count = pool.reset(seed=7)[0], 0, 0
+    for _ in range(80):
+        chosen = ours(obs, begins)
+        same, count = same + int((chosen == theirs(obs, begins)).sum()), count + len(obs)
+        obs = pool.step(chosen)[0]
+    pool.close()
+    assert same == count == 10_240
