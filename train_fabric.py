@@ -49,9 +49,11 @@ from fabric_rl.cli.train_errors import errors_end_in_one_line
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.runs.start import started_run
+from fabric_rl.runs.trained import load_trained
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.signals import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
@@ -75,6 +77,8 @@ def main(
     hardware: Hardware = Hardware(),  # noqa: B008 - frozen
     estimator: Estimator = GAE(),  # noqa: B008 - has no state
     self_play: SelfPlay | None = None,
+    cloning: Cloning | None = None,
+    kickstart: Kickstart | None = None,
     env_id: str | None = None,
     num_envs: int | None = None,
     capture_video: bool = False,
@@ -99,6 +103,8 @@ def main(
         hardware: What it runs on.
         estimator: Makes advantages and value targets of each rollout (docs/research.md).
         self_play: Opponents in the environment: snapshots of the agent, bots, other agents (docs/selfplay.md).
+        cloning: Behavioural cloning of demonstrations beside PPO (docs/demonstrations.md).
+        kickstart: Another policy that PPO stays close to, less and less (docs/demonstrations.md).
         env_id: A Gymnasium id such as CartPole-v1, instead of `env`.
         num_envs: Copies of `env_id` on every rank.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
@@ -150,6 +156,10 @@ def main(
             hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
         if watch:
             hooks.append(ShowGames(run.dir / GAMES))
+        if cloning is not None and not start.inference:
+            hooks.append(cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
+        if kickstart is not None and not start.inference:
+            hooks.append(kickstart.take(load_trained(kickstart.reference, start.runs_dir)))
         hooks += [*([] if self_play is None else [self_play]), started]  # it begins once all callbacks are fine
         if profile:
             hooks.append(Profiler(run.dir / "profile"))

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers, vector_size
 from agents.parts.heads import GaussianOptions, policy_head
 from agents.parts.memory import RecurrentMemory
+from fabric_rl.learning.imitation import Shown
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.schedules import Schedule
-from fabric_rl.types import ActOutput, Minibatch, Stats
+from fabric_rl.types import ActOutput, Minibatch
 
 
 class RecurrentPPOAgent(PPOAgent):
@@ -125,14 +126,15 @@ class RecurrentPPOAgent(PPOAgent):
         params: Tensor = self.policy_head(self.actor(self._step(obs, state)[0]))
         return params
 
-    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch of sequences; see `fabric_rl.learning.ppo.ppo_loss`.
+    def evaluate_steps(self, minibatch: Minibatch | Shown) -> tuple[Tensor, Tensor]:
+        """See `PPOAgent.evaluate_steps`; of sequences only.
 
         Raises:
             ValueError: The minibatch holds steps without their order and memory, or lacks the burn-in.
         """
         state, starts = minibatch.state, minibatch.episode_start
-        if state is None or starts is None or (self.burn_in and minibatch.burn_in_obs is None):
+        lacks = self.burn_in and isinstance(minibatch, Minibatch) and minibatch.burn_in_obs is None
+        if state is None or starts is None or lacks:
             raise ValueError(
                 f"{type(self).__name__} learns from sequences with state and episode_start (and with burn_in_obs and "
                 "burn_in_start if --agent.burn_in is set), but the minibatch lacks them"
@@ -142,8 +144,7 @@ class RecurrentPPOAgent(PPOAgent):
                 encoded = self._encode(minibatch.burn_in_obs)
                 state = self.memory.after(encoded, state, cast(Tensor, minibatch.burn_in_start))
         features = self.memory.unroll(self._encode(minibatch.obs), state, starts)
-        params, values = self.policy_head(self.actor(features)), self.value_head(self.critic(features))
-        return self.ppo_step(params, values, minibatch)
+        return self.policy_head(self.actor(features)), self.value_head(self.critic(features))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group for the value function's own layers and one for everything else."""

@@ -8,9 +8,10 @@ from typing import Any
 import gymnasium
 import torch
 from torch import Tensor, nn
-from torch.distributions import Distribution
+from torch.distributions import Distribution, kl_divergence
 
 from agents.parts.heads import CategoricalHead, PolicyHead, linear
+from fabric_rl.learning.imitation import Shown, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
@@ -123,6 +124,8 @@ class PPOAgent(ActorCritic):
     """
 
     policy_head: PolicyHead
+    reference: Any = None
+    """See `fabric_rl.imitation.kickstart.Reference`, whose callback sets it."""
 
     def __init__(
         self,
@@ -184,10 +187,24 @@ class PPOAgent(ActorCritic):
         """See `ActorCritic.distributions`."""
         return [self.policy_head.distribution(self.policy_params(obs, state), action_mask)]
 
+    def evaluate_steps(self, minibatch: Minibatch | Shown) -> tuple[Tensor, Tensor]:
+        """As `evaluate`, for a minibatch: `[B, P]`, or `[L, S, P]` of sequences."""
+        return self.evaluate(minibatch.obs)
+
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self.evaluate(minibatch.obs)
+        params, values = self.evaluate_steps(minibatch)
         return self.ppo_step(params, values, minibatch)
+
+    def imitate(self, shown: Shown) -> tuple[Tensor, Stats]:
+        """See `fabric_rl.learning.imitation.CanImitate`; the value function learns nothing."""
+        params, values = self.evaluate_steps(shown)
+        if shown.soft is not None and isinstance(self.policy_head, CategoricalHead):
+            log_prob = (shown.soft * self.policy_head.log_probs(params, shown.action_mask).squeeze(-2)).sum(dim=-1)
+        else:
+            log_prob, _ = self.policy_head.evaluate(params, shown.action, shown.action_mask)
+        loss = cloning_loss(log_prob, shown.weight)
+        return loss + 0 * values.sum(), {}
 
     def ppo_step(self, params: Tensor, values: Tensor, minibatch: Minibatch) -> tuple[Tensor, Stats]:
         """PPO's loss on one minibatch and its statistics; see `fabric_rl.learning.ppo.ppo_loss`.
@@ -212,7 +229,12 @@ class PPOAgent(ActorCritic):
             entropy_coef=self.entropy_coef(progress),
             clip_value_loss=self.clip_value_loss,
         )
-        return loss, stats._asdict()
+        if self.reference is None:
+            return loss, stats._asdict()
+        asked = (self.reference.policy_params(minibatch.obs), params)
+        kl = kl_divergence(*(self.policy_head.distribution(each, minibatch.action_mask) for each in asked)).float().mean()
+        coef = self.reference.coef(progress)
+        return loss + coef * kl, stats._asdict() | {"reference_kl": kl.detach()}
 
     def adam(self, actor: Sequence[nn.Module], critic: Sequence[nn.Module]) -> torch.optim.Optimizer:
         """Adam (eps 1e-5) with one parameter group for the actor and one for the critic, fused on CPU and CUDA.

@@ -17,7 +17,7 @@ import docstring_parser
 from jsonargparse import ArgumentParser
 
 from fabric_rl.cli.errors import mistakes_in_one_line
-from fabric_rl.flags.config import naming_the_file, with_env_of_config
+from fabric_rl.flags.config import naming_the_file, with_sections_of_config
 from fabric_rl.flags.parser import FlagParser, normalise, switches
 from fabric_rl.metrics.log import warnings_are_events
 from fabric_rl.ranks.orphans import end_with_launcher
@@ -25,7 +25,7 @@ from fabric_rl.ranks.orphans import end_with_launcher
 _PROGRAM = "fabric-rl"
 _ABOUT = "Trains agents for Rocket League, and looks at what they have learned."
 _HELP = "Each has its own --help."
-_CONFIG = "YAML file for train_fabric.py, whose env is taken; flags such as --env.tick_skip 4 change it."
+_CONFIG = "YAML file for train_fabric.py, whose env (and agent) is taken; flags such as --env.tick_skip 4 change it."
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ COMMANDS = {
     "league": Command("fabric_rl.commands.league:league", "everybody against everybody, with ratings on one ladder"),
     "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name of league"),
     "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
+    "clone": Command("fabric_rl.commands.clone:clone", "an agent that does what demonstrations show, as a run"),
     "demos": Command(
         "fabric_rl.commands.demos:demos",
         "demonstrations to learn from: list those of a folder, record some, show one",
@@ -120,8 +121,9 @@ def _run(words: list[str]) -> int:
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
     functions = _add_commands(parser, COMMANDS, only=words[0])
     given = words = normalise(words, switches(*functions.values()))
-    if any("env" in inspect.signature(function).parameters for function in functions.values()):
-        words = with_env_of_config(words)
+    taken = {name for function in functions.values() for name in inspect.signature(function).parameters}
+    if "env" in taken:
+        words = with_sections_of_config(words, sorted({"env", "agent"} & taken))
     with naming_the_file(given):
         values: Any = parser.instantiate(parser.parse_args(words))
     path, settings = "", dict[str, Any]()
@@ -167,7 +169,7 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> Non
     optional = {p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty}
     bare = {p.name for p in parameters if p.name == "json"}  # without a file: standard output
     parser.add_function_arguments(function, as_group=False, as_positional=True, skip={*several, *optional, *bare})
-    if any(p.name == "env" for p in parameters):  # in its place, see with_env_of_config
+    if any(p.name == "env" for p in parameters):  # in its place, see with_sections_of_config
         parser.add_argument("--config", help=_CONFIG)
     helps = {param.arg_name: param.description for param in text.params}
     for p in parameters:

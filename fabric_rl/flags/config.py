@@ -44,13 +44,14 @@ def as_flag(name: str, section: Any) -> str:  # noqa: ANN401 - whatever the file
     return f"--{name}={section if isinstance(section, str) else json.dumps(section)}"
 
 
-def with_env_of_config(flags: Sequence[str]) -> list[str]:
-    """Puts the `env` of the file after `--config` in its place, for flags `--env...`; errors as `section_of`."""
+def with_sections_of_config(flags: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Puts `env`, `agent` of the file after `--config` in its place, as flags; errors as `section_of`."""
     config = value_of(flags, "--config")
     if config is None:
         return list(flags)
-    section, others = section_of(config, "env"), without(flags, ["--config"])
-    return others if section is None else [others[0], as_flag("env", section), *others[1:]]
+    sections = {name: section_of(config, name) for name in names}
+    others = without(flags, ["--config"])
+    return [others[0], *(as_flag(name, said) for name, said in sections.items() if said is not None), *others[1:]]
 
 
 @contextmanager

@@ -34,7 +34,7 @@ EXPORTED = "weights.ckpt"
 _HOW_IT_BEGAN = ("initialize_from", "inference")
 """Settings that say how a run began; they stay as they were then."""
 _DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
-_DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None}
+_DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
 """Settings that a run of before may lack since they came later: it had them."""
 
 

@@ -1,18 +1,26 @@
 """`fabric-rl demos` as a user calls it, and what learners get of its files."""
 
 import json
+import re
 from functools import partial
 
 import numpy as np
 import pytest
+import torch
 import yaml
+from gymnasium.spaces import Box, Discrete
 
+import train_fabric
 from agents import PPOLightningAgent
 from envs import AdvancedObs, ContinuousAction, GymnasiumEnvs, RocketSimPool
+from fabric_rl import Saving, StartArgs, TrainArgs
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.main import main
+from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
+from fabric_rl.runs.resume import load_weights
+from fabric_rl.runs.trained import load_trained
 
 
 def command(*argv):
@@ -98,3 +106,58 @@ def test_episodes_of_gymnasium_are_recorded(cartpole, tmp_path, capsys):
     with pytest.raises(ValueError, match=r"pole\.frd: observations of CartPole-v1, not states of Rocket League"):
         trajectories_of([file], RocketSimPool)
     assert command("demos", "record", cartpole, file, "--opponent", "chaser") == 2
+
+
+@pytest.fixture(scope="module")
+def poled(cartpole, tmp_path_factory):
+    file = tmp_path_factory.mktemp("demos") / "pole.frd"
+    assert command("demos", "record", cartpole, file, "--episodes", "6", "--sample") == 0
+    return file
+
+
+def test_a_clone_is_a_run(poled, tmp_path, capsys):
+    """Its environment is that of the demonstrations; evaluate and training take it."""
+    runs = ["--runs_dir", tmp_path]
+    assert command("clone", poled, "--run_id", "it", "--epochs", "2", *runs) == 0
+    assert re.search(r"cloned \d+ steps of 6 trajectories: -log p 0\.69", capsys.readouterr().out)
+    assert command("evaluate", tmp_path / "it", "--episodes", "4", *runs) == 0
+    assert "4 episodes of it" in capsys.readouterr().out
+    rows = (tmp_path / "it" / "clone.csv").read_text().splitlines()
+    assert rows[0] == "epoch,loss,validation_loss" and len(rows) == 3
+    assert command("clone", poled, "--run_id", "it", *runs) == 2
+    assert command("clone", poled, "--agent", "SACLightningAgent", "--run_id", "other", *runs) == 2
+    assert not (tmp_path / "other").exists()
+    assert re.search("already exists.*\n.*SACLightningAgent cannot imitate", capsys.readouterr().err)
+
+
+def test_states_are_cloned_for_what_a_configuration_says(chased, tmp_path):
+    config = tmp_path / "c.yaml"
+    agent = {"class_path": "agents.PPOLightningAgent", "init_args": {"actor_hidden_sizes": [16]}}
+    env = {"class_path": "envs.RocketSimPool", "init_args": {"num_arenas": 1, "obs": "envs.AdvancedObs"}}
+    config.write_text(yaml.safe_dump({"env": env, "agent": agent, "total_timesteps": 5}))
+    words = ("--config", config, "--epochs", "1", "--validation", "0", "--soft_labels", "--run_id", "it")
+    assert command("clone", chased, *words, "--runs_dir", tmp_path) == 0
+    trained = load_trained(tmp_path / "it")
+    assert trained.agent(Box(-1, 1, (107,)), Discrete(90)).actor[0].weight.shape == (16, 107)
+
+
+def test_cloning_and_kickstarting_go_on_to_the_bit(poled, cartpole, tmp_path):
+    def run(name, steps, **start):
+        train_fabric.main(
+            env=partial(GymnasiumEnvs, "CartPole-v1", 2),
+            args=TrainArgs(
+                total_timesteps=steps, num_steps=16, minibatch_size=16, update_epochs=1, lr_schedule="constant"
+            ),
+            start=StartArgs(run_id=name, runs_dir=str(tmp_path), **start),
+            saving=Saving(checkpoint_every_timesteps=64, exact_resume=True),
+            cloning=Cloning([str(poled)], samples_per_update=32, steps=1000),
+            kickstart=Kickstart(str(cartpole), 0.5),
+            plain=True,
+        )
+        return load_weights(tmp_path / name).agent
+
+    whole = run("whole", 128)
+    run("parts", 64)
+    parts = run("parts", 128, resume=True)
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert "cloning/loss" in (tmp_path / "whole" / "metrics.csv").read_text()

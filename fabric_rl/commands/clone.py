@@ -1,0 +1,93 @@
+"""`fabric-rl clone`: an agent that does what demonstrations show, as a run to evaluate, watch, or go on from."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+import yaml
+
+from agents import PPOLightningAgent
+from envs import GymnasiumEnvs, RocketSimPool
+from envs.demonstrations.file import Demonstration
+from envs.partials import as_settings
+from fabric_rl.commands.demonstrations import trajectories_of
+from fabric_rl.commands.output import write_csv
+from fabric_rl.imitation.pretrain import CloneArgs, pretrain
+from fabric_rl.ranks.threads import one_thread
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.folder import Run
+from fabric_rl.runs.provenance import EXPORTED
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory
+
+_DEFAULTS = CloneArgs()
+
+
+def clone(
+    demos: Sequence[Path],
+    env: EnvFactory | None = None,
+    agent: AgentFactory = PPOLightningAgent,
+    epochs: int = _DEFAULTS.epochs,
+    batch_size: int = _DEFAULTS.batch_size,
+    learning_rate: float = _DEFAULTS.learning_rate,
+    validation: float = _DEFAULTS.validation,
+    patience: int = _DEFAULTS.patience,
+    seed: int = _DEFAULTS.seed,
+    soft_labels: bool = False,
+    run_id: str | None = None,
+    runs_dir: str = "runs",
+) -> int:
+    """Trains an agent to do what demonstrations show, without playing; on one thread of the CPU.
+
+    Some trajectories are held back to tell when it gets no better. The result is the folder of a run: play with it
+    (`fabric-rl evaluate RUN chaser`), watch it, or train on from it (`--initialize_from RUN`).
+
+    Args:
+        demos: Files that `fabric-rl demos` makes.
+        env: What the agent is to play in; default: RocketSimPool, or the Gymnasium id that the demonstrations name.
+        agent: Agent class with its settings; one of the PPO agents.
+        epochs: Passes over the demonstrations, at most.
+        batch_size: Steps per optimizer step.
+        learning_rate: Of Adam.
+        validation: Share of the trajectories that is held back, at least one; 0: none, it learns through all epochs.
+        patience: Epochs without a lower loss on those after which it ends, with the best weights.
+        seed: Of weights, order, and of the choice of trajectories.
+        soft_labels: What lies between two rows of an action table counts for both.
+        run_id: Name of the run's folder; default: date and time.
+        runs_dir: Folder that holds all runs.
+    """
+    args = CloneArgs(epochs, batch_size, learning_rate, validation, patience, seed=seed)
+    if env is None:
+        first = Demonstration(demos[0])
+        env = RocketSimPool if first.of_states else partial(GymnasiumEnvs, str(first.about.get("env")))
+    found = trajectories_of(demos, env, "DEMOS", soft_labels)
+    envs = env(seed=seed)
+    spaces = envs.single_observation_space, envs.single_action_space
+    envs.close()
+    torch.manual_seed(seed)
+    with one_thread():
+        module = agent(*spaces)
+        if not isinstance(module, ActorCritic):
+            raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.ActorCritic")
+        settings = {"env": as_settings(env), "agent": as_settings(agent)}
+        run = Run.create(runs_dir, run_id, config=yaml.safe_dump(settings, sort_keys=False))
+        try:
+            rows = pretrain(module, found, args, _tell)
+            write_csv(rows, run.dir / "clone.csv")
+            checkpoint.write(run.dir / EXPORTED, {"agent": module.state_dict()})
+        except BaseException:
+            run.discard_if_empty()
+            raise
+        finally:
+            run.release()
+    best = min(row["validation_loss"] for row in rows)
+    steps = sum(len(each.action) for each in found)
+    print(f"cloned {steps:,} steps of {len(found)} trajectories: -log p {best:.4f} after {len(rows)} epochs")
+    print(f"written: {run.dir}\nfabric-rl evaluate {run.dir} chaser, or train on: --initialize_from {run.dir}")
+    return 0
+
+
+def _tell(row: dict[str, float]) -> None:
+    loss, judged = row["loss"], row["validation_loss"]
+    print(f"epoch {row['epoch']}: loss {loss:.4f}, on what is held back {judged:.4f}", file=sys.stderr, flush=True)

@@ -1,0 +1,99 @@
+"""Kickstart: PPO that stays close to another policy, less and less."""
+
+from typing import Any, ClassVar
+
+import gymnasium
+import torch
+from lightning.pytorch.utilities.seed import isolate_rng
+from torch import Tensor
+
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.form import fitting
+from fabric_rl.runs.fingerprint import check_weights
+from fabric_rl.runs.trained import Trained
+from fabric_rl.schedules import Linear, Schedule, as_schedule
+
+
+class Kickstart(Callback):
+    r"""Adds :math:`\lambda \, KL(\pi_{ref}(\cdot | s) \| \pi(\cdot | s))` to PPO's loss (Schmitt et al. 2018, eq. 4).
+
+    The mean is over the steps of each minibatch. The reference's weights are in the checkpoints of the run, which need
+    nothing else of it to go on.
+    """
+
+    _form: ClassVar[Any] = {"weights": {}}
+
+    def __init__(self, reference: str, coef: float | Schedule = Linear(1.0, 0.0)) -> None:  # noqa: B008 - frozen
+        """Takes the settings.
+
+        Args:
+            reference: A run, milestone, checkpoint or exported agent, or one that comes along (school_1v1), with the
+                same observations and actions.
+            coef: Lambda, a number or a schedule over the training.
+
+        Raises:
+            ValueError: A negative one.
+        """
+        self.reference, self.coef = reference, coef
+        self._schedule = as_schedule(coef, "Kickstart: --kickstart.coef", at_least=0)
+        self._trained: Trained | None = None
+        self._weights: dict[str, Any] | None = None
+
+    def take(self, trained: Trained) -> "Kickstart":
+        """Takes the reference, as `fabric_rl.load_trained` gives it."""
+        self._trained = trained
+        return self
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Hands the reference to the agent.
+
+        Raises:
+            ValueError: It does not fit the agent or the environment.
+            TypeError: An agent that takes no reference.
+        """
+        flag, agent = f"--kickstart.reference {self.reference}", state.agent
+        if not hasattr(agent, "reference"):
+            raise TypeError(f"--kickstart: {type(agent).__name__} takes no reference; take one of the PPO agents")
+        if self._trained is None:
+            raise ValueError(f"{flag}: give it to take(), or use the flag")
+        try:
+            with isolate_rng():  # its first weights are drawn, too
+                teacher = self._trained.agent(state.env.single_observation_space, state.env.single_action_space)
+        except ValueError as error:
+            raise ValueError(f"{flag}: {error}") from error
+        if teacher.memory_size or not hasattr(teacher, "policy_params"):
+            raise ValueError(f"{flag}: {type(teacher).__name__} cannot be a reference, only PPO agents without memory")
+        if type(teacher.policy_head) is not type(agent.policy_head):
+            raise ValueError(f"{flag}: its policy is another kind of distribution than that of --agent")
+        if self._weights is not None:
+            with fitting("what was saved of the reference of --kickstart"):
+                check_weights(self._weights, teacher)
+            teacher.load_state_dict(self._weights)
+        self._weights = {name: tensor.clone() for name, tensor in teacher.state_dict().items()}
+        learner: Any = agent
+        learner.reference = Reference(teacher.to(state.fabric.device), self._schedule)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The weights of the reference."""
+        return {"weights": self._weights or {}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Callback.load_state_dict`."""
+        super().load_state_dict(state)
+        self._weights = state["weights"] or None
+
+
+class Reference:
+    """A policy that an agent stays close to, as `agents.parts.base.PPOAgent.reference`: no part of its weights."""
+
+    def __init__(self, agent: Any, coef: Schedule) -> None:  # noqa: ANN401 - with `policy_params`
+        """Takes the policy and lambda."""
+        self._agent, self.coef = agent.requires_grad_(False).eval(), coef
+
+    @torch.no_grad()
+    def policy_params(self, obs: Tensor) -> Tensor:
+        """`[..., P]` of its policy for `obs [B, ...]` or `[L, S, ...]`."""
+        space: gymnasium.Space[Any] = self._agent.observation_space
+        axes = obs.dim() - len(space.shape or ())
+        params: Tensor = self._agent.policy_params(obs.flatten(0, axes - 1))
+        return params.view(*obs.shape[:axes], -1)

@@ -1,0 +1,108 @@
+"""pretrain(): an agent that imitates, until it gets no better on episodes that it does not learn from."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from lightning import Fabric
+
+from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
+from fabric_rl.learning.imitation import CanImitate, Shown
+from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.types import ActorCritic, NonFiniteError
+
+
+@dataclass(frozen=True)
+class CloneArgs:
+    """Settings of cloning before any training."""
+
+    epochs: int = 100
+    """Passes over the demonstrations, at most."""
+    batch_size: int = 256
+    """Steps per optimizer step."""
+    learning_rate: float = 1e-3
+    """Of Adam."""
+    validation: float = 0.1
+    """Share of the trajectories that is not learned from, at least one; 0: all are, through all epochs."""
+    patience: int = 5
+    """Epochs without a lower loss on those after which it ends; the weights are those of the best one."""
+    max_grad_norm: float = 0.5
+    """Clip the norm of the gradient to this; 0 does not clip."""
+    seed: int = 0
+    """Of weights, order, and of the choice of trajectories."""
+
+    @speaking_of_arguments()
+    def __post_init__(self) -> None:
+        """Rejects settings that cannot work."""
+        for name in ("epochs", "batch_size", "patience"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--{name} must be at least 1, got {getattr(self, name)}")
+        if not 0 < self.learning_rate < 1:
+            raise ValueError(f"--learning_rate must be between 0 and 1, got {self.learning_rate}")
+        if not 0 <= self.validation < 1:
+            raise ValueError(f"--validation must be 0 or more, and below 1, got {self.validation}")
+
+
+def pretrain(
+    agent: ActorCritic,
+    trajectories: Sequence[Trajectory],
+    args: CloneArgs,
+    tell: Callable[[dict[str, float]], None] = lambda row: None,
+) -> list[dict[str, float]]:
+    """Lets an agent learn what it is shown, on the CPU in this process. It ends with the weights of its best epoch.
+
+    Args:
+        agent: A new one, or one that knows something.
+        trajectories: What it is shown.
+        args: Settings.
+        tell: Is told each epoch's row.
+
+    Returns:
+        A row for each epoch: `epoch`, `loss`, and `validation_loss`, the means of -log p of what was shown.
+
+    Raises:
+        TypeError: An agent that cannot imitate.
+        ValueError: Too few trajectories to hold one back.
+        NonFiniteError: The loss became NaN or infinite.
+    """
+    check_imitates(agent, "--agent")
+    draws = torch.Generator().manual_seed(args.seed)
+    order = torch.randperm(len(trajectories), generator=draws).tolist()
+    held = max(1, round(args.validation * len(order))) if args.validation else 0
+    if held >= len(order):
+        raise ValueError(
+            f"--validation {args.validation}: {len(order)} trajectories are too few to hold any back; take 0"
+        )
+    unseen = shown([trajectories[number] for number in order[:held]], agent) if held else None
+    seen = shown([trajectories[number] for number in order[held:]], agent)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    for module in agent.modules():
+        if isinstance(module, ObsNormalizer):
+            module.update(seen.obs, fabric)
+    model, optimizer = fabric.setup(agent, torch.optim.Adam(agent.parameters(), args.learning_rate, eps=1e-5))
+    model.mark_forward_method("imitate")
+    size, rows = max(1, args.batch_size // agent.sequence_length), list[dict[str, float]]()
+    best, weights = float("inf"), agent.state_dict()
+    while len(rows) < args.epochs:
+        part = torch.randperm(seen.size, generator=draws)
+        loss = learn_pass(fabric, model, optimizer, seen, part, size, args.max_grad_norm)
+        judged = loss if unseen is None else loss_on(agent, unseen)
+        rows.append({"epoch": len(rows) + 1, "loss": loss, "validation_loss": judged})
+        tell(rows[-1])
+        if not abs(loss) < float("inf"):
+            raise NonFiniteError(f"the loss became {loss} in epoch {len(rows)}; take a lower --learning_rate")
+        if judged < best or unseen is None:
+            best, at = judged, len(rows)
+            weights = {name: tensor.clone() for name, tensor in agent.state_dict().items()}
+        elif len(rows) - at >= args.patience:
+            break
+    agent.load_state_dict(weights)
+    return rows
+
+
+@torch.no_grad()
+def loss_on(agent: ActorCritic, steps: Shown) -> float:
+    """The mean of -log p of what was shown."""
+    assert isinstance(agent, CanImitate)
+    return float(agent.imitate(steps)[0])

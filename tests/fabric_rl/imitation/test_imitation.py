@@ -1,0 +1,248 @@
+"""Agents learn what they are shown, beside PPO, before it, and from another policy."""
+
+import warnings
+from functools import partial
+from types import SimpleNamespace
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from lightning import Fabric
+from torch.distributions import Bernoulli, Categorical, Normal, kl_divergence
+
+from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, SACLightningAgent
+from agents.parts.heads import policy_head
+from envs import GymnasiumEnvs
+from envs.demonstrations import Trajectory
+from fabric_rl import Callback, TrainArgs, train
+from fabric_rl.imitation import Cloning, Kickstart
+from fabric_rl.imitation.batches import shown
+from fabric_rl.imitation.pretrain import CloneArgs, loss_on, pretrain
+from fabric_rl.learning.imitation import cloning_loss
+from fabric_rl.schedules import Linear
+
+SEEN = Box(-10, 10, (4,), np.float32)
+
+
+def lean(obs):
+    """What a simple driver of CartPole does: 0 left, 1 right."""
+    return (obs[..., 2] + 0.3 * obs[..., 3] > 0).astype(np.int64)
+
+
+def driven(episodes=6, steps=50, memory=False, seed=0, **more):
+    """Trajectories of `lean` on numbers that mean nothing."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(episodes):
+        obs = rng.normal(size=(steps + 1, 4)).astype(np.float32)
+        weight = np.ones(steps, np.float32)
+        found.append(Trajectory(obs, lean(obs[:-1]), weight, True, **more))
+    return found
+
+
+@pytest.mark.parametrize("kind", [PPOLightningAgent, partial(RecurrentPPOAgent, memory_size=16, sequence_length=16)])
+def test_pretraining_learns_a_rule(kind):
+    torch.manual_seed(0)
+    agent = kind(SEEN, Discrete(2))
+    critic = [p.clone() for p in agent.value_head.parameters()]
+    rows = pretrain(agent, driven(), CloneArgs(epochs=40, batch_size=32, learning_rate=3e-3, patience=40))
+    assert rows[0]["validation_loss"] > 0.4 and min(row["validation_loss"] for row in rows) < 0.25
+    unseen = shown(driven(2, seed=1), agent)
+    assert loss_on(agent, unseen) < 0.3
+    assert all(torch.equal(a, b) for a, b in zip(critic, agent.value_head.parameters(), strict=True))
+
+
+def test_it_ends_with_the_best_weights_when_it_gets_no_better():
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    noise = [each._replace(action=rng.integers(0, 2, 30)) for each in driven(8, 30)]  # nothing can be learned
+    agent, rows = PPOLightningAgent(SEEN, Discrete(2)), []
+    found = pretrain(agent, noise, CloneArgs(epochs=60, validation=0.25, patience=4, batch_size=16), rows.append)
+    assert found == rows and len(rows) < 60
+    best = min(rows, key=lambda row: row["validation_loss"])
+    assert len(rows) == best["epoch"] + 4
+    draws = torch.Generator().manual_seed(0)
+    held = torch.randperm(8, generator=draws).tolist()[:2]
+    assert loss_on(agent, shown([noise[i] for i in held], agent)) == pytest.approx(best["validation_loss"], abs=1e-6)
+
+
+def test_weights_of_0_say_nothing():
+    """Steps that are inferred, and those that fill up a sequence."""
+    log_prob, weight = torch.tensor([-1.0, -3.0, -100.0]), torch.tensor([1.0, 0.5, 0.0])
+    assert cloning_loss(log_prob, weight) == pytest.approx((1 + 1.5) / 1.5)
+    assert cloning_loss(log_prob, torch.zeros(3)) == 0
+    agent = RecurrentPPOAgent(SEEN, Discrete(2), memory_size=8, sequence_length=16)
+    found = shown(driven(2, 20), agent)
+    assert found.obs.shape == (16, 4, 4) and found.weight.sum() == 40 and found.size == 4
+    other = found._replace(action=torch.where(found.weight > 0, found.action, 1 - found.action))
+    assert loss_on(agent, found) == loss_on(agent, other)
+
+
+def test_soft_labels_are_cross_entropy():
+    agent = PPOLightningAgent(SEEN, Discrete(2))
+    soft = np.tile(np.array([0.25, 0.75], np.float32), (50, 1))
+    steps = shown(driven(2, soft=soft), agent)
+    expected = -(steps.soft * agent.probabilities(steps.obs).detach().log()).sum(-1).mean()
+    assert loss_on(agent, steps) == pytest.approx(float(expected), abs=1e-6)
+
+
+def test_masked_actions_are_not_asked_for():
+    agent = PPOLightningAgent(SEEN, Discrete(3))
+    mask = np.tile(np.array([True, True, False]), (50, 1))
+    steps = shown(driven(2, action_mask=mask), agent)
+    agent.imitate(steps)[0].backward()
+    assert agent.policy_head.layer.bias.grad[2] == 0 and agent.policy_head.layer.bias.grad[:2].abs().min() > 0
+
+
+def test_continuous_actions_are_likely_afterwards():
+    torch.manual_seed(0)
+    agent = PPOLightningAgent(SEEN, Box(-1, 1, (2,), np.float32))
+    trajectories = [each._replace(action=np.tanh(each.obs[:-1, :2])) for each in driven(8)]
+    rows = pretrain(agent, trajectories, CloneArgs(epochs=60, batch_size=32, learning_rate=3e-3))
+    assert rows[-1]["validation_loss"] < rows[0]["validation_loss"] - 1
+    action = agent.act(torch.from_numpy(trajectories[0].obs[:-1]), deterministic=True).action
+    assert (action.numpy() - trajectories[0].action).std() < 0.25
+
+
+@pytest.mark.parametrize(
+    ("space", "distribution"),
+    [
+        (Discrete(5), lambda p: Categorical(logits=p)),
+        (MultiDiscrete([3, 3]), lambda p: Categorical(logits=p.view(-1, 2, 3))),
+        (MultiBinary(4), lambda p: Bernoulli(logits=p)),
+        (Box(-1, 1, (3,), np.float32), lambda p: Normal(p[:, :3], p[:, 3:].exp())),
+    ],
+)
+def test_divergence_of_heads_is_torchs(space, distribution):
+    head = policy_head("it", 4, space)
+    sizes = head(torch.zeros(6, 4)).shape
+    reference, params = torch.randn(sizes), torch.randn(sizes)
+    expected = kl_divergence(distribution(reference), distribution(params)).reshape(6, -1).sum(-1)
+    assert torch.allclose(head.kl(reference, params), expected, atol=1e-5)
+    assert torch.allclose(head.kl(params, params), torch.zeros(6), atol=1e-6)
+
+
+def test_divergence_of_masked_actions_is_finite():
+    head, mask = policy_head("it", 4, Discrete(3)), torch.tensor([[True, True, False], [False, False, False]])
+    reference, params = torch.randn(2, 3), torch.randn(2, 3)
+    expected = kl_divergence(Categorical(logits=reference[:1, :2]), Categorical(logits=params[:1, :2]))
+    assert torch.allclose(head.kl(reference, params, mask), torch.cat((expected, torch.zeros(1))), atol=1e-6)
+
+
+class Keep(Callback):
+    def on_iteration_end(self, state):
+        self.metrics = [*getattr(self, "metrics", []), dict(state.metrics)]
+
+    def on_train_end(self, state):
+        self.agent = state.agent
+
+
+def trained(*callbacks, steps=512, agent=PPOLightningAgent, **more):
+    keep = Keep()
+    args = TrainArgs(total_timesteps=steps, num_steps=32, minibatch_size=64, update_epochs=2)
+    fabric = more.pop("fabric", None) or Fabric(accelerator="cpu", devices=1)
+    env = partial(GymnasiumEnvs, "CartPole-v1", 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        train(fabric, env, agent, args, callbacks=[*callbacks, keep], **more)
+    return keep
+
+
+def test_cloning_beside_ppo_learns_and_ends():
+    cloning = Cloning(["x"], strength=1.0, steps=384, samples_per_update=128).show(driven())
+    keep = trained(cloning)
+    rates = [row["cloning/learning_rate"] for row in keep.metrics]
+    assert rates == pytest.approx([1e-3 * share for share in (2 / 3, 1 / 3, 0, 0)])
+    assert keep.metrics[1]["cloning/loss"] < keep.metrics[0]["cloning/loss"] < 0.7
+    probe = shown(driven(2, seed=1), keep.agent)
+    assert loss_on(keep.agent, probe) < loss_on(trained().agent, probe) - 0.02
+
+
+def reference(seed=5):
+    torch.manual_seed(seed)
+    agent = PPOLightningAgent(gymnasium.make("CartPole-v1").observation_space, Discrete(2))
+    with torch.no_grad():
+        agent.policy_head.layer.bias.copy_(torch.tensor([1.0, -1.0]))
+    return SimpleNamespace(agent=lambda *spaces: agent)
+
+
+def test_kickstarting_pulls_towards_the_reference():
+    quick = partial(PPOLightningAgent, actor_lr=0.01)
+    pulled = trained(Kickstart("x", 5.0).take(reference()), steps=1024, agent=quick)
+    first, last = pulled.metrics[0]["ppo/reference_kl"], pulled.metrics[-1]["ppo/reference_kl"]
+    assert first > 0.1 and last < first / 2
+    free = trained(Kickstart("x", 0.0).take(reference()), steps=1024, agent=quick)
+    assert free.metrics[-1]["ppo/reference_kl"] > last
+    plain = trained(steps=1024, agent=quick)
+    for name, p in plain.agent.named_parameters():
+        assert torch.equal(p, dict(free.agent.named_parameters())[name])  # no weight of it is the agent's
+
+
+@pytest.mark.parametrize("what", ["cloning", "kickstart"])
+def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
+    def callback(seed=5):
+        if what == "cloning":
+            return Cloning(["x"], samples_per_update=64, steps=1000).show(driven())
+        return Kickstart("x", Linear(2.0, 0.0)).take(reference(seed))
+
+    saved = {}
+
+    class Save(Callback):
+        def on_iteration_start(self, state):
+            if state.iteration == 2:
+                saved["hooks"] = [each.state_dict() for each in [part]]
+                saved["weights"] = {k: v.clone() for k, v in state.agent.state_dict().items()}
+
+    part = callback()
+    trained(part, Save())
+    again = callback(6)  # the run of the reference has gone on since
+    again.load_state_dict(saved["hooks"][0])
+    assert str(again.state_dict()) == str(saved["hooks"][0])
+    if what == "kickstart":
+        keep = trained(again, steps=128)
+        kept = keep.agent.reference._agent.state_dict()
+        assert all(torch.equal(kept[name], tensor) for name, tensor in saved["hooks"][0]["weights"].items())
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Cloning(["x"], strength=-1), "--cloning.strength must be 0 or more"),
+        (lambda: Cloning(["x"], steps=0), "--cloning.steps must be at least 1"),
+        (lambda: Cloning(["x"], batch_size=0), "--cloning.batch_size must be at least 1"),
+        (lambda: Kickstart("x", -1.0), "--kickstart.coef must be at least 0"),
+        (lambda: CloneArgs(validation=1), "validation must be 0 or more, and below 1"),
+        (lambda: CloneArgs(epochs=0), "epochs must be at least 1"),
+        (lambda: trained(Cloning(["x"])), "cloning: nothing is shown"),
+        (
+            lambda: trained(
+                Kickstart("x").take(SimpleNamespace(agent=lambda *_: RecurrentPPOAgent(SEEN, Discrete(2))))
+            ),
+            "kickstart.reference x: RecurrentPPOAgent cannot be a reference",
+        ),
+        (
+            lambda: trained(
+                Kickstart("x").take(SimpleNamespace(agent=lambda *_: PPOLightningAgent(SEEN, MultiBinary(2))))
+            ),
+            "kickstart.reference x: its policy is another kind",
+        ),
+        (
+            lambda: pretrain(PPOLightningAgent(SEEN, Discrete(2)), driven(1), CloneArgs()),
+            "validation 0.1: 1 trajectories are too few",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_agents_that_cannot_imitate_are_told():
+    with pytest.raises(TypeError, match="--agent: SACLightningAgent cannot imitate"):
+        pretrain(SACLightningAgent(SEEN, Discrete(2)), driven(), CloneArgs())
+    pixels = ConvPPOAgent(Box(0, 255, (84, 84, 3), np.uint8), Discrete(2), encoder="nature_cnn")
+    obs = np.random.default_rng(0).integers(0, 255, (5, 84, 84, 3)).astype(np.uint8)
+    steps = shown([Trajectory(obs, np.array([0, 1, 0, 1]), np.ones(4, np.float32), True)], pixels)
+    assert np.isfinite(loss_on(pixels, steps))
