@@ -1,5 +1,7 @@
 """`fabric-rl demos`: what somebody saw and did, as a file to learn from."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 from rich.table import Table
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from envs.demonstrations.convert import HumanGame, convert, converted_columns
 from envs.demonstrations.file import SUFFIX, Demonstration, DemonstrationWriter
 from envs.demonstrations.record import (
     RecordedEnvs,
@@ -88,7 +91,12 @@ def record_demos(
         else:
             duel = Duel.of(player, opponent or player, team_size, sample, tick_skip, runs_dir)
             found = _record_play(duel, out, minutes, seed, both=opponent is None)
-    print(f"written: {out} ({found.episodes} episodes, {found.steps:,} steps, {out.stat().st_size / 1e6:.2f} MB)")
+    return _written(found)
+
+
+def _written(found: DemonstrationWriter) -> int:
+    size = found.path.stat().st_size / 1e6
+    print(f"written: {found.path} ({found.episodes} episodes, {found.steps:,} steps, {size:.2f} MB)")
     return 0
 
 
@@ -112,6 +120,44 @@ def _record_episodes(trained: Trained, out: Path, episodes: int, seed: int, samp
     finally:
         envs.close()
     return writer
+
+
+def convert_demos(
+    replays: Sequence[Path], out: Path = Path("human.frd"), tick_skip: int = 8, air_weight: float = 0.5
+) -> int:
+    """Makes a demonstration of games of people: `.replay` files of Rocket League; needs fabric-rl[tools].
+
+    A replay that its parser refuses, or with other team sizes than the first, is told on standard error; the others go
+    on. How much a step counts depends on what the file holds: see docs/demonstrations.md.
+
+    Args:
+        replays: The files.
+        out: The file, .frd.
+        tick_skip: Ticks from frame to frame, as in the environment that is to learn from it.
+        air_weight: How much a step in the air counts, whose pitch, yaw and roll are inferred, 0..1.
+    """
+    check_out([out], [SUFFIX])
+    if tick_skip < 1 or not 0 <= air_weight <= 1:
+        raise ValueError(f"--tick_skip must be positive and --air_weight 0..1, got {tick_skip} and {air_weight}")
+    games: list[HumanGame] = []
+    for path in replays:
+        try:
+            games.append(convert(path, tick_skip, air_weight))
+            if games[-1].teams != games[0].teams:
+                raise ValueError(f"{path}: other team sizes than the first; convert it on its own")
+        except ValueError as error:
+            games = [game for game in games if game.teams == games[0].teams]
+            print(f"left out: {error}", file=sys.stderr)
+    if not games:
+        raise ValueError(f"{replays[0]}: no replay could be converted, see above")
+    cars = len(games[0].teams)
+    names = [" and ".join(sorted({name for game in games for name in game.names}))]
+    about = about_states(names, games[0].teams, range(cars), tick_skip)
+    with DemonstrationWriter(out, converted_columns(cars), about) as writer:
+        for game in games:
+            for frames, terminated in game.episodes:
+                writer.add(frames, {"terminated": terminated, "names": game.names})
+    return _written(writer)
 
 
 def show_demos(file: Path, /, json: Path | None = None) -> int:

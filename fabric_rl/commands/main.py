@@ -70,9 +70,10 @@ COMMANDS = {
     "clone": Command("fabric_rl.commands.clone:clone", "an agent that does what demonstrations show, as a run"),
     "demos": Command(
         "fabric_rl.commands.demos:demos",
-        "demonstrations to learn from: list those of a folder, record some, show one",
+        "demonstrations to learn from: list those of a folder, record, convert or show some",
         {
             "record": Command("fabric_rl.commands.demos:record_demos", "what an agent or a bot plays"),
+            "convert": Command("fabric_rl.commands.demos:convert_demos", "games of people, .replay files"),
             "show": Command("fabric_rl.commands.demos:show_demos", "what is in a demonstration"),
         },
     ),

@@ -1,0 +1,149 @@
+"""Games of people, `.replay` files of Rocket League, as demonstrations (needs rlgym-tools).
+
+What the file holds and what was inferred is kept apart. The file has positions, speeds, throttle, steer, boost,
+handbrake, jumps and dodges; of a car it is silent for one to three frames at a time, which RocketSim fills in, and of
+pitch, yaw and roll always, which follow from how the car turned.
+"""
+
+import copy
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.adapters.rlgym_watched import WatchedGames
+from envs.demonstrations.states import WEIGHT, columns, frame_of
+from envs.loggers.base import StateLogger
+from envs.replays.columns import Column
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
+
+INFERRED = "inferred"
+"""Column `[C]`, bits: 1, of the step's decision the car's state is interpolated; 2, the pitch, yaw and roll of its
+action are inferred, and matter, since it was in the air."""
+_REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, TypeError, ValueError)
+
+
+def converted_columns(num_cars: int) -> list[Column]:
+    """Those of states, and `inferred`."""
+    return [*columns(num_cars), Column(INFERRED, "|u1", (num_cars,))]
+
+
+class HumanGame(NamedTuple):
+    """A game of people."""
+
+    names: list[str]
+    """Of the players, blue first."""
+    teams: list[int]
+    """Of each car: 0 blue, 1 orange."""
+    episodes: list[tuple[list[dict[str, NDArray[Any]]], bool]]
+    """From kickoff to goal or to the end: frames, as `converted_columns` has them, and whether it ended with a goal."""
+
+
+def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGame:
+    """Reads a replay.
+
+    Of its frames, about 30 a second, those nearest to every `tick_skip`th tick are taken, as they are. What a car did
+    until the next one is what it did in that frame, or, where it pressed jump before the next, what it did then.
+
+    Args:
+        path: A `.replay` file of Rocket League.
+        tick_skip: Physics ticks (1/120 s) from frame to frame.
+        air_weight: How much a step counts whose pitch, yaw and roll are inferred; one whose state is interpolated
+            counts 0, any other 1.
+
+    Raises:
+        ValueError: The parser refuses it; one line that names the file.
+        ImportError: rlgym-tools is missing.
+    """
+    try:
+        parsed_replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay")
+        tools = import_module("rlgym_tools.rocket_league.replays.convert")
+    except ImportError as error:
+        raise ImportError(f'replays of people need rlgym-tools ({error}); pip install "fabric-rl[tools]"') from error
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file")
+    try:
+        parsed = parsed_replay.ParsedReplay.load(path.absolute())
+        players = {int(player["unique_id"]): str(player["name"]) for player in parsed.metadata["players"]}
+        episodes = list(_episodes(tools.replay_to_rlgym(parsed)))
+        cars, teams = episodes[0].cars, episodes[0].teams
+        found = [(episode.frames(tick_skip, air_weight), episode.terminated) for episode in episodes]
+    except _REFUSALS as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path}: the parser of replays refuses it ({reason:.200})") from error
+    return HumanGame([players[car] for car in cars], teams, [each for each in found if len(each[0]) > 1])
+
+
+class _Seen(StateLogger):
+    """Keeps the state that it is shown as a frame."""
+
+    def update(self, state: GameState, done: Bool) -> None:
+        self.frame, self.on_ground = frame_of(state), state.on_ground[0].copy()
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        return {}
+
+
+class _HumanEpisode:
+    """From kickoff to goal, every frame that the replay has."""
+
+    def __init__(self, first: Any) -> None:  # noqa: ANN401 - rlgym-tools' frame
+        """Takes the first one."""
+        order = sorted(first.state.cars.items(), key=lambda item: item[1].team_num)  # stable, as the slots are
+        self.cars, self.teams = [uid for uid, _ in order], [int(car.team_num) for _, car in order]
+        self._begin, self.terminated = first.state.tick_count, False
+        self._seen = _Seen()
+        self._games = WatchedGames([self._seen], [first.state])
+        self._frames: list[dict[str, NDArray[Any]]] = []
+        self._actions: list[Float] = []
+        self._inferred: list[NDArray[np.uint8]] = []
+
+    def add(self, frame: Any) -> None:  # noqa: ANN401
+        """Adds one; every number of it is that of rlgym-tools."""
+        state = copy.copy(frame.state)
+        state.tick_count = round(state.tick_count - self._begin)
+        self._games.see(0, state)
+        self._games.update(np.zeros(1, np.bool_))
+        self._frames.append(self._seen.frame)
+        self._actions.append(np.stack([np.clip(frame.actions[uid], -1, 1) for uid in self.cars]).astype(np.float32))
+        interpolated = np.array([frame.update_age[uid] > 0 for uid in self.cars])
+        self._inferred.append((interpolated + 2 * ~self._seen.on_ground).astype(np.uint8))
+        self.terminated = bool(frame.state.goal_scored)
+
+    def frames(self, tick_skip: int, air_weight: float) -> list[dict[str, NDArray[Any]]]:
+        """The ones to learn from."""
+        ticks = np.array([frame["episode_ticks"] for frame in self._frames])
+        grid = np.arange(0, ticks[-1] + tick_skip / 2, tick_skip)
+        rows = np.unique(np.abs(ticks[:, None] - grid).argmin(axis=0)).tolist()
+        taken = []
+        for number, row in enumerate(rows):
+            before = rows[max(0, number - 1)]
+            told = self._told(before, row) if number else np.zeros_like(self._actions[0])
+            inferred = self._inferred[before]
+            weight = np.where(inferred & 1, 0, np.where(inferred & 2, air_weight, 1)).astype(np.float32)
+            taken.append(self._frames[row] | {"controls": told, WEIGHT: weight, INFERRED: inferred})
+        return taken
+
+    def _told(self, first: int, stop: int) -> Float:
+        """`[C, 8]` what the cars did from one frame up to another."""
+        actions = np.stack(self._actions[first:stop])
+        jumps = actions[:, :, 5] > 0.5
+        when = np.where(jumps[0], 0, jumps.argmax(axis=0))
+        told: Float = actions[when, np.arange(actions.shape[1])]
+        return told
+
+
+def _episodes(frames: Any) -> Iterator[_HumanEpisode]:  # noqa: ANN401
+    episode: _HumanEpisode | None = None
+    for frame in frames:
+        episode = episode or _HumanEpisode(frame)
+        episode.add(frame)
+        if frame.scoreboard.go_to_kickoff:
+            yield episode
+            episode = None
+    if episode is not None:
+        yield episode
