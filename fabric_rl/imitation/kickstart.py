@@ -17,8 +17,8 @@ from fabric_rl.schedules import Linear, Schedule, as_schedule
 class Kickstart(Callback):
     r"""Adds :math:`\lambda \, KL(\pi_{ref}(\cdot | s) \| \pi(\cdot | s))` to PPO's loss (Schmitt et al. 2018, eq. 4).
 
-    The mean is over the steps of each minibatch. The reference's weights are in the checkpoints of the run, which need
-    nothing else of it to go on.
+    The mean is over the steps of each minibatch. The reference's weights are in the checkpoints of the run, which goes
+    on with the same ones however the reference has been trained since.
     """
 
     _form: ClassVar[Any] = {"weights": {}}

@@ -1,0 +1,110 @@
+"""What cloning demonstrations reaches, on one core.
+
+    python benchmarks/cloning.py                                   # CartPole and the ball chaser: half an hour
+    python benchmarks/cloning.py --only cartpole
+    python benchmarks/cloning.py --only human --replays GAMES      # a folder with at least two .replay files
+
+`cartpole`: ten episodes of an agent that was trained with configs/cartpole.yaml are cloned; the figure is the mean
+return of the clone, which takes its likeliest actions. `chaser`: thirty minutes of the ball chaser against itself are
+cloned; the figure is the clone's touches per minute of an agent, in matches against the chaser, as a share of what the
+chaser itself has there. `human`: all games but the last of a folder are cloned; the figure is the mean
+log-likelihood of the last game's actions minus that of a uniform policy, in nats. The last line is JSON.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+COMMAND = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()"]
+AGENT = [
+    "--agent=agents.PPOLightningAgent",
+    "--agent.actor_hidden_sizes=[256,256]",
+    "--agent.critic_hidden_sizes=[256,256]",
+]
+ONE_CORE = {"OMP_NUM_THREADS": "1"}
+
+
+def fabric_rl(*words: object) -> None:
+    """`fabric-rl ...` on one thread."""
+    environment = os.environ | ONE_CORE
+    subprocess.run([*COMMAND, *map(str, words)], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def figures(folder: Path, *words: object) -> dict[str, Any]:
+    """What `fabric-rl evaluate ...` finds."""
+    fabric_rl("evaluate", *words, "--json", folder / "found.json")
+    found: dict[str, Any] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    return found
+
+
+def cartpole(folder: Path) -> dict[str, Any]:
+    """The mean return over 100 episodes of a clone of ten, and of whom it was cloned from."""
+    start = ["--runs_dir", folder, "--run_id"]
+    fabric_rl("train", "--config", "configs/cartpole.yaml", "--plain", "--accelerator", "cpu", *start, "expert")
+    fabric_rl("demos", "record", folder / "expert", folder / "pole.frd", "--episodes", 10)
+    fabric_rl("clone", folder / "pole.frd", *start, "clone")
+    names = ("expert", "clone")
+    returns = [figures(folder, folder / name, "--episodes", 100, "--seed", 1)["mean_return"] for name in names]
+    return dict(zip(names, returns, strict=True)) | {"reached": returns[1] >= 475}
+
+
+def chaser(folder: Path, minutes: float = 30) -> dict[str, Any]:
+    """Touches per minute of an agent in 20 matches against the chaser, of the clone and of the chaser itself."""
+    fabric_rl("demos", "record", "chaser", folder / "chaser.frd", "--minutes", minutes)
+    fabric_rl("clone", folder / "chaser.frd", *AGENT, "--runs_dir", folder, "--run_id", "chased", "--epochs", 30)
+    clone, own = (figures(folder, who, "chaser", "--matches", 20) for who in (folder / "chased", "chaser"))
+    touches = [each["touches_per_minute"][0] for each in (clone, own)]
+    return {"clone": touches[0], "chaser": touches[1], "reached": touches[0] >= 0.6 * touches[1]}
+
+
+def human(folder: Path, replays: Path) -> dict[str, Any]:
+    """Log-likelihood of a game's actions by an agent that was shown the other games, and by chance."""
+    from envs import RocketSimPool
+    from fabric_rl.commands.demonstrations import trajectories_of
+    from fabric_rl.imitation.batches import shown
+    from fabric_rl.imitation.pretrain import loss_on
+    from fabric_rl.runs.trained import load_trained
+
+    *games, last = sorted(replays.glob("*.replay"))
+    fabric_rl("demos", "convert", *games, "--out", folder / "games.frd")
+    fabric_rl("demos", "convert", last, "--out", folder / "last.frd")
+    words = ["--validation", 0.2, "--runs_dir", folder, "--run_id", "human"]
+    fabric_rl("clone", folder / "games.frd", *AGENT, *words)
+    pool = RocketSimPool(1)
+    agent = load_trained(folder / "human").agent(pool.single_observation_space, pool.single_action_space)
+    pool.close()
+    likely = -loss_on(agent, shown(trajectories_of([folder / "last.frd"], RocketSimPool), agent))
+    chance = -math.log(int(pool.single_action_space.n))  # type: ignore[attr-defined]
+    return {"clone": likely, "uniform": chance, "reached": likely > chance}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=("cartpole", "chaser", "human"), default=["cartpole", "chaser"])
+    parser.add_argument("--replays", type=Path, help="folder with .replay files, for human")
+    arguments = parser.parse_args(argv)
+    found = {}
+    with tempfile.TemporaryDirectory() as name:
+        for part in arguments.only:
+            folder = Path(name, part)
+            folder.mkdir()
+            if part == "human":
+                if arguments.replays is None:
+                    parser.error("human needs --replays FOLDER")
+                found[part] = human(folder, arguments.replays.absolute())
+            else:
+                found[part] = {"cartpole": cartpole, "chaser": chaser}[part](folder)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
