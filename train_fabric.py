@@ -142,7 +142,8 @@ def main(
             raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; give it --record_minutes")
-    trainer = _trainer_of(agent, estimator, sac, [_shown(signal, env) for signal in signals])
+    signals = signals if start.inference else [_shown(signal, env) for signal in signals]
+    trainer = _trainer_of(agent, estimator, sac, signals)
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))
         launch.check_same_settings(fabric, resolved_config)

@@ -1,16 +1,16 @@
 """GAIL: pays for what cannot be told from demonstrations."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 import torch
 from lightning import Fabric
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.signals.base import RewardSignal, Steps, check_sizes
 from fabric_rl.signals.networks import Actions, Features, layers
 from fabric_rl.types import Stats
@@ -19,22 +19,6 @@ _CODE = 128
 """Length of the code of `use_vail`, as in ML-Agents."""
 _MOST_KL, _BETA_STEP = 0.5, 5e-4
 """Nats that the code may hold on average, and how fast its price follows."""
-
-
-class Shown(Protocol):
-    """One episode that somebody showed, T steps, as `envs.demonstrations.Trajectory` is."""
-
-    @property
-    def obs(self) -> NDArray[Any]:
-        """`[T + 1, ...]`."""
-
-    @property
-    def action(self) -> NDArray[Any]:
-        """`[T, ...]`."""
-
-    @property
-    def weight(self) -> NDArray[np.float32]:
-        """`[T]` how much each step counts."""
 
 
 class Pair(NamedTuple):
@@ -120,7 +104,7 @@ class GAIL(RewardSignal):
         self.register_buffer("beta", torch.zeros(()))
         self._shown: tuple[Tensor, Tensor] | None = None
 
-    def show(self, episodes: Sequence[Shown]) -> "GAIL":
+    def show(self, episodes: Sequence[Trajectory]) -> "GAIL":
         """Takes what the demonstrations hold; steps that count nothing are left out."""
         kept = [(x.obs[:-1][x.weight > 0], x.action[x.weight > 0]) for x in episodes]
         obs, action = (np.concatenate(parts) for parts in zip(*kept, strict=True))

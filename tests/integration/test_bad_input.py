@@ -131,6 +131,38 @@ CASES = {
         "--render --num_players 1 --devices 2 --accelerator cpu",
         ["--render needs an environment on rank 0, which has none with --num_players"],
     ),
+    "signal of negative strength": (
+        "--env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strength -1",
+        ["error: --signals RND: strength must be 0 or more, and finite, got -1.0\n"],
+    ),
+    "imitation of nothing": (
+        "--env_id CartPole-v1 --signals+=fabric_rl.signals.GAIL",
+        ["error: --signals GAIL: demos: name at least one demonstration"],
+    ),
+    "imitation of a file that is not there": (
+        "--env_id CartPole-v1 --signals+=fabric_rl.signals.GAIL --signals.demos [{tmp}/none.frd]",
+        ["error: --signals GAIL: demos", "none.frd: there is no such file"],
+    ),
+    "imitation of another environment": (
+        "--env_id Acrobot-v1 --signals+=fabric_rl.signals.GAIL --signals.demos [configs/demonstrations/cartpole.frd]",
+        ["error: --signals GAIL: demos", "cartpole.frd: its env is CartPole-v1, not Acrobot-v1"],
+    ),
+    "too many heads for the signals": (
+        "--env_id CartPole-v1 --signals+=fabric_rl.signals.RND --agent agents.PPOLightningAgent --agent.value_heads 3",
+        ["--signals 1 (rnd), PPOLightningAgent 3 value heads; set --agent.value_heads 2"],
+    ),
+    "signals with SAC": (
+        "--env_id CartPole-v1 --agent agents.SACLightningAgent --signals+=fabric_rl.signals.RND",
+        ["error: --signals: only PPO learns from several rewards, not SAC; leave them out\n"],
+    ),
+    "misspelt setting of a signal": (
+        "--env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strenght 1",
+        ["--signals.strenght: RND has no such setting; did you mean strength?"],
+    ),
+    "environment's reward of negative strength": (
+        "--extrinsic_strength -1",
+        ["error: --extrinsic_strength must be 0 or more, and finite, got -1.0\n"],
+    ),
     "unknown way to draw": ("--env.render_mode ansi", ["--env.render_mode", "human or rgb_array", "ansi"]),
     "runs folder that is a file": ("--runs_dir {tmp}/file", ["--runs_dir", "file"]),
     "runs folder inside a file": ("--runs_dir {tmp}/file/runs", ["--runs_dir", "file/runs"]),
