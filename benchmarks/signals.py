@@ -23,6 +23,7 @@ from typing import Any
 
 from lightning import Fabric
 from machine import describe_machine
+from scipy.stats import t
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
@@ -78,6 +79,15 @@ def run(flags: Sequence[str], runs_dir: Path, name: str, seed: int) -> float:
         command, environment = [sys.executable, "train_fabric.py", *own], os.environ | {"OMP_NUM_THREADS": "1"}
         subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
     return float(json.loads(summary.read_text(encoding="utf-8"))["mean_return_last_20"])
+
+
+def band(returns: Sequence[float]) -> dict[str, float]:
+    """Their mean and half of its 95 % interval (Student's, over seeds, which are independent)."""
+    mean, number = statistics.mean(returns), len(returns)
+    if number < 2:
+        return {"mean": mean}
+    half = float(t.ppf(0.975, number - 1)) * statistics.stdev(returns) / number**0.5
+    return {"mean": mean, "half_width": half}
 
 
 def _anything() -> list[Any]:
@@ -137,7 +147,7 @@ def main() -> None:
         for task in options.tasks:
             flags = flags_of(task, runs_dir)
             returns = [run(flags, runs_dir, f"{task}_{seed}", seed) for seed in options.seeds]
-            found[task] = {"target": TASKS[task][1], "returns": returns}
+            found[task] = {"target": TASKS[task][1], "returns": returns} | band(returns)
             print(task, found[task], file=sys.stderr, flush=True)
     if options.only != "tasks":
         found["steps_per_second"] = speed(options.rounds)
