@@ -231,11 +231,12 @@ class PPOAgent(ActorCritic):
         )
         if self.reference is None:
             return loss, stats._asdict()
-        theirs, own = (
-            self.policy_head.distribution(each, minibatch.action_mask)
-            for each in (self.reference.policy_params(minibatch.obs), params)
+        asked = (self.reference.policy_params(minibatch.obs), params)
+        kl = (
+            kl_divergence(*(self.policy_head.distribution(each, minibatch.action_mask) for each in asked))
+            .float()
+            .mean()
         )
-        kl = kl_divergence(theirs, own).mean()
         coef = self.reference.coef(progress)
         return loss + coef * kl, stats._asdict() | {"reference_kl": kl.detach()}
 

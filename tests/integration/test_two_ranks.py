@@ -33,7 +33,7 @@ def assert_equal(one, other):
     assert [name for name in one if not torch.equal(one[name], other[name])] == []
 
 
-@pytest.mark.parametrize("run", ["cartpole", "stopped", "rocketsim"])
+@pytest.mark.parametrize("run", ["cartpole", "stopped", "rocketsim", "imitated"])
 def test_weights_are_identical_after_training(ranks, run):
     assert_equal(ranks[0][run]["weights"], ranks[1][run]["weights"])
     assert ranks[0][run]["weights"]["actor.0.bias"].any()  # which begins at zero

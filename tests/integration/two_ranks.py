@@ -2,12 +2,15 @@
 
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import torch
 from lightning import Fabric
 
 from agents import PPOLightningAgent, SACLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
+from envs.demonstrations import Trajectory
 from fabric_rl import (
     Callback,
     Minibatch,
@@ -20,6 +23,7 @@ from fabric_rl import (
     train,
     train_off_policy,
 )
+from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.signals import RND, Curiosity
 
 
@@ -148,6 +152,16 @@ def with_signals(fabric, folder):
     return dict(zip(("signals", "signals_again"), found, strict=True))
 
 
+def imitated(fabric):
+    """A run that clones and is kickstarted; every rank draws other steps of what is shown."""
+    rng = np.random.default_rng(0)
+    obs, ones = rng.normal(size=(201, 4)).astype(np.float32), np.ones(200, np.float32)
+    shown = Trajectory(obs, rng.integers(0, 2, 200), ones, terminated=True)
+    teacher = SimpleNamespace(agent=lambda *spaces: torch.manual_seed(5) and PPOLightningAgent(*spaces))
+    parts = [Cloning(["it"], samples_per_update=64, batch_size=16).show([shown]), Kickstart("it", 1.0).take(teacher)]
+    return train_once(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), callbacks=parts)
+
+
 def gradient_steps(fabric):
     """Three steps on a batch of 48 that all ranks share; each step's 16 rows are divided between the ranks."""
     envs = GymnasiumEnvs("CartPole-v1", 1)
@@ -175,5 +189,6 @@ def main(folder):
         "rocketsim": train_once(fabric, partial(RocketSimPool, 2, state_setter=RandomState())),
         "gradient": gradient_steps(fabric),
         "replayed": replayed(fabric),
+        "imitated": imitated(fabric),
     } | with_signals(fabric, folder)
     torch.save(found, Path(folder, f"rank{fabric.global_rank}.pt"))

@@ -1,5 +1,6 @@
 """Games of people as demonstrations: frames like those of rlgym-tools, and, where they are there, real replays."""
 
+import random
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ REPLAYS = Path(__file__).resolve().parents[4] / "shared" / "replays"
 
 def frames_of_rlgym(numbers=40, ticks=4, kickoff_after=25):
     """What rlgym-tools would yield of random play in RLGym's own engine; car 0's state is old in every third frame."""
-    np.random.seed(0)  # of the kickoff
+    random.seed(0)  # of the kickoff
     rng, engine = np.random.default_rng(0), RocketSimEngine(rlbot_delay=False)
     state = engine.create_base_state()
     MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()).apply(state, {})

@@ -10,15 +10,15 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from lightning import Fabric
-from torch.distributions import Bernoulli, Categorical, Normal, kl_divergence
+from torch.distributions import Categorical, kl_divergence
 
 from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, SACLightningAgent
-from agents.parts.heads import policy_head
 from envs import GymnasiumEnvs
 from envs.demonstrations import Trajectory
-from fabric_rl import Callback, TrainArgs, train
+from fabric_rl import Callback, Minibatch, TrainArgs, train
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.imitation.batches import shown
+from fabric_rl.imitation.kickstart import Reference
 from fabric_rl.imitation.pretrain import CloneArgs, loss_on, pretrain
 from fabric_rl.learning.imitation import cloning_loss
 from fabric_rl.schedules import Linear
@@ -106,33 +106,34 @@ def test_continuous_actions_are_likely_afterwards():
     assert (action.numpy() - trajectories[0].action).std() < 0.25
 
 
-def apart(head, reference, params, mask=None):
-    return kl_divergence(head.distribution(reference, mask), head.distribution(params, mask))
-
-
-@pytest.mark.parametrize(
-    ("space", "distribution"),
-    [
-        (Discrete(5), lambda p: Categorical(logits=p)),
-        (MultiDiscrete([3, 3]), lambda p: Categorical(logits=p.view(-1, 2, 3))),
-        (MultiBinary(4), lambda p: Bernoulli(logits=p)),
-        (Box(-1, 1, (3,), np.float32), lambda p: Normal(p[:, :3], p[:, 3:].exp())),
-    ],
-)
-def test_divergence_of_heads_is_torchs(space, distribution):
-    head = policy_head("it", 4, space)
-    sizes = head(torch.zeros(6, 4)).shape
-    reference, params = torch.randn(sizes), torch.randn(sizes)
-    expected = kl_divergence(distribution(reference), distribution(params)).reshape(6, -1).sum(-1)
-    assert torch.allclose(apart(head, reference, params), expected, atol=1e-5)
-    assert torch.allclose(apart(head, params, params), torch.zeros(6), atol=1e-6)
-
-
-def test_divergence_of_masked_actions_is_finite():
-    head, mask = policy_head("it", 4, Discrete(3)), torch.tensor([[True, True, False], [False, False, False]])
-    reference, params = torch.randn(2, 3), torch.randn(2, 3)
-    expected = kl_divergence(Categorical(logits=reference[:1, :2]), Categorical(logits=params[:1, :2]))
-    assert torch.allclose(apart(head, reference, params, mask), torch.cat((expected, torch.zeros(1))), atol=1e-6)
+@pytest.mark.parametrize("space", [Discrete(3), MultiDiscrete([2, 3]), MultiBinary(4), Box(-1, 1, (3,), np.float32)])
+def test_the_term_in_the_loss_is_the_mean_divergence(space):
+    """With its gradient; a masked action is in neither policy."""
+    torch.manual_seed(0)
+    agent, teacher = PPOLightningAgent(SEEN, space), PPOLightningAgent(SEEN, space)
+    with torch.no_grad():
+        teacher.policy_head.layer.weight.mul_(100)
+    obs = torch.randn(8, 4)
+    mask = torch.tensor([True, True, False]).expand(8, 3) if isinstance(space, Discrete) else None
+    out = agent.act(obs) if mask is None else agent.act(obs, action_mask=mask)
+    given = {"log_prob": out.log_prob.detach(), "value": torch.zeros(8), "advantage": torch.zeros(8)}
+    minibatch = Minibatch(obs, out.action, **given, returns=torch.zeros(8), action_mask=mask)
+    plain, stats = agent.training_step(minibatch)
+    agent.reference = Reference(teacher, Linear(2.0, 0.0))
+    pulled, more = agent.training_step(minibatch)
+    params = teacher.policy_params(obs), agent.policy_params(obs)
+    if mask is not None:
+        params = tuple(each[:, :2] for each in params)
+        expected = kl_divergence(*(Categorical(logits=each) for each in params)).mean()
+    else:
+        expected = kl_divergence(*(agent.policy_head.distribution(each) for each in params)).mean()
+    expected = expected.detach()
+    assert more.keys() - stats.keys() == {"reference_kl"} and expected > 0.01
+    assert float(more["reference_kl"]) == pytest.approx(float(expected), rel=1e-4)
+    assert float((pulled - plain).detach()) == pytest.approx(2 * float(expected), rel=1e-4)
+    pulled.backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in agent.parameters())
+    assert all(p.grad is None for p in teacher.parameters())
 
 
 class Keep(Callback):
