@@ -51,9 +51,9 @@ class Bot(Stateful, ABC):
             parser: `pool.action_parser`; any, see `nearest_actions`.
 
         Raises:
-            ValueError: A parser whose actions cannot be found out.
+            ValueError: A parser whose actions cannot be found out; see `wanted_by`.
         """
-        controls, here = self.act(state), state.present
+        controls, here = wanted_by(self, state), state.present
         return nearest_actions(parser, controls[here], state.on_ground[here])
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -62,6 +62,19 @@ class Bot(Stateful, ABC):
     def thoughts(self) -> Thoughts | None:
         """What it thought when it last acted; None for most bots, and before the first time."""
         return None
+
+
+def wanted_by(bot: Bot, state: GameState, name: str = "") -> Float:
+    """What `bot.act` says; a ValueError that names it unless that is `[A, C, 8]` and finite where there are cars."""
+    wanted, shape, problem = bot.act(state), state.controls.shape, ""
+    if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
+        got = f"{wanted.dtype} {list(wanted.shape)}" if isinstance(wanted, np.ndarray) else type(wanted).__name__
+        problem = f"must return numbers {list(shape)}, got {got}"
+    elif not np.isfinite(wanted[state.present]).all():
+        problem = "has returned NaN or infinity"
+    if problem:
+        raise ValueError(f"{name or type(bot).__name__}: act() {problem}")
+    return wanted
 
 
 class TeamBots(Bot):

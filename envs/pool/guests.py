@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, Controls, RowControls
-from envs.bots.base import Bot
+from envs.bots.base import Bot, wanted_by
 from envs.checks import check_part
 from envs.pool.car_slots import CarSlots
 from envs.state.game_state import GameState
@@ -42,7 +42,11 @@ class Guests:
         self._who = np.array(who)
 
     def take_over(self, controls: Controls, state: GameState) -> Controls:
-        """The controls of all slots, `[A * C]`, those of the guests' cars replaced by what the guests want."""
+        """The controls of all slots, `[A * C]`, those of the guests' cars replaced by what the guests want.
+
+        Raises:
+            ValueError: A guest wants what is no controls; see `wanted_by`.
+        """
         seats = np.flatnonzero(self._who >= 0)
         if not len(seats):
             return controls
@@ -50,7 +54,8 @@ class Guests:
         for guest, bot in enumerate(self.bots):
             own = slots[self._who[seats] == guest]
             if len(own):
-                rows[own] = bot.act(state).reshape(-1, rows.shape[1])[own]
+                name = f"guest {guest} ({type(bot).__name__})"
+                rows[own] = wanted_by(bot, state, name).reshape(-1, rows.shape[1])[own]
         rows[slots, ANALOGUE] = np.clip(rows[slots, ANALOGUE], -1, 1)
         rows[slots, BUTTONS] = rows[slots, BUTTONS] > 0.5
         cars = list(controls.cars)

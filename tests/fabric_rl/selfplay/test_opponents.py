@@ -231,6 +231,36 @@ def test_guests_drive_exactly_as_they_want_to(make):
         np.testing.assert_array_equal(env.pool.state.controls, raw.state.controls)
 
 
+class Broken(Bot):
+    """Wants what is no controls."""
+
+    def __init__(self, spoil):
+        self._spoil = spoil
+
+    def act(self, state):
+        return self._spoil(np.zeros_like(state.controls))
+
+
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (lambda rows: rows * np.nan, "has returned NaN or infinity"),
+        (lambda rows: rows[:, :, :5], r"must return numbers \[2, 2, 8\], got float32 \[2, 2, 5\]"),
+        (lambda rows: rows.tolist(), r"must return numbers \[2, 2, 8\], got list"),
+        (lambda rows: None, r"must return numbers \[2, 2, 8\], got NoneType"),
+    ],
+)
+def test_guests_that_want_what_is_no_controls_are_named_at_once(spoil, words):
+    env = opponents(pool(arenas=2), others=roster(["idle", "r"]), bots=[BallChaser(), Broken(spoil)])
+    env._tables[:] = 1
+    env.reset(seed=5)
+    with pytest.raises(ValueError, match=rf"^guest 1 \(Broken\): act\(\) {words}$"):
+        env.step(np.zeros(2, np.int64))
+    env.pool.state_dict()  # can still be saved
+    with pytest.raises(ValueError, match=rf"^Broken: act\(\) {words}$"):
+        Broken(spoil).actions(env.pool.state, env.pool.action_parser)
+
+
 def test_process_pool_with_groups_plays_as_one_pool():
     whole = opponents(pool(RocketSimPool, arenas=4), share=0.5)
     env = opponents(partial(ProcessPool, pool(RocketSimPool, arenas=4), num_workers=2, groups=2), share=0.5)
