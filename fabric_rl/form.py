@@ -3,6 +3,7 @@
 import math
 import reprlib
 import struct
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,8 +72,9 @@ class Number(Form):
         kinds = int | np.integer if self.whole else int | float | np.integer | np.floating
         _require(isinstance(saved, kinds) and not isinstance(saved, bool), saved, where, _described(self))
         if not self.anything:
-            # An int may be too large to be compared as a float with what is no float either.
-            _require(self.low <= saved <= self.high and abs(saved) != math.inf, saved, where, _described(self))
+            number = saved.item() if isinstance(saved, np.generic) else saved  # an int may be too large for a float
+            finite = abs(number) <= sys.float_info.max
+            _require(self.low <= number <= self.high and finite, saved, where, _described(self))
 
 
 COUNT = Number(0, 2**53, whole=True)

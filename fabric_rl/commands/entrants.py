@@ -21,6 +21,8 @@ from fabric_rl.export.loaded import ExportedAgent
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.trained import Trained, load_trained, policy
 
+_MOST = 100_000
+
 
 class Entrant(NamedTuple):
     """Who plays: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
@@ -61,10 +63,12 @@ class Rules(NamedTuple):
 
 
 def check_positive(**flags: float | None) -> None:
-    """A ValueError that names the first flag which is given and not positive."""
+    """A ValueError that names the first flag which is given and not positive, or more than anybody could wait for."""
     for flag, number in flags.items():
         if number is not None and not number > 0:
             raise ValueError(f"--{flag} must be positive, got {number}")
+        if number is not None and number > _MOST:
+            raise ValueError(f"--{flag} must be at most {_MOST:,}, got {number}")
 
 
 def check_confidence(confidence: float) -> None:

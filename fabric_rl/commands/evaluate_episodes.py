@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from fabric_rl.commands.entrants import check_positive
 from fabric_rl.runs.trained import Trained
 from fabric_rl.selfplay.ratings.intervals import mean_interval
 from fabric_rl.types import HasSeeds
@@ -33,8 +34,7 @@ def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool) 
     Returns:
         The same as numbers.
     """
-    if episodes < 1:
-        raise ValueError(f"--episodes must be positive, got {episodes}")
+    check_positive(episodes=episodes)
     envs = trained.env(seed=seed)
     try:
         choose = trained.choose(envs.single_observation_space, envs.single_action_space, not sample, seed)

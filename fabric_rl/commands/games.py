@@ -48,7 +48,7 @@ def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell)
                 yield _play_here(rules, players, block, lambda share, done=done: tell((done + share) / len(blocks)))  # type: ignore[misc]
         return
     others = multiprocessing.active_children()
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (rules,)) as pool:
+    with ProcessPoolExecutor(min(workers, len(blocks)), multiprocessing.get_context("spawn"), _begin, (rules,)) as pool:
         left, playing = iter(blocks), deque[Future[Matches]]()
         try:
             for done in range(1, len(blocks) + 1):

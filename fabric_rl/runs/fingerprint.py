@@ -76,4 +76,6 @@ def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
 
 
 def _shape(weights: Mapping[str, Tensor], name: str) -> str:
-    return str(list(weights[name].shape)) if name in weights else "missing"
+    if name not in weights:
+        return "missing"
+    return str(list(weights[name].shape)) if isinstance(weights[name], Tensor) else f"a {type(weights[name]).__name__}"

@@ -28,10 +28,14 @@ def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
 
 @torch.no_grad()
 def distributions_on(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> list[Distribution] | None:
-    """Of an agent's actions, at the first step of an episode if it has memory; None if it does not say all of them."""
+    """Of an agent's actions, at the first step of an episode if it has memory; None where they cannot be compared."""
     state = torch.zeros(len(obs), agent.memory_size, device=obs.device) if agent.memory_size else None
     found = agent.distributions(obs, state, mask if reads_masks(agent) else None)
-    return found if sum(each.batch_shape[0] for each in found) == len(obs) else None
+    try:
+        compared = [kl_divergence(each, each) for each in found]
+    except NotImplementedError:
+        return None
+    return found if sum(len(each) for each in compared) == len(obs) else None
 
 
 def divergence(policies: Sequence[Sequence[Distribution]]) -> NDArray[np.float64]:
@@ -43,7 +47,8 @@ def divergence(policies: Sequence[Sequence[Distribution]]) -> NDArray[np.float64
     found = np.zeros((len(policies), len(policies)))
     for i, j in permutations(range(len(policies)), 2):
         apart = torch.cat([kl_divergence(p, q) for p, q in zip(policies[i], policies[j], strict=True)])
-        found[i, j] = apart.mean().clamp(0, MOST).item()  # rounding: below 0; never done: infinity
+        # Rounding leads below 0; what the other never does, to infinity; huge weights, to NaN.
+        found[i, j] = apart.nan_to_num(nan=MOST).mean().clamp(0, MOST).item()
     return found
 
 

@@ -113,7 +113,7 @@ class Roster:
             weights: Its own; kept.
             divergence: `[K + 1, K + 1]` of the snapshots and, last, the new one, see `Eviction.choose`.
         """
-        self.opponents.append(Opponent(self._next, f"{steps:,} steps", steps, weights, self.rating))
+        self.opponents.append(Opponent(self._next, _name(steps), steps, weights, self.rating))
         self._next += 1
         if len(self.snapshots) > self._window:
             self.snapshots[self._eviction.choose(self.snapshots, divergence)].retired = True
@@ -138,6 +138,8 @@ class Roster:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from what `state_dict` gave; the weights are checked where the agent is known.
 
+        Snapshots that a smaller window has no room for retire.
+
         Raises:
             ValueError: It is no roster, or one with other guests.
         """
@@ -148,6 +150,9 @@ class Roster:
         numbers = [opponent.number for opponent in opponents]
         if sorted(set(numbers)) != numbers or (numbers and numbers[-1] >= state["next"]):
             raise ValueError("its opponents are not in order")
+        for x in opponents:
+            if x.score > x.games or (x.weights is not None and x.name != _name(x.steps)):
+                raise ValueError(f"its opponent {x.number} has another name than it was given, or more wins than games")
         if [x.number for x in opponents if x.weights is None] != list(range(sum(x.weights is None for x in opponents))):
             raise ValueError("its guests are not numbered from 0")
         theirs, own = ([x.name for x in some if x.weights is None] for some in (opponents, self.opponents))
@@ -156,3 +161,10 @@ class Roster:
                 f"its guests were {', '.join(theirs) or 'nobody'}, --self_play.guests are {', '.join(own) or 'nobody'}"
             )
         self.rating, self._next, self.opponents = state["rating"], state["next"], opponents
+        while len(self.snapshots) > self._window:
+            self.snapshots[self._eviction.choose(self.snapshots, None)].retired = True
+
+
+def _name(steps: int) -> str:
+    """Of a snapshot."""
+    return f"{steps:,} steps"

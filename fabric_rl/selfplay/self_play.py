@@ -15,12 +15,12 @@ from torch.distributions import Distribution
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.form import COUNT, Maybe, Number, Numbers, Whatever, check, fitting
+from fabric_rl.form import COUNT, Many, Maybe, Number, Numbers, Whatever, check, fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
 from fabric_rl.runs.fingerprint import check_weights
-from fabric_rl.selfplay.behaviour import distributions_on, divergence, diversity, probe_of
+from fabric_rl.selfplay.behaviour import PROBES, distributions_on, divergence, diversity, probe_of
 from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
@@ -93,12 +93,12 @@ class SelfPlay(Callback):
             "initial_elo": (initial_elo, 0, 1e6),
             "elo_k": (elo_k, 0, 1e6),
             "share": (share, 0, 1),
-            "at_once": (at_once, 1, math.inf),
+            "at_once": (at_once, 1, 10_000),
             "min_kl": (min_kl, 0, 1e6),
         }
         for name, (number, low, high) in limits.items():
             if not low <= number <= high:
-                wanted = f"{low:g} or more" if high > 1 else f"between {low:g} and {high:g}"
+                wanted = f"{low:g} or more" if high == math.inf else f"between {low:g} and {high:g}"
                 raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be {wanted}, got {number}")
         if twins := [name for name in guests if list(guests).count(name) > 1]:
             raise ValueError(f"SelfPlay: --self_play.guests names {twins[0]} twice")
@@ -158,8 +158,10 @@ class SelfPlay(Callback):
         if self._probe is not None:
             with fitting("what --self_play has kept of the last rollout"):
                 obs, mask = self._probe
-                check(obs, Numbers(torch.zeros(len(obs), *(spaces[0].shape or ()), dtype=obs.dtype)), "it")
+                rows = min(max(1, len(obs)), PROBES)
+                check(obs, Numbers(torch.zeros(rows, *(spaces[0].shape or ()), dtype=obs.dtype)), "it")
                 self._probe = obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device)
+                self._policy(*self._probe)
         if isinstance(state.env, Opponents):
             state.env.policies.to(state.fabric.device)
             played = int(state.env.seats.played.sum())
@@ -269,7 +271,7 @@ class SelfPlay(Callback):
         if self.min_kl and found is None:
             raise ValueError(
                 f"--self_play.min_kl: policies of --agent {type(judge).__name__} cannot be compared, it has no "
-                "distributions (fabric_rl.types.ActorCritic); leave min_kl out"
+                "distributions with a torch.distributions.kl_divergence (fabric_rl.types.ActorCritic); leave min_kl out"
             )
         return found
 
@@ -293,13 +295,12 @@ class SelfPlay(Callback):
             ValueError: It is something else, or a pool that has begun and is empty.
         """
         steps = Number(_NEVER, 2**53, whole=True)
-        form = {"roster": Whatever(), "streaks": Whatever(), "saved_at": steps, "swapped_at": steps}
+        form = {"roster": Whatever(), "streaks": Many(COUNT), "saved_at": steps, "swapped_at": steps}
         check(state, form | {"diversity": Maybe(Number(0)), "probe": Whatever()}, "it")
         self.roster.load_state_dict(state["roster"])
         if state["saved_at"] != _NEVER and not self.roster.snapshots:
             raise ValueError("its pool of opponents is empty")
         if len(state["streaks"]) == len(self.gate):
-            check(state["streaks"], [COUNT] * len(self.gate), "it['streaks']")
             self._streaks = list(state["streaks"])
         self._saved_at, self._swapped_at = state["saved_at"], state["swapped_at"]
         self._diversity = state["diversity"]
@@ -307,5 +308,5 @@ class SelfPlay(Callback):
 
 
 def _due(last: int, steps: int, interval: int) -> bool:
-    """Whether a multiple of the interval lies between."""
-    return last == _NEVER or steps // interval > last // interval
+    """Whether a multiple of the interval lies between; also after a time that has not been yet."""
+    return last == _NEVER or steps // interval != last // interval

@@ -99,6 +99,8 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
         (["--confidence", 0], "--confidence must be above 0 and at most 0.999999, got 0"),
         (["--confidence", 0.999999999999], "--confidence must be above 0 and at most 0.999999, got 0.999999999999"),
         (["--workers", 0], "--workers must be positive, got 0"),
+        (["--matches", 10**30], f"--matches must be at most 100,000, got {10**30}"),
+        (["--minutes", "1e300"], "--minutes must be at most 100,000, got 1e+300"),
         (["--json", "a.txt"], "--json a.txt: must be a .json file in a folder that exists"),
     ],
 )

@@ -91,6 +91,7 @@ def test_circles_by_hand():
         (["idle", "chaser", "idle"], "idle is named twice; a league takes different players"),
         (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),
         (["idle", "chaser", "--matches", 0], "--matches must be positive"),
+        (["idle", "chaser", "--matches", 10**9], "--matches must be at most 100,000, got 1000000000"),
         (["idle", "chaser", "--png", "a.jpg"], "--png a.jpg: must end in .png"),
         (["idle", "chaser", "--json", "no/a.json"], "--json no/a.json: must be a .json file in a folder that exists"),
     ],

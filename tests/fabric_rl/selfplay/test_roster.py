@@ -69,6 +69,12 @@ def test_divergence_by_hand():
     assert diversity(np.zeros((1, 1))) == 0
 
 
+def test_policies_of_which_nobody_can_tell_are_as_far_apart_as_can_be():
+    lost = Categorical(torch.full((2, 2), 0.5), validate_args=False)
+    lost.logits = torch.full((2, 2), math.nan)  # as huge weights make them
+    assert divergence([[Categorical(torch.full((2, 2), 0.5))], [lost]]).tolist() == [[0, 1e6], [1e6, 0]]
+
+
 def test_probes_are_spread_over_the_batch():
     fields = [torch.zeros(2048)] * 5
     obs, mask = probe_of(Minibatch(torch.arange(2048.0)[:, None], *fields))

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch.distributions import Categorical, MixtureSameFamily
 
 from agents import PPOLightningAgent
 from envs import ContinuousAction, GameMetrics, GymnasiumEnvs, LookupTable, NoTouchCondition, RocketSimPool
@@ -96,14 +97,26 @@ def test_a_snapshot_that_acts_like_one_of_the_pool_does_not_join(fabric, action)
     assert len(self_play.roster.active) == 3 and self_play.roster.active[-1].steps == 5 * STEPS
 
 
-def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric):
-    class Silent(PPOLightningAgent):
-        distributions = ActorCritic.distributions
+class Silent(PPOLightningAgent):
+    """Does not say how it acts."""
 
-    with pytest.raises(ValueError, match=r"self_play\.min_kl: policies of agent Silent cannot be compared"):
-        run(fabric, settings(min_kl=0.1), 1, agent=Silent)
+    distributions = ActorCritic.distributions
+
+
+class Incomparable(PPOLightningAgent):
+    """Says it, but nobody knows how far two such are apart."""
+
+    def distributions(self, obs, state, action_mask):
+        logits = torch.zeros(len(obs), 2, 90)
+        return [MixtureSameFamily(Categorical(logits=logits[..., 0]), Categorical(logits=logits))]
+
+
+@pytest.mark.parametrize("kind", [Silent, Incomparable])
+def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric, kind):
+    with pytest.raises(ValueError, match=rf"self_play\.min_kl: policies of agent {kind.__name__} cannot be compared"):
+        run(fabric, settings(min_kl=0.1), 1, agent=kind)
     self_play = settings()
-    run(fabric, self_play, 3, agent=Silent)
+    run(fabric, self_play, 3, agent=kind)
     assert len(self_play.roster.active) == 3
 
 
@@ -135,6 +148,7 @@ def test_a_gate_that_waits_for_nothing_is_one_line(fabric):
         ({"swap_steps": -1}, "--self_play.swap_steps"),
         ({"team_change": 0}, "--self_play.team_change"),
         ({"at_once": 0}, "--self_play.at_once"),
+        ({"at_once": 10**9}, r"at_once \(--self_play.at_once\) must be between 1 and 10000, got 1000000000"),
         ({"guests": ["shooter", "idle", "shooter"]}, "--self_play.guests names shooter twice"),
         ({"share": 1.5}, "--self_play.share"),
         ({"play_against_latest_model_ratio": -0.1}, "--self_play.play_against_latest_model_ratio"),
@@ -190,7 +204,17 @@ def saved_after(fabric, folder, self_play, iterations=4):
         (lambda own: own["roster"]["opponents"].clear(), "SelfPlay does not fit: its pool of opponents is empty"),
         (lambda own: own["roster"].update(rating="much"), r"SelfPlay does not fit: it\['rating'\] is 'much'"),
         (lambda own: own.update(saved_at=-2), r"it\['saved_at'\] is -2"),
+        (lambda own: own["roster"].update(rating=10**400), r"it\['rating'\] is a huge number"),
+        (
+            lambda own: own["roster"]["opponents"][1]["weights"].update({"policy_head.layer.bias": "x"}),
+            "the snapshot of 256 steps in the pool: .*policy_head.layer.bias: a str in the checkpoint",
+        ),
+        (lambda own: own["roster"]["opponents"][1].update(score=1e308), "opponent 2 has another name .* more wins than games"),
+        (lambda own: own["roster"]["opponents"][1].update(name="\x1b[31m\n"), "opponent 2 has another name"),
+        (lambda own: own.update(streaks="abc"), r"it\['streaks'\] is 'abc', not a list"),
         (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what self_play has kept of the last rollout"),
+        (lambda own: own["probe"].__setitem__(0, own["probe"][0][:0]), "what self_play has kept .* not a tensor"),
+        (lambda own: own["probe"].__setitem__(1, torch.ones(3)), "what self_play has kept of the last rollout"),
     ],
 )
 def test_a_corrupt_pool_of_a_resumed_run_is_one_line(fabric, tmp_path, spoil, words):
@@ -199,6 +223,14 @@ def test_a_corrupt_pool_of_a_resumed_run_is_one_line(fabric, tmp_path, spoil, wo
     with pytest.raises(ValueError, match=words) as error:
         run(fabric, settings(), 6, resume=state)
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_smaller_window_of_a_resumed_run_holds_from_its_beginning(fabric, tmp_path):
+    state = saved_after(fabric, tmp_path, settings())
+    state["callbacks"][0]["saved_at"] = 2**53  # would never come
+    self_play = settings(window=1)
+    run(fabric, self_play, 6, resume=state, look=lambda state: self_play.roster.active[0].steps)
+    assert [each.steps for each in self_play.roster.active] == [640]
 
 
 def test_another_number_of_tables_is_one_line(fabric, tmp_path):
