@@ -96,7 +96,7 @@ class Hooks:
         for callback in self.callbacks:
             same = next((pair for pair in kept if pair[0] == type(callback).__qualname__), None)
             if same is not None:
-                with fitting(f"what was saved of --callbacks {same[0]}"):
+                with fitting(f"what was saved of {same[0]}"):
                     callback.load_state_dict(same[1])
                 kept.remove(same)
 

@@ -90,7 +90,10 @@ class Provenance:
             write_text(self.folder / name, text)
 
     def changed_settings(self, config: str) -> list[str]:
-        """Lines `name: old -> new` for what differs between the run's `config.yaml` and `config`."""
+        """Lines `name: old -> new` for what differs between the run's `config.yaml` and `config`.
+
+        A list that is empty in one and whose entries are in the other has no line of its own.
+        """
         if not self.config.exists():
             return []
         try:
@@ -100,8 +103,9 @@ class Provenance:
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
         came = {name for name in _DEFAULTS if name not in old and new.get(name) == _DEFAULTS[name]}
         came |= {"num_threads"}.difference(old)
+        came |= {name for name in names if old.get(name, new.get(name)) == [] and (name in old) != (name in new)}
         names = [name for name in names if name not in came.union(_HOW_IT_BEGAN)]
-        return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names]
+        return [f"{name}: {old.get(name)} -> {new.get(name, 'gone')}" for name in names]
 
     def _texts(self) -> dict[str, str]:
         """The content of each file; nothing before `write`."""

@@ -159,6 +159,7 @@ class Roster:
         if theirs != own:
             raise ValueError(
                 f"its guests were {', '.join(theirs) or 'nobody'}, --self_play.guests are {', '.join(own) or 'nobody'}"
+                "; a run keeps its guests, one that begins with its weights (--initialize_from) may have others"
             )
         self.rating, self._next, self.opponents = state["rating"], state["next"], opponents
         while len(self.snapshots) > self._window:

@@ -168,6 +168,11 @@ class SelfPlay(Callback):
             if self.at_once > max(played, 4):  # the default
                 what = f"--self_play.at_once {self.at_once}: opponents play in {played} arenas, so no more can play"
                 warnings.warn(what, RuntimeWarning, stacklevel=2)
+        if state.fabric.is_global_zero:
+            gate = " and ".join(f"{skill.metric} of {skill.at_least:g}" for skill in self.gate)
+            waits = "" if self.open else f"; it waits for {gate}, until then opponents are the agent as it is"
+            whom = [f"up to {self.window} snapshots, of which {len(self.roster.snapshots)} are there", *self.guests]
+            logger.info("self-play against %s%s", ", ".join(whom), waits)
 
     def on_iteration_start(self, state: TrainState) -> None:
         """Snapshot, new opponents, other sides, where they are due; the latest is the agent as it is now."""

@@ -190,6 +190,7 @@ class Saver(NoSaver):
             "mean_reward": self._record.mean_return,
             "entropy": state.metrics.get("ppo/entropy", state.metrics.get("sac/entropy")),
             "kl": state.metrics.get("ppo/approx_kl"),
+            "rating": state.metrics.get("selfplay/rating"),
             "timestamp": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "fingerprint": saved["fingerprint"],
         }

@@ -147,6 +147,19 @@ def test_a_folder_that_cannot_be_begun_is_removed_and_the_old_run_comes_back(tmp
     assert (old.checkpoints / "kept").read_text() == "of worth"
 
 
+def test_parts_that_come_and_go_are_told_as_such(tmp_path):
+    with_parts = "sampling: {class_path: PFSPHard, init_args: {power: 2.0}}\ncallbacks: [{class_path: Video}]\n"
+    without = "sampling: {class_path: Uniform}\ncallbacks: []\n"
+    run = Run.create(tmp_path, "r", config=with_parts)
+    lines = ["sampling.class_path: PFSPHard -> Uniform", "sampling.power: 2.0 -> gone"]
+    assert run.provenance.changed_settings(without) == [*lines, "callbacks.1.class_path: Video -> gone"]
+    run.provenance.write(without)
+    lines = ["sampling.class_path: Uniform -> PFSPHard", "sampling.power: None -> 2.0"]
+    assert sorted(run.provenance.changed_settings(with_parts)) == ["callbacks.1.class_path: None -> Video", *lines]
+    run.provenance.write("callbacks: null\n")
+    assert run.provenance.changed_settings("callbacks: []\n") == ["callbacks: None -> []"]
+
+
 def test_settings_that_came_later_have_not_changed(tmp_path):
     """Those that were left open and are given now have."""
     run = Run.create(tmp_path, "r", config="seed: 1\nprecision: 32-true\n")

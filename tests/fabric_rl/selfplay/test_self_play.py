@@ -14,6 +14,7 @@ from fabric_rl.callbacks import Callback
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.curricula.phases import Promotion
 from fabric_rl.runs import checkpoint
+from fabric_rl.runs.records import load_run
 from fabric_rl.selfplay import MostSimilar, SelfPlay
 from fabric_rl.selfplay.roster import LATEST
 from fabric_rl.types import ActorCritic
@@ -120,12 +121,16 @@ def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric, 
     assert len(self_play.roster.active) == 3
 
 
-def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric):
+def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric, caplog):
     skill = Promotion("game/episodes_per_minute", 1.0, for_iterations=2)
     self_play = settings(gate=[skill])
     seen = run(fabric, self_play, look=lambda state: (len(self_play.roster.opponents), state.env.playing))
     assert [metrics["selfplay/open"] for metrics, _ in seen] == [0, 0, 1, 1, 1, 1]
     assert [count for _, (count, _) in seen[:3]] == [0, 0, 1] and seen[1][1][1] == {LATEST}
+    said = (
+        "self-play against up to 3 snapshots, of which 0 are there; it waits for game/episodes_per_minute of 1, until"
+    )
+    assert said in caplog.text and "self-play begins after 256 steps" in caplog.text
     never = settings(gate=[Promotion("game/touches_per_minute", 1e9)])
     run(fabric, never, 3)
     assert not never.open and not never.roster.opponents
@@ -209,7 +214,10 @@ def saved_after(fabric, folder, self_play, iterations=4):
             lambda own: own["roster"]["opponents"][1]["weights"].update({"policy_head.layer.bias": "x"}),
             "the snapshot of 256 steps in the pool: .*policy_head.layer.bias: a str in the checkpoint",
         ),
-        (lambda own: own["roster"]["opponents"][1].update(score=1e308), "opponent 2 has another name .* more wins than games"),
+        (
+            lambda own: own["roster"]["opponents"][1].update(score=1e308),
+            "opponent 2 has another name .* more wins than games",
+        ),
         (lambda own: own["roster"]["opponents"][1].update(name="\x1b[31m\n"), "opponent 2 has another name"),
         (lambda own: own.update(streaks="abc"), r"it\['streaks'\] is 'abc', not a list"),
         (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what self_play has kept of the last rollout"),
@@ -231,6 +239,21 @@ def test_a_smaller_window_of_a_resumed_run_holds_from_its_beginning(fabric, tmp_
     self_play = settings(window=1)
     run(fabric, self_play, 6, resume=state, look=lambda state: self_play.roster.active[0].steps)
     assert [each.steps for each in self_play.roster.active] == [640]
+
+
+def test_a_run_keeps_its_guests(fabric, tmp_path):
+    state = saved_after(fabric, tmp_path, settings(), 1)
+    words = (
+        r"saved of SelfPlay .* guests were nobody, self_play.guests are chaser; a run keeps its guests, one that begins"
+    )
+    with pytest.raises(ValueError, match=words):
+        run(fabric, settings(guests=["chaser"]), 2, resume=state, bots=[BallChaser()])
+
+
+def test_milestones_keep_the_rating(fabric, tmp_path):
+    kept = Run.create(tmp_path, "r")
+    seen = run(fabric, settings(), 2, run=kept, saving=Saving(milestone_interval=STEPS))
+    assert [each.rating for each in load_run(kept.dir).milestones] == [m["selfplay/rating"] for m, _ in seen]
 
 
 def test_another_number_of_tables_is_one_line(fabric, tmp_path):
