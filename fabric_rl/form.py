@@ -1,6 +1,7 @@
 """Forms: what a saved state has to look like, asked before anything is taken from it."""
 
 import math
+import re
 import reprlib
 import struct
 import sys
@@ -75,6 +76,18 @@ class Number(Form):
             number = saved.item() if isinstance(saved, np.generic) else saved  # an int may be too large for a float
             finite = abs(number) <= sys.float_info.max
             _require(self.low <= number <= self.high and finite, saved, where, _described(self))
+
+
+@dataclass(frozen=True)
+class Text(Form):
+    """Text that a regular expression tells, all of it."""
+
+    pattern: str
+
+    def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
+        """See `Form.check`."""
+        fits = isinstance(saved, str) and re.fullmatch(self.pattern, saved) is not None
+        _require(fits, saved, where, f"text of the form {self.pattern}")
 
 
 COUNT = Number(0, 2**53, whole=True)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT, Many, Number
+from fabric_rl.form import COUNT, Many, Number, Text, fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.runs.json_files import read_json, write_json
@@ -30,6 +30,10 @@ entry_points(group="console_scripts")["fabric-rl"].load()()
 """
 """Ends when training does, even if that is killed: nobody holds the other end of its standard input any more."""
 _RATED = ("elo", "openskill_mu", "openskill_sigma")
+_NAME = Text(r"(?!\.)[^/\\\x00-\x1f]+/[0-9]+")
+"""Phase and steps of a milestone, a path below `milestones/`."""
+_MATCH = {"player": _NAME, "opponent": _NAME, "team_size": COUNT}
+_MATCH |= {"better": Text("(player|opponent)?"), "results": Text("([ldw]{2}){1,50000}")}
 _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 
 
@@ -51,10 +55,10 @@ class MilestoneMatches(Callback):
 
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
     _form: ClassVar = {
-        "played": Many({"player": "", "opponent": "", "team_size": COUNT, "better": "", "results": ""}),
-        "judged": Many({"milestone": "", "worse": True}),
-        "best": "",
-        "factor": Number(0),
+        "played": Many(_MATCH),
+        "judged": Many({"milestone": _NAME, "worse": True}),
+        "best": Text(f"({_NAME.pattern})?"),
+        "factor": Number(1e-300, 1),
     }
 
     def __init__(
@@ -107,13 +111,14 @@ class MilestoneMatches(Callback):
         """Goes on from what is known.
 
         Raises:
-            ValueError: The run has no folder.
+            ValueError: The run has no folder, or what is known does not fit together.
         """
         if state.folder is None:
             raise ValueError("MilestoneMatches: this run keeps no milestones that could play")
         self._folder, state.learning_rate_factor = state.folder, self._factor
         if self._judged and state.fabric.is_global_zero:
-            self._publish()
+            with fitting("what was saved of MilestoneMatches, with these team_sizes,"):
+                self._publish()
 
     def on_iteration_start(self, state: TrainState) -> None:
         """Takes results and starts matches; after an alarm it does what was asked for."""

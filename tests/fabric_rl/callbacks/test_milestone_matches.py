@@ -194,3 +194,37 @@ def test_settings_that_cannot_work(settings, said):
 def test_a_run_without_a_folder(fabric):
     with pytest.raises(ValueError, match="keeps no milestones"):
         MilestoneMatches().on_train_start(state_of(fabric, None))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda known: known["played"][0].update(results="xx"), r"\['results'\] is 'xx', not text of the form"),
+        (lambda known: known["played"][0].update(results="wdl"), r"\['results'\] is 'wdl', not text of the form"),
+        (lambda known: known["played"][0].update(results=""), r"\['results'\] is '', not text of the form"),
+        (lambda known: known["played"][0].update(results="w" * 2_000_000), r"\['results'\] is 'w+\.\.\.w+', not text"),
+        (
+            lambda known: known["judged"][1].update(milestone="../1"),
+            r"\['milestone'\] is '\.\./1', not text of the form",
+        ),
+        (lambda known: known.update(best="/tmp/1"), r"\['best'\] is '/tmp/1', not text of the form"),
+        (lambda known: known.update(factor=0), r"\['factor'\] is 0, not a finite number from 1e-300 to 1"),
+        (lambda known: known.update(factor=1e300), r"\['factor'\] is 1e\+300, not a finite number from 1e-300 to 1"),
+        (lambda known: known["played"][0].update(opponent="main/9"), "MilestoneMatches.* does not fit: .*main/9"),
+        (lambda known: known["judged"].append(known["judged"][0]), "MilestoneMatches.* does not fit: .*have not met"),
+        (lambda known: known["played"][0].update(team_size=3), "with these team_sizes, does not fit: "),
+    ],
+)
+def test_what_cannot_have_been_saved_is_one_line(fabric, tmp_path, spoil, said):
+    match = {"player": "main/2", "opponent": "main/1", "team_size": 0, "better": "player", "results": "wd" * 10}
+    judged = [{"milestone": f"main/{number}", "worse": False} for number in (1, 2)]
+    known = {"played": [match], "judged": judged, "best": "main/2", "factor": 1.0}
+    matches = MilestoneMatches()
+    matches.load_state_dict(known)
+    matches.on_train_start(state_of(fabric, run_folder(tmp_path)))
+    spoil(known)
+    again = MilestoneMatches()
+    with pytest.raises(ValueError, match=said) as error:
+        again.load_state_dict(known)
+        again.on_train_start(state_of(fabric, tmp_path))
+    assert len(str(error.value).splitlines()) == 1
