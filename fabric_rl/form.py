@@ -86,8 +86,8 @@ class Text(Form):
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
         """See `Form.check`."""
-        fits = isinstance(saved, str) and re.fullmatch(self.pattern, saved) is not None
-        _require(fits, saved, where, f"text of the form {self.pattern}")
+        fits = isinstance(saved, str) and re.fullmatch(self.pattern, saved)
+        _require(bool(fits), saved, where, f"text of the form {self.pattern}")
 
 
 COUNT = Number(0, 2**53, whole=True)

@@ -66,14 +66,12 @@ class Bot(Stateful, ABC):
 
 def wanted_by(bot: Bot, state: GameState, name: str = "") -> Float:
     """What `bot.act` says; a ValueError that names it unless that is `[A, C, 8]` and finite where there are cars."""
-    wanted, shape, problem = bot.act(state), state.controls.shape, ""
+    wanted, shape, name = bot.act(state), state.controls.shape, name or type(bot).__name__
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
         got = f"{wanted.dtype} {list(wanted.shape)}" if isinstance(wanted, np.ndarray) else type(wanted).__name__
-        problem = f"must return numbers {list(shape)}, got {got}"
-    elif not np.isfinite(wanted[state.present]).all():
-        problem = "has returned NaN or infinity"
-    if problem:
-        raise ValueError(f"{name or type(bot).__name__}: act() {problem}")
+        raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {got}")
+    if not np.isfinite(wanted[state.present]).all():
+        raise ValueError(f"{name}: act() has returned NaN or infinity")
     return wanted
 
 

@@ -42,11 +42,7 @@ class Guests:
         self._who = np.array(who)
 
     def take_over(self, controls: Controls, state: GameState) -> Controls:
-        """The controls of all slots, `[A * C]`, those of the guests' cars replaced by what the guests want.
-
-        Raises:
-            ValueError: A guest wants what is no controls; see `wanted_by`.
-        """
+        """The controls of all slots, `[A * C]`, those of the guests' cars replaced by what they want (`wanted_by`)."""
         seats = np.flatnonzero(self._who >= 0)
         if not len(seats):
             return controls

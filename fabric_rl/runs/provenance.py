@@ -90,10 +90,7 @@ class Provenance:
             write_text(self.folder / name, text)
 
     def changed_settings(self, config: str) -> list[str]:
-        """Lines `name: old -> new` for what differs between the run's `config.yaml` and `config`.
-
-        A list that is empty in one and whose entries are in the other has no line of its own.
-        """
+        """Lines `name: old -> new` for what differs between `config.yaml` and `config`, but for empty lists."""
         if not self.config.exists():
             return []
         try:

@@ -113,7 +113,7 @@ class Roster:
             weights: Its own; kept.
             divergence: `[K + 1, K + 1]` of the snapshots and, last, the new one, see `Eviction.choose`.
         """
-        self.opponents.append(Opponent(self._next, _name(steps), steps, weights, self.rating))
+        self.opponents.append(Opponent(self._next, f"{steps:,} steps", steps, weights, self.rating))
         self._next += 1
         if len(self.snapshots) > self._window:
             self.snapshots[self._eviction.choose(self.snapshots, divergence)].retired = True
@@ -136,9 +136,7 @@ class Roster:
         return {"rating": self.rating, "next": self._next, "opponents": [dict(vars(each)) for each in self.opponents]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave; the weights are checked where the agent is known.
-
-        Snapshots that a smaller window has no room for retire.
+        """Goes on from what `state_dict` gave, in a smaller window; weights are checked where the agent is known.
 
         Raises:
             ValueError: It is no roster, or one with other guests.
@@ -151,7 +149,7 @@ class Roster:
         if sorted(set(numbers)) != numbers or (numbers and numbers[-1] >= state["next"]):
             raise ValueError("its opponents are not in order")
         for x in opponents:
-            if x.score > x.games or (x.weights is not None and x.name != _name(x.steps)):
+            if x.score > x.games or (x.weights is not None and x.name != f"{x.steps:,} steps"):
                 raise ValueError(f"its opponent {x.number} has another name than it was given, or more wins than games")
         if [x.number for x in opponents if x.weights is None] != list(range(sum(x.weights is None for x in opponents))):
             raise ValueError("its guests are not numbered from 0")
@@ -164,8 +162,3 @@ class Roster:
         self.rating, self._next, self.opponents = state["rating"], state["next"], opponents
         while len(self.snapshots) > self._window:
             self.snapshots[self._eviction.choose(self.snapshots, None)].retired = True
-
-
-def _name(steps: int) -> str:
-    """Of a snapshot."""
-    return f"{steps:,} steps"
