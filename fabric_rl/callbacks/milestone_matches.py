@@ -79,21 +79,24 @@ class MilestoneMatches(Callback):
             stop: End training when a milestone is worse.
             lower_rate: Multiply the learning rates by this then. Of no use with `--lr_schedule kl_adaptive`.
             in_step: Training depends on the results (phases, lessons...), so it waits for them.
-            seed: Of the matches.
+            seed: Of the matches; each two milestones have kickoffs of their own from it.
 
         Raises:
             ValueError: Settings that cannot work.
         """
         if matches < 20 or not minutes > 0 or not all(size > 0 for size in team_sizes):
             raise ValueError("MilestoneMatches: takes 20 matches or more, and minutes and team_sizes above 0")
+        if seed < 0:
+            raise ValueError(f"MilestoneMatches: seed must be 0 or more, got {seed}")
         if not (0 < confidence <= 0.999999 and 0 < lower_rate <= 1):
             raise ValueError(
                 "MilestoneMatches: confidence must be above 0 and at most 0.999999, lower_rate above 0 and at most 1"
             )
         self.stop, self.lower_rate, self.in_step = stop, lower_rate, in_step or stop or lower_rate < 1
         self._sizes = {size: f"_{size}v{size}" for size in team_sizes} or {0: ""}
-        self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}", f"--seed={seed}"]
+        self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}"]
         self._words.append(f"--confidence={confidence}")
+        self._seed = seed
         self._played: list[dict[str, Any]] = []
         self._judged: list[dict[str, Any]] = []
         self._best, self._factor = "", 1.0
@@ -172,7 +175,10 @@ class MilestoneMatches(Callback):
         self._game = {"player": player, "opponent": opponent, "team_size": team_size}
         names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
         self._forget_files()  # a match of a training that was killed may still have its own open
-        words = ["evaluate", *names, *self._words, *([f"--team_size={team_size}"] if team_size else [])]
+        steps = [int(name.rpartition("/")[2]) for name in (player, opponent)]
+        (seed,) = np.random.SeedSequence([self._seed, *steps, team_size]).generate_state(1)  # kickoffs of their own
+        words = ["evaluate", *names, f"--seed={seed}", *self._words]
+        words += [f"--team_size={team_size}"] if team_size else []
         with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(
                 [sys.executable, "-c", _PLAY, *words],

@@ -113,6 +113,21 @@ def test_a_match_ends_with_a_training_that_is_killed_and_the_next_one_has_files_
     until(lambda: not os.path.exists(f"/proc/{match}"), seconds=20)
 
 
+def seeds_played(tmp_path, **settings):
+    """Those with which the third milestone meets the second and the first."""
+    matches, found = MilestoneMatches(**settings), []
+    matches._folder = run_folder(tmp_path, "good", "good", "good")
+    for opponent in ("main/000000000002", "main/000000000001"):
+        found += [word for word in matches._start("main/000000000003", opponent, 0).args if word.startswith("--seed=")]
+        matches._end()
+    return found
+
+
+def test_each_two_play_from_kickoffs_of_their_own_the_same_ones_again(tmp_path):
+    played = seeds_played(tmp_path)
+    assert seeds_played(tmp_path) == played and len({*played, *seeds_played(tmp_path, seed=1)}) == 4
+
+
 @pytest.mark.slow
 def test_one_that_is_better_becomes_the_best_without_waiting(fabric, tmp_path):
     state = state_of(fabric, run_folder(tmp_path, "bad", "good", "good"))
@@ -184,6 +199,7 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
         ({"team_sizes": [0]}, "team_sizes above 0"),
         ({"confidence": 1.0}, "confidence must be above 0"),
         ({"lower_rate": 0.0}, "lower_rate above 0"),
+        ({"seed": -1}, "seed must be 0 or more, got -1"),
     ],
 )
 def test_settings_that_cannot_work(settings, said):
