@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -128,10 +129,17 @@ class MilestoneMatches(Callback):
             state.learning_rate_factor = self._factor
 
     def on_train_end(self, state: TrainState) -> None:
-        """Waits for the last results, unless the run was stopped: then it plays when it goes on."""
+        """Waits for the last results until a signal comes, or not if the run was stopped: it plays when it goes on."""
         if state.fabric.is_global_zero:
-            if state.stopped_by is None:
-                self._go_on(may_wait=0)
+            if not state.stop:
+                self._go_on(may_wait=None)
+            if self._process is not None and not state.stop:
+                count = len(self._waiting())
+                logger.info("waiting for the matches of %d milestones; Ctrl+C leaves, and --resume plays them", count)
+            while self._process is not None and not state.stop:
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(timeout=0.2)
+                self._go_on(may_wait=None)
             self._end()
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
@@ -143,17 +151,21 @@ class MilestoneMatches(Callback):
         names = ["rating/worse", *(f"rating/{name}{suffix}" for suffix in self._sizes.values() for name in _RATED)]
         return {name: (self._metrics.get(name, 0.0), float(name in self._metrics)) for name in names}
 
+    def _waiting(self) -> list[str]:
+        """The milestones that are not judged yet, in their order."""
+        judged = {each["milestone"] for each in self._judged}
+        folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
+        there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
+        names = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
+        return [name for name in names if name not in judged]
+
     def _go_on(self, may_wait: int | None) -> None:
         """Plays and judges milestones in their order, as far as that goes without waiting.
 
         Args:
             may_wait: So many of the newest ones are not judged yet, all before them are; None: whatever is there.
         """
-        judged = {each["milestone"] for each in self._judged}
-        folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
-        there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
-        waiting = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
-        waiting = [name for name in waiting if name not in judged]
+        waiting = self._waiting()
         while waiting and not self._given_up:
             must = may_wait is not None and len(waiting) > may_wait
             before = self._judged[-1]["milestone"] if self._judged else ""

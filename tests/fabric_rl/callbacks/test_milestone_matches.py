@@ -1,8 +1,10 @@
 """Milestones that play each other while training goes on, in real processes."""
 
 import json
+import logging
 import os
 import shutil
+import signal
 import sys
 import time
 import warnings
@@ -14,10 +16,12 @@ import torch
 from fabric_rl import TrainArgs, TrainState, load_checkpoint, load_trained
 from fabric_rl.callbacks import MilestoneMatches
 from fabric_rl.metrics.csv_tables import read_rows
+from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.records import load_run
 from fabric_rl.runs.resume import PRETRAINED
+from fabric_rl.session.stopping import StopSignals
 from tests.forks import kill
 from tests.integration.launching import descendants, until
 from train_fabric import cli
@@ -126,6 +130,25 @@ def seeds_played(tmp_path, **settings):
 def test_each_two_play_from_kickoffs_of_their_own_the_same_ones_again(tmp_path):
     played = seeds_played(tmp_path)
     assert seeds_played(tmp_path) == played and len({*played, *seeds_played(tmp_path, seed=1)}) == 4
+
+
+class SignalOnceItWaits(logging.Handler):
+    def emit(self, record):
+        self.said = record.getMessage()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
+def test_a_finished_run_says_that_it_waits_and_a_signal_ends_that(fabric, tmp_path):
+    state = state_of(fabric, run_folder(tmp_path, "good", "good", "good"))
+    matches, waits = MilestoneMatches(minutes=10_000), SignalOnceItWaits(logging.INFO)
+    matches.on_train_start(state)
+    logger.addHandler(waits)
+    with StopSignals(state):
+        matches.on_train_end(state)
+    logger.removeHandler(waits)
+    assert waits.said == "waiting for the matches of 2 milestones; Ctrl+C leaves, and --resume plays them"
+    assert matches._process.poll() is not None and len(matches._judged) == 1 and not list(tmp_path.glob(".match*"))
 
 
 @pytest.mark.slow
