@@ -85,10 +85,10 @@ class MilestoneMatches(Callback):
         Raises:
             ValueError: Settings that cannot work.
         """
-        if matches < 20 or not minutes > 0 or not all(size > 0 for size in team_sizes):
-            raise ValueError("MilestoneMatches: takes 20 matches or more, and minutes and team_sizes above 0")
-        if seed < 0:
-            raise ValueError(f"MilestoneMatches: seed must be 0 or more, got {seed}")
+        if matches < 20 or not minutes > 0 or seed < 0 or not all(size > 0 for size in team_sizes):
+            raise ValueError(
+                "MilestoneMatches: takes 20 matches or more, minutes and team_sizes above 0, seed 0 or more"
+            )
         if not (0 < confidence <= 0.999999 and 0 < lower_rate <= 1):
             raise ValueError(
                 "MilestoneMatches: confidence must be above 0 and at most 0.999999, lower_rate above 0 and at most 1"
@@ -97,10 +97,9 @@ class MilestoneMatches(Callback):
         self._sizes = {size: f"_{size}v{size}" for size in team_sizes} or {0: ""}
         self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}"]
         self._words.append(f"--confidence={confidence}")
-        self._seed = seed
         self._played: list[dict[str, Any]] = []
         self._judged: list[dict[str, Any]] = []
-        self._best, self._factor = "", 1.0
+        self._seed, self._best, self._factor = seed, "", 1.0
         self._process: subprocess.Popen[bytes] | None = None
         self._game: dict[str, Any] = {}
         self._given_up = self._alarm = False
@@ -133,9 +132,9 @@ class MilestoneMatches(Callback):
         if state.fabric.is_global_zero:
             if not state.stop:
                 self._go_on(may_wait=None)
-            if self._process is not None and not state.stop:
-                count = len(self._waiting())
-                logger.info("waiting for the matches of %d milestones; Ctrl+C leaves, and --resume plays them", count)
+                if self._process is not None:
+                    said = "waiting for the matches of the milestones from %s on; Ctrl+C leaves, --resume plays them"
+                    logger.info(said, self._game["player"])
             while self._process is not None and not state.stop:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(timeout=0.2)
@@ -151,21 +150,17 @@ class MilestoneMatches(Callback):
         names = ["rating/worse", *(f"rating/{name}{suffix}" for suffix in self._sizes.values() for name in _RATED)]
         return {name: (self._metrics.get(name, 0.0), float(name in self._metrics)) for name in names}
 
-    def _waiting(self) -> list[str]:
-        """The milestones that are not judged yet, in their order."""
-        judged = {each["milestone"] for each in self._judged}
-        folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
-        there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
-        names = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
-        return [name for name in names if name not in judged]
-
     def _go_on(self, may_wait: int | None) -> None:
         """Plays and judges milestones in their order, as far as that goes without waiting.
 
         Args:
             may_wait: So many of the newest ones are not judged yet, all before them are; None: whatever is there.
         """
-        waiting = self._waiting()
+        judged = {each["milestone"] for each in self._judged}
+        folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
+        there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
+        waiting = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
+        waiting = [name for name in waiting if name not in judged]
         while waiting and not self._given_up:
             must = may_wait is not None and len(waiting) > may_wait
             before = self._judged[-1]["milestone"] if self._judged else ""
@@ -189,8 +184,7 @@ class MilestoneMatches(Callback):
         self._forget_files()  # a match of a training that was killed may still have its own open
         steps = [int(name.rpartition("/")[2]) for name in (player, opponent)]
         (seed,) = np.random.SeedSequence([self._seed, *steps, team_size]).generate_state(1)  # kickoffs of their own
-        words = ["evaluate", *names, f"--seed={seed}", *self._words]
-        words += [f"--team_size={team_size}"] if team_size else []
+        words = ["evaluate", *names, f"--seed={seed}", *self._words, *[f"--team_size={team_size}"][: team_size > 0]]
         with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(
                 [sys.executable, "-c", _PLAY, *words],
@@ -267,10 +261,11 @@ class MilestoneMatches(Callback):
 
 
 def _copy_newest(source: Path, folder: Path) -> None:
-    """Makes the newest checkpoint of `source` the only one of `folder`."""
+    """Makes the newest checkpoint of the milestone `source` the only one of `folder`, which says whose it is."""
     newest = checkpoints(source)[-1:]
     if newest and not (folder / newest[0].name).is_file():
         folder.mkdir(exist_ok=True)
+        write_json(folder / "meta.json", {"milestone": "/".join(source.parts[-2:])} | read_json(source / "meta.json"))
         temporary = shutil.copy2(newest[0], folder / "new.tmp")
         os.replace(temporary, folder / newest[0].name)
     for other in checkpoints(folder):
