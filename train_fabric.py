@@ -171,7 +171,7 @@ def main(
             env = partial(env, render_mode="human")
         if self_play is not None:
             own_seed = args.seed + len(self_play.guests) * fabric.global_rank
-            env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed))
+            env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed, run.dir))
         states = {"resume": started.resume, "weights": started.weights}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
     if fabric.is_global_zero:

@@ -122,7 +122,7 @@ class Callback:
         """Collected, learned and reduced; `state.metrics` is about to be logged."""
 
     def on_train_end(self, state: TrainState) -> None:
-        """After the last iteration, also when the run was stopped."""
+        """After the last iteration, also when the run was stopped; who waits here stops when `state.stop` is set."""
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
         """Training has failed on this rank with `error`, which is raised on; `on_train_end` will not be called.

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,24 +84,26 @@ class MilestoneMatches(Callback):
             stop: End training when a milestone is worse.
             lower_rate: Multiply the learning rates by this then. Of no use with `--lr_schedule kl_adaptive`.
             in_step: Training depends on the results (phases, lessons...), so it waits for them.
-            seed: Of the matches.
+            seed: Of the matches; each two milestones have kickoffs of their own from it.
 
         Raises:
             ValueError: Settings that cannot work.
         """
-        if matches < 20 or not minutes > 0 or not all(size > 0 for size in team_sizes):
-            raise ValueError("MilestoneMatches: takes 20 matches or more, and minutes and team_sizes above 0")
+        if matches < 20 or not minutes > 0 or seed < 0 or not all(size > 0 for size in team_sizes):
+            raise ValueError(
+                "MilestoneMatches: takes 20 matches or more, minutes and team_sizes above 0, seed 0 or more"
+            )
         if not (0 < confidence <= 0.999999 and 0 < lower_rate <= 1):
             raise ValueError(
                 "MilestoneMatches: confidence must be above 0 and at most 0.999999, lower_rate above 0 and at most 1"
             )
         self.stop, self.lower_rate, self.in_step = stop, lower_rate, in_step or stop or lower_rate < 1
         self._sizes = {size: f"_{size}v{size}" for size in team_sizes} or {0: ""}
-        self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}", f"--seed={seed}"]
+        self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}"]
         self._words.append(f"--confidence={confidence}")
         self._played: list[dict[str, Any]] = []
         self._judged: list[dict[str, Any]] = []
-        self._best, self._factor = "", 1.0
+        self._seed, self._best, self._factor = seed, "", 1.0
         self._process: subprocess.Popen[bytes] | None = None
         self._game: dict[str, Any] = {}
         self._given_up = self._alarm = False
@@ -130,10 +133,17 @@ class MilestoneMatches(Callback):
             state.learning_rate_factor = self._factor
 
     def on_train_end(self, state: TrainState) -> None:
-        """Waits for the last results, unless the run was stopped: then it plays when it goes on."""
+        """Waits for the last results until a signal comes, or not if the run was stopped: it plays when it goes on."""
         if state.fabric.is_global_zero:
-            if state.stopped_by is None:
-                self._go_on(may_wait=0)
+            if not state.stop:
+                self._go_on(may_wait=None)
+                if self._process is not None:
+                    said = "waiting for the matches of the milestones from %s on; Ctrl+C leaves, --resume plays them"
+                    logger.info(said, self._game["player"])
+            while self._process is not None and not state.stop:
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(timeout=0.2)
+                self._go_on(may_wait=None)
             self._end()
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
@@ -177,7 +187,9 @@ class MilestoneMatches(Callback):
         self._game = {"player": player, "opponent": opponent, "team_size": team_size}
         names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
         self._forget_files()  # a match of a training that was killed may still have its own open
-        words = ["evaluate", *names, *self._words, *([f"--team_size={team_size}"] if team_size else [])]
+        steps = [int(name.rpartition("/")[2]) for name in (player, opponent)]
+        (seed,) = np.random.SeedSequence([self._seed, *steps, team_size]).generate_state(1)  # kickoffs of their own
+        words = ["evaluate", *names, f"--seed={seed}", *self._words, *[f"--team_size={team_size}"][: team_size > 0]]
         with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(
                 [sys.executable, "-c", _PLAY, *words],
@@ -254,10 +266,11 @@ class MilestoneMatches(Callback):
 
 
 def _copy_newest(source: Path, folder: Path) -> None:
-    """Makes the newest checkpoint of `source` the only one of `folder`."""
+    """Makes the newest checkpoint of the milestone `source` the only one of `folder`, which says whose it is."""
     newest = checkpoints(source)[-1:]
     if newest and not (folder / newest[0].name).is_file():
         folder.mkdir(exist_ok=True)
+        write_json(folder / "meta.json", {"milestone": "/".join(source.parts[-2:])} | read_json(source / "meta.json"))
         temporary = shutil.copy2(newest[0], folder / "new.tmp")
         os.replace(temporary, folder / newest[0].name)
     for other in checkpoints(folder):

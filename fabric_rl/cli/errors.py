@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -34,7 +35,7 @@ def wants_traceback() -> bool:
 
 @contextmanager
 def mistakes_in_one_line(program: str) -> Iterator[None]:
-    """Ends the program with one line and status 2 where the block raises one of `MISTAKES`.
+    """Ends the program with one line: status 2 where the block raises one of `MISTAKES`, 1 where a part in it fails.
 
     Raises:
         BrokenPipeError: Nobody reads the output any more.
@@ -50,3 +51,10 @@ def mistakes_in_one_line(program: str) -> Iterator[None]:
         if isinstance(error, FileNotFoundError) and error.filename:
             fail(program, f"{error.filename}: there is no such file")
         fail(program, str(error).removeprefix(f"{program.split()[-1]}: "))
+    except (Exception, SystemExit) as error:
+        from fabric_rl.cli.which_part_failed import failure_of_part  # imports torch, which has been imported then
+
+        if (failure := failure_of_part(error)) is None:
+            raise
+        traceback.print_exception(error)
+        fail(program, failure, status=1)

@@ -10,7 +10,7 @@ import gymnasium
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.cli.errors import MISTAKES, fail, wants_traceback
-from fabric_rl.cli.which_part_failed import message_with_part, which_part_failed
+from fabric_rl.cli.which_part_failed import failure_of_part, message_with_part
 from fabric_rl.flags.arguments import speaking_of_flags
 from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.metrics.log import program
@@ -50,11 +50,10 @@ def errors_end_in_one_line() -> Iterator[None]:
         elif isinstance(error, FailedElsewhere):
             status, message, speaks = 1, f"--env {error}", True
         elif not isinstance(error, (*MISTAKES, gymnasium.error.Error)):
-            part = which_part_failed(error)
-            if part is None:
+            if (failure := failure_of_part(error)) is None:
                 raise
             traceback.print_exception(error)
-            status, message, speaks = 1, f"{part}: {type(error).__name__}: {error}", True
+            status, message, speaks = 1, failure, True
         if not speaks and launch.used_torchrun():
             time.sleep(RANK_0_SECONDS)
             speaks = True

@@ -121,6 +121,12 @@ def which_part_failed(error: BaseException) -> str | None:
     return None
 
 
+def failure_of_part(error: BaseException) -> str | None:
+    """`Own.act() (own.py, line 12): KeyError: 'x'`; None where it is nobody's, or a program that says why it ends."""
+    part = None if isinstance(error, SystemExit) and error.code else which_part_failed(error)
+    return part and f"{part}: {type(error).__name__}: {error}"
+
+
 def message_with_part(error: BaseException) -> str:
     """The message of an error that ends the program; one that names no flag says which part it comes from."""
     message = str(error)

@@ -17,7 +17,7 @@ from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.parts import INVARIANT_UNITS, short_name
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
 from envs.matches.recipe import PoolRecipe
-from fabric_rl.commands.output import check_out, console, new_figure, write_out
+from fabric_rl.commands.output import check_out, console, new_figure, write_out, write_png
 from fabric_rl.types import EnvFactory
 
 
@@ -146,4 +146,4 @@ def draw_audit(result: Audit, path: Path) -> None:
     right.set_ylabel("pay of one car a minute")
     right.legend(fontsize="small")
     right.set_title("; ".join(f.text for f in result.findings if f.fatal)[:100] or "passed")
-    figure.savefig(path)
+    write_png(figure, path)

@@ -29,6 +29,8 @@ class Entrant(NamedTuple):
 
     build: Callable[[int | tuple[int, int], int], Player]
     recipe: PoolRecipe | None = None
+    who: object = None
+    """Equal for two names of the same: the class of a bot, the file of an agent's weights and its role."""
 
 
 class Rules(NamedTuple):
@@ -115,7 +117,8 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         recipe = PoolRecipe(trained.env, "a match")
     except TypeError as error:
         raise ValueError(f"{name} does not play Rocket League ({error})") from error
-    return Entrant(partial(_agent, trained, recipe, sample=sample, explain=explain, role=role), recipe)
+    build = partial(_agent, trained, recipe, sample=sample, explain=explain, role=role)
+    return Entrant(build, recipe, (trained.path.resolve(), role))
 
 
 def name_and_role(name: str) -> tuple[str, str]:
@@ -128,7 +131,7 @@ def _scripted(kind: type[Bot]) -> Entrant:
     """A bot that takes any settings, and a seed if it has an argument of that name."""
     seeded = "seed" in inspect.signature(kind).parameters
     make: Callable[..., Bot] = kind
-    return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make())
+    return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make(), who=kind)
 
 
 def _agent(

@@ -25,9 +25,9 @@ from fabric_rl.commands.output import (
     json_files,
     new_figure,
     progress,
+    write_png,
 )
 from fabric_rl.commands.record import record_by
-from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.records import find_run
 from fabric_rl.selfplay.ratings.ladder import rate
 
@@ -89,8 +89,12 @@ def league(
         raise ValueError(f"--record {record}: must be a folder")
     folder, field = _field(players, runs_dir)
     if folder is not None:
-        check_file(folder / "league.json", "league:")
+        files.append(folder / "league.json")
+        check_file(files[-1], "league:")
     entrants = [entrant(player.name, sample, runs_dir) for player in field]
+    for one, other in combinations(range(len(field)), 2):
+        if entrants[one].who == entrants[other].who:
+            raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league takes different ones")
     rules = Rules.of(entrants, minutes, team_size, tick_skip, sample, runs_dir)
     pairs, pairings = -(-matches // SIDES), list(combinations(range(len(field)), 2))
     seeds = np.random.SeedSequence(seed).generate_state(len(pairings)).tolist()
@@ -110,12 +114,11 @@ def league(
         for table in tables(found, "; ".join(title)):
             console().print(table)
         print(verdict(found))
-        if png is not None:
+    give_json(found, files)
+    if png is not None:
+        with for_people(files):
             draw_league(found, png)
             print(f"written: {png}")
-    give_json(found, files)
-    if folder is not None:
-        write_json(folder / "league.json", found)
     if record is not None:
         record.mkdir(parents=True, exist_ok=True)
         for i, j in pairings:
@@ -132,9 +135,6 @@ def _file_name(player: Player) -> str:
 def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Player]]:
     """Who plays, and the folder of the run, if it is one's milestones."""
     if len(names) > 1:
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(f"{twice[0]} is named twice; a league takes different players")
         short = [short_name(name) for name in names]
         labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
         return None, [Player(label, name) for label, name in zip(labels, names, strict=True)]
@@ -221,4 +221,4 @@ def draw_league(found: Mapping[str, Any], path: Path) -> None:
     right.set_yticks(range(len(names)), names)
     for axes in (right,) if over_steps else (left, right):
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    figure.savefig(path, format="png", dpi=120)
+    write_png(figure, path)

@@ -136,6 +136,8 @@ def _run(words: list[str]) -> int:
         settings = {key: values[key] for key in parameters}
         for key in before.keys() & parameters.keys():  # `runs --runs_dir X show A`: both commands have the flag
             settings[key] = before[key] if settings[key] == parameters[key].default else settings[key]
+    if (seed := settings.get("seed") or 0) < 0:
+        raise ValueError(f"--seed must be 0 or more, got {seed}")
     words_of = [settings.pop(key) for key in parameters if parameters[key].kind is inspect.Parameter.POSITIONAL_ONLY]
     status: int = functions[path](*words_of, **settings)
     return status

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from rich.progress import Progress
 
 from envs.render.videos import find_ffmpeg
 from fabric_rl.metrics.csv_tables import csv_text
-from fabric_rl.runs.json_files import json_text, write_json
+from fabric_rl.runs.json_files import json_text, write_bytes, write_json
 
 Found = TypeVar("Found")
 STDOUT = Path("-")
@@ -123,6 +124,13 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
     except ImportError as error:
         raise ImportError('pictures need matplotlib; pip install "fabric-rl[plots]"') from error
     return figures.Figure(figsize=(width, height), layout="constrained")
+
+
+def write_png(figure: Any, path: Path) -> None:  # noqa: ANN401 - see new_figure
+    """Writes a figure in one step; an OSError names the file."""
+    picture = BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_bytes(path, picture.getvalue())
 
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: Path) -> None:

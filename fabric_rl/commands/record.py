@@ -91,8 +91,12 @@ def replay_file(out: Path) -> Iterator[BinaryIO]:
     with out.open("wb") as file:  # before what may remove it: what cannot be written is not ours
         try:
             yield file
-        except BaseException:
-            file.close()
+            file.flush()
+        except BaseException as error:
+            if isinstance(error, OSError):  # of a full disk names no file
+                error.filename = error.filename or str(out)
+            with suppress(OSError):
+                file.close()
             seconds = 0.0
             with suppress(OSError, ValueError):
                 games = read_replay(out).games

@@ -13,7 +13,7 @@ from envs import RocketSimPool
 from envs.audit.resets import reset_rows
 from envs.replays.plots import draw_field
 from envs.resets.first_states import ResetRow, ranges_of
-from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
+from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
 from fabric_rl.types import EnvFactory
 
 COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
@@ -81,4 +81,4 @@ def draw_resets(rows: Sequence[ResetRow], path: Path) -> None:
     top.set_title("from above")
     top.legend()
     side.set(xlabel="z (uu)", xlim=(0, CEILING_Z), title="from the side")
-    figure.savefig(path)
+    write_png(figure, path)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from envs.matches.statistics import STATISTICS
-from fabric_rl.selfplay.ratings.intervals import Interval, mean_interval
+from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
 
 Samples = Mapping[str, NDArray[np.float64]]
 """See `envs.matches.matches.Matches.statistics`."""
@@ -43,8 +43,9 @@ def _interval(name: str, side: NDArray[np.float64], confidence: float) -> Interv
 
 def statistics_table(names: Sequence[str], samples: Samples, confidence: float = 0.95, looks: bool = False) -> Table:
     """One row per figure, the mean and half the width of its interval for each player; see `statistics_summary`."""
-    width = "" if looks else f", and half its {100 * confidence:g} % interval"
-    made = Table(title=f"per pair of matches: mean{width}")
+    pairs = len(next(iter(samples.values()), ()))
+    width = "" if looks or pairs < LEAST_SAMPLES else f", and half its {100 * confidence:g} % interval"
+    made = Table(title=f"mean of {pairs} {'pair' if pairs == 1 else 'pairs'} of matches{width}")
     for header in ("", *names):
         made.add_column(header, justify="right" if header else "left")
     for name, figures in statistics_summary(samples, confidence, looks).items():

@@ -11,7 +11,7 @@ from envs import RocketSimPool
 from envs.audit.parts import short_name
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
-from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out
+from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
 from fabric_rl.types import EnvFactory
 
 
@@ -87,4 +87,4 @@ def draw_trace(rows: Sequence[TraceRow], path: Path) -> None:
             for number, at in enumerate(row["seconds"] for row in rows if row[event]):
                 panel.axvline(at, color=colour, linestyle=style, linewidth=1, label=event if not number else None)
     parts.legend(fontsize="small")
-    figure.savefig(path)
+    write_png(figure, path)

@@ -33,7 +33,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file in one step (temporary file, then rename); an OSError names it."""
-    temporary = path.with_name(path.name + ".tmp")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")  # another process may write the same one
     try:
         temporary.write_bytes(content)
         os.replace(temporary, path)

@@ -7,6 +7,7 @@ from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.saving import NoSaver, Saver
 from fabric_rl.session.session import Session
+from fabric_rl.session.stopping import StopSignals
 
 
 def begin(
@@ -31,9 +32,10 @@ def begin(
 
 
 def finish(session: Session, record: Record, saver: NoSaver) -> dict[str, Any]:
-    """Ends a run in order; returns its summary."""
-    summary = record.finish(saver.unsaved())
-    session.hooks.on_train_end()
+    """Ends a run in order; returns its summary. Callbacks that wait for something see `state.stop` after a signal."""
+    with StopSignals(session.state):
+        summary = record.finish(saver.unsaved())
+        session.hooks.on_train_end()
     record.close()
     session.collector.envs.close()
     return summary

@@ -69,7 +69,8 @@ class StopSignals:
                 raise KeyboardInterrupt(f"a second signal ({signal.Signals(signum).name}) ended training at once")
             return
         self._names.append(signal.Signals(signum).name)
+        when = "" if self.state.done else " after this iteration"
         self._first, self.state.stop = time.monotonic(), True
         if self.state.fabric.is_global_zero:
             with suppress(OSError, RuntimeError):  # nobody listens, or it came in the middle of another print
-                print("\nstopping after this iteration; press Ctrl+C again to stop at once", flush=True)
+                print(f"\nstopping{when}; press Ctrl+C again to stop at once", flush=True)

@@ -1,8 +1,10 @@
 """Milestones that play each other while training goes on, in real processes."""
 
 import json
+import logging
 import os
 import shutil
+import signal
 import sys
 import time
 import warnings
@@ -14,10 +16,12 @@ import torch
 from fabric_rl import TrainArgs, TrainState, load_checkpoint, load_trained
 from fabric_rl.callbacks import MilestoneMatches
 from fabric_rl.metrics.csv_tables import read_rows
+from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.records import load_run
 from fabric_rl.runs.resume import PRETRAINED
+from fabric_rl.session.stopping import StopSignals
 from tests.forks import kill
 from tests.integration.launching import descendants, until
 from train_fabric import cli
@@ -113,6 +117,40 @@ def test_a_match_ends_with_a_training_that_is_killed_and_the_next_one_has_files_
     until(lambda: not os.path.exists(f"/proc/{match}"), seconds=20)
 
 
+def seeds_played(tmp_path, **settings):
+    """Those with which the third milestone meets the second and the first."""
+    matches, found = MilestoneMatches(**settings), []
+    matches._folder = run_folder(tmp_path, "good", "good", "good")
+    for opponent in ("main/000000000002", "main/000000000001"):
+        found += [word for word in matches._start("main/000000000003", opponent, 0).args if word.startswith("--seed=")]
+        matches._end()
+    return found
+
+
+def test_each_two_play_from_kickoffs_of_their_own_the_same_ones_again(tmp_path):
+    played = seeds_played(tmp_path)
+    assert seeds_played(tmp_path) == played and len({*played, *seeds_played(tmp_path, seed=1)}) == 4
+
+
+class SignalOnceItWaits(logging.Handler):
+    def emit(self, record):
+        self.said = record.getMessage()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
+def test_a_finished_run_says_that_it_waits_and_a_signal_ends_that(fabric, tmp_path):
+    state = state_of(fabric, run_folder(tmp_path, "good", "good", "good"))
+    matches, waits = MilestoneMatches(minutes=10_000), SignalOnceItWaits(logging.INFO)
+    matches.on_train_start(state)
+    logger.addHandler(waits)
+    with StopSignals(state):
+        matches.on_train_end(state)
+    logger.removeHandler(waits)
+    assert waits.said.startswith("waiting for the matches of the milestones from main/000000000002 on; Ctrl+C leaves")
+    assert matches._process.poll() is not None and len(matches._judged) == 1 and not list(tmp_path.glob(".match*"))
+
+
 @pytest.mark.slow
 def test_one_that_is_better_becomes_the_best_without_waiting(fabric, tmp_path):
     state = state_of(fabric, run_folder(tmp_path, "bad", "good", "good"))
@@ -147,6 +185,8 @@ def test_a_training_keeps_its_best_and_shows_ratings(tmp_path):
     assert load_trained("r/best", tmp_path).path.name == "step_000000000064.ckpt"
     assert load_checkpoint(tmp_path / "r" / "best")[1]["steps"] == 64
     found = json.loads((tmp_path / "r" / "ratings.json").read_text())
+    meta = json.loads((tmp_path / "r" / "best" / "meta.json").read_text())
+    assert meta["milestone"] == "main/000000000064" and meta["steps"] == 64 and meta["fingerprint"]
     assert len(found["ratings"]) == 2 and found["matches"][0]["results"] == "d" * 20
 
 
@@ -184,6 +224,7 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
         ({"team_sizes": [0]}, "team_sizes above 0"),
         ({"confidence": 1.0}, "confidence must be above 0"),
         ({"lower_rate": 0.0}, "lower_rate above 0"),
+        ({"seed": -1}, "seed 0 or more"),
     ],
 )
 def test_settings_that_cannot_work(settings, said):

@@ -76,7 +76,7 @@ def test_statistics_have_the_confidence_that_is_asked_for(evaluate):
     words = ["idle", "idle", "--matches", 20, "--minutes", 0.01, "--json", "--confidence"]
     _, output, errors = evaluate(*words, 0.9)
     (low, high), _ = json.loads(output)["statistics"]["shots"]["intervals_90"]
-    assert low < 0 < high and "mean, and half its 90 % interval" in errors
+    assert low < 0 < high and "mean of 10 pairs of matches, and half its 90 % interval" in errors
 
 
 def test_until_the_interval_is_narrow(evaluate, tmp_path):
@@ -102,11 +102,46 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
         (["--matches", 10**30], f"--matches must be at most 100,000, got {10**30}"),
         (["--minutes", "1e300"], "--minutes must be at most 100,000, got 1e+300"),
         (["--json", "a.txt"], "--json a.txt: must be a .json file in a folder that exists"),
+        (["--seed", -1], "--seed must be 0 or more, got -1"),
     ],
 )
 def test_mistakes_are_one_line(evaluate, words, said):
     status, output, errors = evaluate("idle", "idle", *words)
     assert (status, output, errors.count("\n")) == (2, "", 1) and said in errors
+
+
+BROKEN = """
+import sys
+
+from envs.bots import IdleBot
+
+
+class Raises(IdleBot):
+    def act(self, state):
+        return {}["nothing"]
+
+
+class Ends(IdleBot):
+    def act(self, state):
+        sys.exit(0)
+"""
+
+
+@pytest.fixture
+def broken_bots(tmp_path, monkeypatch):
+    (tmp_path / "broken_bots.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("bot", "said"),
+    [("Raises", "line 9): KeyError: 'nothing'"), ("Ends", "line 14): SystemExit: 0")],
+)
+def test_a_bot_that_fails_is_named(evaluate, broken_bots, bot, said):
+    status, output, errors = evaluate(f"broken_bots.{bot}", "idle", "--matches", 2, "--minutes", 0.01)
+    assert (status, output) == (1, "") and "Traceback" in errors
+    last = errors.splitlines()[-1]
+    assert last.startswith(f"fabric-rl evaluate: error: {bot}.act() (broken_bots.py, line ") and last.endswith(said)
 
 
 @pytest.mark.parametrize("flag, name", [("--json", "a.json"), ("--out", "a.json"), ("--record", "a.frl")])
@@ -127,6 +162,6 @@ def test_a_file_that_cannot_be_written_is_noticed_before_anything_is_played(eval
 def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path):
     out = tmp_path / "a.json"
     out.write_text("of before")
-    (tmp_path / "a.json.tmp").symlink_to("/dev/full")
+    (tmp_path / f"a.json.{os.getpid()}.tmp").symlink_to("/dev/full")
     status, _, errors = evaluate("idle", "idle", "--matches", 2, "--minutes", 0.01, "--json", out)
     assert status == 2 and f"No space left on device: '{out}'" in errors and out.read_text() == "of before"

@@ -1,6 +1,7 @@
 """`fabric-rl league`: ratings of players who have really met."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -10,8 +11,10 @@ from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
 from fabric_rl.commands.league import Player, circles, standings, tables, verdict
 from fabric_rl.commands.main import main
+from fabric_rl.commands.record import replay_file
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
+from fabric_rl.runs.resume import PRETRAINED
 
 
 @pytest.fixture
@@ -84,11 +87,27 @@ def test_circles_by_hand():
     assert circles(payoff) == 0.1 and circles(payoff[:3, :3]) == 1 and circles(payoff[:2, :2]) is None
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
+def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_path):
+    pytest.importorskip("matplotlib")
+    words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--json", tmp_path / "a.json"]
+    (tmp_path / f"a.png.{os.getpid()}.tmp").symlink_to("/dev/full")
+    status, _, errors = league(*words, "--png", tmp_path / "a.png")
+    assert status == 2 and f"No space left on device: '{tmp_path / 'a.png'}'" in errors
+    assert json.loads((tmp_path / "a.json").read_text())["names"] == ["idle", "random"]
+    game = tmp_path / "idle_vs_random.frl"
+    game.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=f"No space left on device: '{game}'"), replay_file(game) as file:
+        file.write(b"some frames")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["idle"], "a league takes two players or more, or a run with milestones; there is no run idle in runs"),
-        (["idle", "chaser", "idle"], "idle is named twice; a league takes different players"),
+        (["idle", "chaser", "idle"], "idle and idle are the same; a league takes different ones"),
+        (["chaser", "envs.bots.BallChaser"], "chaser and envs.bots.BallChaser are the same; a league takes"),
+        (["school_1v1", f"{PRETRAINED}/school_1v1"], f"school_1v1 and {PRETRAINED}/school_1v1 are the same; a league"),
         (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),
         (["idle", "chaser", "--matches", 0], "--matches must be positive"),
         (["idle", "chaser", "--matches", 10**9], "--matches must be at most 100,000, got 1000000000"),

@@ -284,13 +284,19 @@ def test_guests_by_name(fabric, tmp_path):
         ("", "'': "),
         ("json.dumps", "is no envs.bots.Bot"),
         ("{torn}", "torn.ckpt"),
+        ("envs.bots.BallChaser", "'envs.bots.BallChaser': is 'chaser' again"),
     ],
 )
 def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
     torn = tmp_path / "torn.ckpt"
     torn.write_bytes(b"half of a checkpoint")
     with pytest.raises(ValueError, match=f"^--self_play.guests: .*{words}"):
-        guests_of([name.format(torn=torn)], ENV, str(tmp_path), seed=0)
+        guests_of(["chaser", name.format(torn=torn)], ENV, str(tmp_path), seed=0)
+
+
+def test_a_run_cannot_be_a_guest_of_itself(tmp_path):
+    with pytest.raises(ValueError, match=r"^--self_play\.guests: 'r': is the run itself; keep its agent"):
+        guests_of(["r"], ENV, str(tmp_path), seed=0, run=tmp_path / "r")
 
 
 SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--num_steps", "32", "--self_play", "SelfPlay"]

@@ -90,6 +90,22 @@ def test_nothing_has_stopped_it(stopped):
     assert "stopped early" not in report(run, summary)
 
 
+class SignalAtTheEnd(Callback):
+    def on_train_end(self, state):
+        assert not state.stop
+        os.kill(os.getpid(), signal.SIGINT)
+        assert state.stop
+
+
+@POSIX
+def test_a_signal_at_the_end_is_told_to_callbacks_and_the_run_still_ends_in_order(stopped, capsys):
+    before = signal.getsignal(signal.SIGINT)
+    run, summary = stopped(SignalAtTheEnd())
+    assert summary["total_steps"] == 60 and not summary["stopped_early"] and (run.dir / "summary.json").is_file()
+    assert "stopping; press Ctrl+C again to stop at once" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 @POSIX
 def test_a_second_signal_says_what_it_was_in_the_log(stopped, tmp_path):
     with pytest.raises(KeyboardInterrupt):
