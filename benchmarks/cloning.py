@@ -59,7 +59,9 @@ def cartpole(folder: Path) -> dict[str, Any]:
 def chaser(folder: Path, minutes: float = 30) -> dict[str, Any]:
     """Touches per minute of an agent in 20 matches against the chaser, of the clone and of the chaser itself."""
     fabric_rl("demos", "record", "chaser", folder / "chaser.frd", "--minutes", minutes)
-    fabric_rl("clone", folder / "chaser.frd", *AGENT, "--runs_dir", folder, "--run_id", "chased", "--epochs", 30)
+    env = ["--env=envs.RocketSimPool", "--env.team_size=1", "--env.obs=envs.AdvancedObsPlus"]
+    own = [*env, *AGENT, "--agent.normalize_obs=true", "--runs_dir", folder, "--run_id", "chased"]
+    fabric_rl("clone", folder / "chaser.frd", *own, "--epochs", 30)
     clone, own = (figures(folder, who, "chaser", "--matches", 20) for who in (folder / "chased", "chaser"))
     touches = [each["touches_per_minute"][0] for each in (clone, own)]
     return {"clone": touches[0], "chaser": touches[1], "reached": touches[0] >= 0.6 * touches[1]}

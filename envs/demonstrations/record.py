@@ -17,6 +17,9 @@ from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.columns import Column
+from envs.resets.kickoff import Kickoff
+from envs.resets.mixtures import MixedStates
+from envs.resets.random_state import RandomState
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -69,24 +72,34 @@ class StateRecorder(StateLogger):
 
 
 def record_states(
-    bots: TeamBots, writer: DemonstrationWriter, minutes: float, team_size: int, seed: int, tick_skip: int, delay: int
+    bots: TeamBots,
+    writer: DemonstrationWriter,
+    minutes: float,
+    team_size: int,
+    seed: int,
+    tick_skip: int,
+    delay: int,
+    random_starts: float,
 ) -> None:
-    """Lets bots play in one arena, from kickoff to goal (or `EPISODE_SECONDS`), and writes it all.
+    """Lets bots play in one arena, from kickoff or a random state to goal (or `EPISODE_SECONDS`), and writes it all.
 
     Args:
         bots: Play.
         writer: With `states.columns`.
         minutes: Game time.
         team_size: Cars in each team.
-        seed: Of the kickoffs.
+        seed: Of the first states.
         tick_skip: Ticks per step.
         delay: Ticks at the start of a step that still run the previous action.
+        random_starts: Share of the episodes that begin in a random state, 0..1. Bots and physics are deterministic:
+            from the five kickoffs alone they play the same few games again and again.
     """
     recorder = StateRecorder(writer)
     pool = RocketSimPool(
         num_arenas=1,
         team_size=team_size,
         action=ContinuousAction(),
+        state_setter=MixedStates([Kickoff(), RandomState(grounded_share=0.9)], [1 - random_starts, random_starts]),
         done=[GoalCondition(), TimeoutCondition(EPISODE_SECONDS)],
         tick_skip=tick_skip,
         action_delay_ticks=delay,

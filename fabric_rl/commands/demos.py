@@ -57,13 +57,14 @@ def record_demos(
     seed: int = 0,
     sample: bool = False,
     tick_skip: int | None = None,
+    random_starts: float = 0.5,
     runs_dir: str = "runs",
 ) -> int:
     """Lets a player play, and writes what it saw and did as a demonstration (.frd).
 
-    In Rocket League it is `--minutes` of game time, from kickoff to goal or a minute, and the file holds the states of
-    the game: an agent with any observations and actions can learn from it. In a Gymnasium environment it is
-    `--episodes`, and the file holds the observations as they are.
+    In Rocket League it is `--minutes` of game time, from a kickoff or a random state to goal or a minute, and the file
+    holds the states of the game: an agent with any observations and actions can learn from it. In a Gymnasium
+    environment it is `--episodes`, and the file holds the observations as they are.
 
     Args:
         player: An agent or a bot, as in `fabric-rl evaluate`.
@@ -72,12 +73,16 @@ def record_demos(
         minutes: Game time, in Rocket League.
         episodes: How many, in other environments.
         team_size: Cars in a team; default: as the player was trained, 1 for bots.
-        seed: Of the kickoffs, or the environment.
+        seed: Of the first states, or the environment.
         sample: Agents draw actions instead of taking the likeliest.
         tick_skip: Ticks per decision; default: as the player was trained.
+        random_starts: Share of the episodes that begin in a random state, 0..1, in Rocket League. Bots are
+            deterministic: from the five kickoffs alone they play the same few games again and again.
         runs_dir: Folder of the run ids.
     """
     check_out([out], [SUFFIX], "OUT")
+    if not 0 <= random_starts <= 1:
+        raise ValueError(f"--random_starts must be between 0 and 1, got {random_starts}")
     if not 0 < minutes <= 6000:
         raise ValueError(f"--minutes must be above 0 and at most 6000, got {minutes}")
     if episodes < 1:
@@ -90,7 +95,7 @@ def record_demos(
             found = _record_episodes(trained, out, episodes, seed, sample)
         else:
             duel = Duel.of(player, opponent or player, team_size, sample, tick_skip, runs_dir)
-            found = _record_play(duel, out, minutes, seed, both=opponent is None)
+            found = _record_play(duel, out, minutes, seed, random_starts, both=opponent is None)
     return _written(found)
 
 
@@ -100,12 +105,15 @@ def _written(found: DemonstrationWriter) -> int:
     return 0
 
 
-def _record_play(duel: Duel, out: Path, minutes: float, seed: int, both: bool) -> DemonstrationWriter:
+def _record_play(
+    duel: Duel, out: Path, minutes: float, seed: int, random_starts: float, both: bool
+) -> DemonstrationWriter:
     cars = 2 * duel.team_size
     demonstrators = range(cars if both else duel.team_size)
     about = about_states(duel.names, [0] * duel.team_size + [1] * duel.team_size, demonstrators, duel.tick_skip)
     with DemonstrationWriter(out, columns(cars), about) as writer:
-        record_states(duel.bots(seed), writer, minutes, duel.team_size, seed, duel.tick_skip, duel.action_delay_ticks)
+        shape = (duel.team_size, seed, duel.tick_skip, duel.action_delay_ticks)
+        record_states(duel.bots(seed), writer, minutes, *shape, random_starts)
     return writer
 
 
