@@ -54,19 +54,20 @@ def nearest_actions(
         bins = np.rint((np.clip(controls[:, ANALOGUE], -1, 1) + 1) / 2 * (inner.bins - 1))
         choices[:, ANALOGUE] = bins.astype(np.int64)
         return choices
-    difference, weights = _differences(inner, controls, on_ground)
-    distances = np.einsum("nrk,nk->nr", difference * difference, weights)
-    nearest: NDArray[np.int64] = (distances if allowed is None else np.where(allowed, distances, np.inf)).argmin(axis=1)
+    _, distances, _ = _distances(inner, controls, on_ground, allowed)
+    nearest: NDArray[np.int64] = distances.argmin(axis=1)
     return nearest
 
 
 def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None = None) -> Float | None:
     r"""How well each row of a table fits `controls`: what lies between two rows belongs to both.
 
-    .. math:: p_r \propto \prod_k \max(0, 1 - |c_k - r_k|)
+    .. math:: p_r \propto \prod_k h_k(r_k), \qquad \sum_v h_k(v) = 1, \qquad \sum_v h_k(v) v = c_k
 
-    over the controls that matter on the ground or in the air: for a table with -1, 0 and 1 of each, the only mixture of
-    neighbours whose mean is `controls`. Where no row is that near it is the nearest one alone.
+    over the controls :math:`k` that matter on the ground or in the air, where :math:`h_k` divides :math:`c_k` between
+    the two values of the table next to it. Of rows that are alike in those only the nearest one counts. So the mean of
+    the mixture is `controls` wherever the table has all combinations of these values. Where it has none of them it is
+    the nearest row alone.
 
     Args:
         parser: As all, see `nearest_actions`.
@@ -80,20 +81,32 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
     inner = unwrapped(parser)[-1]
     if isinstance(inner, ContinuousAction | MultiDiscreteAction):
         return None
-    difference, weights = _differences(inner, controls, on_ground)
-    near = np.where((weights >= _MATTERS)[:, None], np.clip(1 - np.abs(difference), 0, 1), 1).prod(axis=2)
-    near = near if allowed is None else near * allowed
-    alone = np.eye(near.shape[1])[nearest_actions(parser, controls, on_ground, allowed)]
-    near = np.where(near.sum(axis=1, keepdims=True) > 1e-3, near, alone)
-    labels: Float = (near / near.sum(axis=1, keepdims=True)).astype(np.float32)
+    table, distances, weights = _distances(inner, controls, on_ground, allowed)
+    matters, near = weights >= _MATTERS, np.ones(distances.shape)
+    for column in range(8):
+        values, place = np.unique(table[:, column], return_inverse=True)
+        shares = np.stack([np.interp(controls[:, column], values, each) for each in np.eye(len(values))], axis=1)
+        near *= np.where(matters[:, column, None], shares[:, place], 1)
+    labels: Float = np.zeros(distances.shape, np.float32)
+    for number, order in enumerate(distances.argsort(axis=1, kind="stable")):
+        order = order[np.isfinite(distances[number, order])]
+        _, first = np.unique(table[order][:, matters[number]], axis=0, return_index=True)
+        rows = order[first]
+        fits = near[number, rows]
+        rows, fits = (rows, fits) if fits.sum() > 1e-3 else (order[:1], np.ones(1))
+        labels[number, rows] = fits / fits.sum()
     return labels
 
 
-def _differences(parser: ActionParser, controls: Float, on_ground: Bool) -> tuple[Float, Float]:
-    """`[N, n, 8]` controls minus each row of the parser's table, and `[N, 8]` how much each control counts."""
+def _distances(
+    parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None
+) -> tuple[Float, Float, Float]:
+    """`[n, 8]` the parser's table, `[N, n]` how far each row is off, `[N, 8]` how much each control counts."""
     table = parser.table if isinstance(parser, ActionTable) else _rows_of(parser)
     driving = on_ground & (controls[:, JUMP] <= 0.5)
-    return controls[:, None] - table, np.where(driving[:, None], _ON_WHEELS, _OFF_WHEELS)
+    difference, weights = controls[:, None] - table, np.where(driving[:, None], _ON_WHEELS, _OFF_WHEELS)
+    distances = np.einsum("nrk,nk->nr", difference * difference, weights)
+    return table, distances if allowed is None else np.where(allowed, distances, np.inf), weights
 
 
 def _rows_of(parser: ActionParser) -> Float:
