@@ -8,8 +8,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.actions import ActionParser
-from envs.actions.base import mask_by
+from envs.actions import ActionParser, DelayAction, StickyButtons
+from envs.actions.base import mask_by, unwrapped
 from envs.bots.actions import nearest_actions, soft_labels
 from envs.demonstrations.file import Demonstration, Episode
 from envs.demonstrations.states import WEIGHT, states_of
@@ -57,6 +57,12 @@ def trajectories(
     Raises:
         ValueError: A damaged file, or a parser whose actions cannot be found out.
     """
+    for parser in unwrapped(action):
+        if isinstance(parser, DelayAction | StickyButtons):
+            raise ValueError(
+                f"{type(parser).__name__}: controls do not tell what was chosen, earlier actions are in them; imitate "
+                "with the parser inside it"
+            )
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
     for episode in demonstration.episodes():
         seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft)

@@ -21,7 +21,8 @@ from envs import (
     StateAwareTable,
     TimeoutCondition,
 )
-from envs.bots.actions import soft_labels
+from envs.actions import ActionTable, DelayAction, RepeatAction, StickyButtons
+from envs.bots.actions import nearest_actions, soft_labels
 from envs.demonstrations.file import Demonstration, DemonstrationWriter
 from envs.demonstrations.record import (
     RecordedEnvs,
@@ -129,6 +130,32 @@ def test_soft_labels_share_what_lies_between_rows():
     assert np.allclose((soft @ table.table)[2, 2:5], controls[2, 2:5], atol=1e-6)
     assert (soft[1] > 0).sum() == 1
     assert soft_labels(ContinuousAction(), controls, np.ones(3, bool)) is None
+
+
+def test_the_mean_of_soft_labels_is_what_was_done():
+    """Rows that differ only in what does not matter count as one, also where a table has finer steps."""
+    rng, table = np.random.default_rng(0), LookupTable()
+    ground, air = np.zeros((2, 50, 8), np.float32)
+    ground[:, :2], ground[:, 7] = rng.uniform(-1, 1, (50, 2)), rng.integers(2, size=50)
+    ground[:, 2:5] = rng.uniform(-1, 1, (50, 3))  # means nothing there
+    ground[0, :2] = 0.5, 0
+    air[:, 2:5], air[:, 6] = rng.uniform(-1, 1, (50, 3)), rng.integers(2, size=50)
+    soft = soft_labels(table, np.concatenate([ground, air]), np.arange(100) < 50)
+    means = soft @ table.table
+    np.testing.assert_allclose(means[:50, [0, 1, 5, 6, 7]], ground[:, [0, 1, 5, 6, 7]], atol=1e-6)
+    np.testing.assert_allclose(means[50:, [2, 3, 4, 5, 6]], air[:, [2, 3, 4, 5, 6]], atol=1e-6)
+    hard = nearest_actions(table, ground[:1], np.ones(1, bool))
+    assert (soft[0] > 0).sum() == 2 and soft[0, hard] == 0.5
+    fine = ActionTable([[throttle, *[0] * 7] for throttle in (-1, 0, 0.5, 1)])
+    wanted = np.array([[0.75, *[0] * 7]], np.float32)
+    np.testing.assert_allclose(soft_labels(fine, wanted, np.ones(1, bool)), [[0, 0, 0.5, 0.5]])
+
+
+@pytest.mark.parametrize("parser", [DelayAction(LookupTable(), 2), RepeatAction(StickyButtons(LookupTable(), 3), 2)])
+def test_a_parser_whose_controls_follow_from_earlier_actions_is_refused(tmp_path, parser):
+    played(tmp_path / "a.frd", DefaultObs(), LookupTable())
+    with pytest.raises(ValueError, match=r"^(DelayAction|StickyButtons): controls .*; imitate with the parser inside"):
+        next(trajectories(Demonstration(tmp_path / "a.frd"), TEAM, DefaultObs(), parser))
 
 
 def recorded(path, episodes=3, env_id="CartPole-v1", num_envs=2):
