@@ -179,12 +179,15 @@ class _Collection:
                 rollout.next_obs[steps, envs] = last
 
     def bootstrap(self, agent: ActorCritic) -> None:
-        """Values of the last observations of the truncated episodes."""
+        """Values of the last observations of the truncated episodes, for the signals whose returns end with them."""
         if not self._cut:
             return
-        steps, envs, last = self._ends(self._cut)
+        rollout, (steps, envs, last) = self.rollout, self._ends(self._cut)
         memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
-        self.rollout.next_value[steps, envs] = agent.value(last, **memory)
+        value = agent.value(last, **memory)
+        if rollout.episodic is not None:  # [K]; the others go on in the next episode
+            value = torch.where(rollout.episodic, value, rollout.next_value[steps, envs])
+        rollout.next_value[steps, envs] = value
 
     def _ends(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
         """Of such episodes: steps, sub-environments and last observations."""

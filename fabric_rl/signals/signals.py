@@ -45,15 +45,9 @@ class Signals:
         self.signals, self.args = signals, args
 
     def pay(self, rollout: Rollout) -> None:
-        """Fills the rewards of the signals into a rollout that was collected, and makes its values fit them.
-
-        Where a signal's returns go on after an episode, so do values: the next one is that of the next episode.
-        """
+        """Fills the rewards of the signals into a rollout that was collected."""
         if self.args.extrinsic_strength != 1:
             rollout.env_reward.mul_(self.args.extrinsic_strength)
-        for column, signal in enumerate(self.signals, start=-len(self.signals)):
-            if not signal.episodic:
-                rollout.next_value[:-1, :, column] = rollout.value[1:, :, column]
 
     def learn(self, rollout: Rollout, minibatch_size: int) -> dict[str, float]:
         """Nothing."""

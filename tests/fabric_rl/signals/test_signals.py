@@ -12,6 +12,7 @@ from lightning import Fabric
 from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent
 from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
+from fabric_rl.rollouts.collect import collect
 from fabric_rl.signals import RND, Curiosity, RewardSignal, Steps
 from fabric_rl.signals.networks import Actions, Features
 
@@ -162,6 +163,25 @@ def test_returns_of_a_signal_end_with_episodes_or_go_on(counter_env, episodic):
     second = 2 - 20 if episodic else 2 + 0.5 * 30 - 20 + 0.5 * last  # -18, or -7
     first = 2 + 0.5 * 20 - 10 + 0.5 * second
     assert advantage[:, 0, 1].tolist() == [first, second, last]
+
+
+def test_values_go_on_with_the_next_episode_also_after_the_last_step(counter_env, known_agent):
+    """Episodes of two steps are truncated; observations are 0, 1, 100, 101 and 200, the last ones 2 and 102."""
+
+    class TwoHeads(known_agent):
+        value_heads = 2
+
+        def value(self, obs, state=None):
+            return super().value(obs)[:, None].expand(-1, 2)
+
+    env = counter_env((10**9,), (2,))
+    agent = TwoHeads(env.single_observation_space, env.single_action_space)
+    rollout = Rollout(4, env, agent=agent, signals=["fixed"])
+    rollout.episodic = torch.tensor([True, False])
+    rollout.begin(*env.reset(seed=0))
+    with torch.no_grad():
+        collect(env, agent, rollout)
+    assert rollout.next_value[:, 0].T.tolist() == [[1, 2, 101, 102], [1, 100, 101, 200]]
 
 
 def test_the_first_rollout_pays_nothing_and_later_ones_strength_times_the_reward():
