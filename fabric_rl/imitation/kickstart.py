@@ -63,8 +63,11 @@ class Kickstart(Callback):
             raise ValueError(f"{flag}: {error}") from error
         if teacher.memory_size or not hasattr(teacher, "policy_params"):
             raise ValueError(f"{flag}: {type(teacher).__name__} cannot be a reference, only PPO agents without memory")
-        if type(teacher.policy_head) is not type(agent.policy_head):
-            raise ValueError(f"{flag}: its policy is another kind of distribution than that of --agent")
+        kinds = [(type(each.policy_head), getattr(each.policy_head, "squash", False)) for each in (teacher, agent)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(
+                f"{flag}: its policy is another kind of distribution than that of --agent (class or squash)"
+            )
         if self._weights is not None:
             with fitting("what was saved of the reference of --kickstart"):
                 check_weights(self._weights, teacher)

@@ -32,8 +32,8 @@ class Rollout:
         action: `[T, N, ...]`.
         log_prob: `[T, N]` float32 under the policy that acted.
         value: `[T, N]` float32, or `[T, N, K]` for K > 1 reward signals.
-        next_value: As `value`, of the same episode's true next state; means nothing where `terminated`. Of a signal that
-            is not `episodic`: of the observation that the agent saw next, also where that is another episode's.
+        next_value: As `value`, of the same episode's true next state; means nothing where `terminated`. Of a signal
+            that is not `episodic`: of the observation that the agent saw next, also where another episode begins.
         reward: As `value`; what the environment paid, scaled for learning with `--standardize_returns`.
         terminated: `[T, N]` bool.
         done: `[T, N]` bool, terminated or truncated.

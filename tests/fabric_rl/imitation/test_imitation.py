@@ -244,6 +244,18 @@ def test_mistakes_are_one_line(make, said):
         make()
 
 
+def test_a_squashed_reference_is_for_squashed_agents_alone():
+    """What both call a mean is of another quantity."""
+    build = partial(PPOLightningAgent, Box(-1, 1, (4,), np.float32), Box(-1, 1, (2,), np.float32))
+    kickstart = Kickstart("x").take(SimpleNamespace(agent=lambda *_: build(squash=True)))
+    env = SimpleNamespace(single_observation_space=SEEN, single_action_space=None)
+    state = SimpleNamespace(agent=build(), env=env, fabric=SimpleNamespace(device="cpu"))
+    with pytest.raises(ValueError, match=r"reference x: its policy is another kind .*squash"):
+        kickstart.on_train_start(state)
+    state.agent = build(squash=True)
+    kickstart.on_train_start(state)
+
+
 def test_agents_that_cannot_imitate_are_told():
     with pytest.raises(TypeError, match="--agent: SACLightningAgent cannot imitate"):
         pretrain(SACLightningAgent(SEEN, Discrete(2)), driven(), CloneArgs())
