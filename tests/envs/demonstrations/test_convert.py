@@ -10,7 +10,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from envs.actions import LookupTable
-from envs.demonstrations.convert import INFERRED, _episodes, convert, converted_columns
+from envs.demonstrations.convert import INFERRED, _check_spacing, _episodes, convert, converted_columns
 from envs.demonstrations.file import Demonstration, DemonstrationWriter
 from envs.demonstrations.record import about_states
 from envs.demonstrations.states import states_of
@@ -92,6 +92,15 @@ def test_a_jump_between_two_frames_is_not_lost():
     assert jumps == [0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]  # of frames 3, 13 and 23
 
 
+def test_frames_that_the_file_does_not_have_are_refused():
+    episodes = list(_episodes(frames_of_rlgym()))
+    _check_spacing(Path("a.replay"), episodes, 4)
+    with pytest.raises(
+        ValueError, match=r"^a\.replay: its frames are 4 ticks apart; take --tick_skip 4 or more, got 3$"
+    ):
+        _check_spacing(Path("a.replay"), episodes, 3)
+
+
 def test_no_replay_is_one_line(tmp_path):
     (tmp_path / "a.replay").write_bytes(b"nothing")
     pytest.importorskip("pandas")
@@ -112,7 +121,7 @@ def test_a_game_of_people_holds_what_its_file_says():
     from rlgym_tools.rocket_league.replays.parsed_replay import ParsedReplay
 
     path = next(REPLAYS.glob("*-a.replay"))
-    game, parsed = convert(path, tick_skip=1), ParsedReplay.load(path)
+    game, parsed = convert(path, tick_skip=6), ParsedReplay.load(path)
     frames = list(replay_to_rlgym(parsed))
     times = parsed.game_df["time"].to_numpy() * 120
     columns = [f"pos_{axis}" for axis in "xyz"]
