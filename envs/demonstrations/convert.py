@@ -57,7 +57,7 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
             counts 0, any other 1.
 
     Raises:
-        ValueError: The parser refuses it, or `tick_skip` asks for more frames than it has; one line that names the file.
+        ValueError: The parser refuses it, or `tick_skip` asks for more frames than it has; one line with the file.
         ImportError: rlgym-tools is missing.
     """
     try:

@@ -36,6 +36,8 @@ class Trajectory(NamedTuple):
     """`[T, n]` how well each row of an action table fits what was done, sums of 1; only if asked for."""
     reward: Float | None = None
     """`[T]` where it is known."""
+    episode: str = ""
+    """File and number of the episode, that of all its players; empty: it has this one alone."""
 
 
 def trajectories(
@@ -64,11 +66,11 @@ def trajectories(
                 "with the parser inside it"
             )
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
-    for episode in demonstration.episodes():
+    for number, episode in enumerate(demonstration.episodes()):
         seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft)
         for car in demonstrators:
             if seen.states.present[0, car]:
-                yield seen.trajectory(car)
+                yield seen.trajectory(car)._replace(episode=f"{demonstration.path}:{number}")
 
 
 class _Replayed:

@@ -40,7 +40,7 @@ def clone(
 ) -> int:
     """Trains an agent to do what demonstrations show, without playing; on one thread of the CPU.
 
-    Some trajectories are held back to tell when it gets no better. The result is the folder of a run: play with it
+    Some episodes are held back to tell when it gets no better. The result is the folder of a run: play with it
     (`fabric-rl evaluate RUN chaser`), watch it, or train on from it (`--initialize_from RUN`).
 
     Args:
@@ -50,9 +50,9 @@ def clone(
         epochs: Passes over the demonstrations, at most.
         batch_size: Steps per optimizer step.
         learning_rate: Of Adam.
-        validation: Share of the trajectories that is held back, at least one; 0: none, it learns through all epochs.
+        validation: Share of the episodes that is held back, at least one; 0: none, it learns through all epochs.
         patience: Epochs without a lower loss on those after which it ends, with the best weights.
-        seed: Of weights, order, and of the choice of trajectories.
+        seed: Of weights, order, and of the choice of episodes.
         soft_labels: What lies between two rows of an action table counts for both.
         run_id: Name of the run's folder; default: date and time.
         runs_dir: Folder that holds all runs.

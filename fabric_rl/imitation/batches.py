@@ -36,6 +36,10 @@ class Trajectory(Protocol):
     def soft(self) -> NDArray[np.float32] | None:
         """`[T, n]`."""
 
+    @property
+    def episode(self) -> str:
+        """Shared by all players of an episode; empty: there is one."""
+
 
 def check_imitates(agent: ActorCritic, flag: str) -> None:
     """Raises TypeError for an agent that cannot be shown anything."""

@@ -24,13 +24,13 @@ class CloneArgs:
     learning_rate: float = 1e-3
     """Of Adam."""
     validation: float = 0.1
-    """Share of the trajectories that is not learned from, at least one; 0: all are, through all epochs."""
+    """Share of the episodes that is not learned from, at least one; 0: all are, through all epochs."""
     patience: int = 5
     """Epochs without a lower loss on those after which it ends; the weights are those of the best one."""
     max_grad_norm: float = 0.5
     """Clip the norm of the gradient to this; 0 does not clip."""
     seed: int = 0
-    """Of weights, order, and of the choice of trajectories."""
+    """Of weights, order, and of the choice of episodes."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
@@ -52,6 +52,8 @@ def pretrain(
 ) -> list[dict[str, float]]:
     """Lets an agent learn what it is shown, on the CPU in this process. It ends with the weights of its best epoch.
 
+    Whole episodes are held back, with all their players; those in which no step counts are left out.
+
     Args:
         agent: A new one, or one that knows something.
         trajectories: What it is shown.
@@ -63,19 +65,24 @@ def pretrain(
 
     Raises:
         TypeError: An agent that cannot imitate.
-        ValueError: Too few trajectories to hold one back.
+        ValueError: Too few episodes to hold one back.
         NonFiniteError: The loss became NaN or infinite.
     """
     check_imitates(agent, "--agent")
     draws = torch.Generator().manual_seed(args.seed)
-    order = torch.randperm(len(trajectories), generator=draws).tolist()
+    episodes: dict[str | int, list[Trajectory]] = {}
+    for number, each in enumerate(trajectories):
+        if each.weight.any():
+            episodes.setdefault(each.episode or number, []).append(each)
+    groups = list(episodes.values())
+    order = torch.randperm(len(groups), generator=draws).tolist()
     held = max(1, round(args.validation * len(order))) if args.validation else 0
     if held >= len(order):
         raise ValueError(
-            f"--validation {args.validation}: {len(order)} trajectories are too few to hold any back; take 0"
+            f"--validation {args.validation}: {len(order)} episodes with steps that count, too few to hold {held} back"
         )
-    unseen = shown([trajectories[number] for number in order[:held]], agent) if held else None
-    seen = shown([trajectories[number] for number in order[held:]], agent)
+    held_back, learned = ([x for number in part for x in groups[number]] for part in (order[:held], order[held:]))
+    unseen, seen = shown(held_back, agent) if held else None, shown(learned, agent)
     fabric = Fabric(accelerator="cpu", devices=1)
     for module in agent.modules():
         if isinstance(module, ObsNormalizer):

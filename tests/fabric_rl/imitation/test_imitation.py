@@ -17,6 +17,7 @@ from envs import GymnasiumEnvs
 from envs.demonstrations import Trajectory
 from fabric_rl import Callback, Minibatch, TrainArgs, train
 from fabric_rl.imitation import Cloning, Kickstart
+from fabric_rl.imitation import pretrain as pretraining
 from fabric_rl.imitation.batches import shown
 from fabric_rl.imitation.kickstart import Reference
 from fabric_rl.imitation.pretrain import CloneArgs, loss_on, pretrain
@@ -66,6 +67,21 @@ def test_it_ends_with_the_best_weights_when_it_gets_no_better():
     draws = torch.Generator().manual_seed(0)
     held = torch.randperm(8, generator=draws).tolist()[:2]
     assert loss_on(agent, shown([noise[i] for i in held], agent)) == pytest.approx(best["validation_loss"], abs=1e-6)
+
+
+def test_whole_episodes_in_which_something_counts_are_held_back(monkeypatch):
+    """Of both cars of an episode none is learned from; an episode of weight 0 judges nothing."""
+    found, parts = [], []
+    for number, each in enumerate(driven(20, 4)):
+        each.obs[:] = number // 2
+        found.append(each._replace(episode=f"a.frd:{number // 2}", weight=each.weight * (number // 2 != 4)))
+    monkeypatch.setattr(pretraining, "shown", lambda some, agent: parts.append(some) or shown(some, agent))
+    for seed in range(8):
+        parts.clear()
+        rows = pretrain(PPOLightningAgent(SEEN, Discrete(2)), found, CloneArgs(epochs=1, seed=seed, validation=0.3))
+        held, learned = ({int(each.obs[0, 0]) for each in part} for part in parts)
+        assert len(held) == 3 and len(learned) == 6 and not held & learned and 4 not in held | learned
+        assert rows[0]["validation_loss"] > 0
 
 
 def test_weights_of_0_say_nothing():
@@ -235,7 +251,13 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
         ),
         (
             lambda: pretrain(PPOLightningAgent(SEEN, Discrete(2)), driven(1), CloneArgs()),
-            "validation 0.1: 1 trajectories are too few",
+            "validation 0.1: 1 episodes with steps that count, too few to hold 1 back",
+        ),
+        (
+            lambda: pretrain(
+                PPOLightningAgent(SEEN, Discrete(2)), [x._replace(weight=x.weight * 0) for x in driven()], CloneArgs()
+            ),
+            "validation 0.1: 0 episodes with steps that count",
         ),
     ],
 )
