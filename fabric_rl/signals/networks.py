@@ -60,11 +60,12 @@ class Features(nn.Module):
 
 
 class Actions(nn.Module):
-    """Actions as vectors `[B, size]`: one-hot where they are numbered, scaled to -1..1 where they are a bounded Box."""
+    """Actions as vectors `[B, size]`: one-hot where numbered; a Box scaled to -1..1, or as it is where unbounded."""
 
     start: Tensor
     low: Tensor
     span: Tensor
+    limit: Tensor
 
     def __init__(self, space: gymnasium.Space[Any]) -> None:
         """Reads the space: Discrete, MultiDiscrete, MultiBinary or Box."""
@@ -75,6 +76,7 @@ class Actions(nn.Module):
             bounded = low.isfinite() & high.isfinite() & (high > low)
             self.register_buffer("low", torch.where(bounded, low, -1), persistent=False)
             self.register_buffer("span", torch.where(bounded, high - low, 2), persistent=False)
+            self.register_buffer("limit", torch.where(bounded, 1, torch.inf), persistent=False)
             self.size = len(low)
             return
         binary = isinstance(space, gymnasium.spaces.MultiBinary)
@@ -88,7 +90,7 @@ class Actions(nn.Module):
         """`action [B, ...]` as a vector, float32."""
         flat = action.reshape(len(action), -1)
         if self.choices is None:
-            return ((flat.float() - self.low) / self.span * 2 - 1).clamp(-1, 1)
+            return ((flat.float() - self.low) / self.span * 2 - 1).clamp(-self.limit, self.limit)
         numbers = (flat.long() - self.start).unbind(dim=1)
         columns = [functional.one_hot(number, count) for number, count in zip(numbers, self.choices, strict=True)]
         return torch.cat(columns, dim=1).float()

@@ -59,6 +59,8 @@ def test_actions_are_vectors():
     assert several.tolist() == [[0, 1, 1, 0, 0]]
     box = Actions(gymnasium.spaces.Box(np.float32([0, -2]), np.float32([4, 2])))(torch.tensor([[1.0, 9.0]]))
     assert box.tolist() == [[-0.5, 1.0]]
+    half = Actions(gymnasium.spaces.Box(np.float32([0, -np.inf]), np.float32([4, np.inf])))
+    assert half(torch.tensor([[-9.0, 3.5]])).tolist() == [[-1.0, 3.5]]
 
 
 def test_told_actions_are_off_by_the_cross_entropy_or_the_squared_error():
