@@ -24,7 +24,8 @@ class Curiosity(RewardSignal):
         r_t = L_F = \tfrac12 \lVert \hat\phi(s_{t+1}) - \phi(s_{t+1}) \rVert^2,
 
     divided by the running deviation of its discounted sums. The loss is :math:`10 (0.2 L_F + 0.8 L_I)` (equation 7
-    without the policy's part), where :math:`L_I` is the cross-entropy of the action, or its squared error in a Box.
+    without the policy's part), where :math:`L_I` is the cross-entropy of the action, added up over its numbers, or
+    in a Box the mean of their squared errors.
 
     The gradient of :math:`L_F` does not reach :math:`\phi` (as in Burda et al. 2018, "Large-Scale Study of
     Curiosity-Driven Learning", section 2.1): features that are easy to predict because they say nothing would lower it.

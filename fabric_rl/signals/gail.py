@@ -48,7 +48,7 @@ class GAIL(RewardSignal):
 
     `use_vail` squeezes what it sees through a code :math:`z \sim N(\mu, \sigma^2)` (Peng et al. 2018, "Variational
     Discriminator Bottleneck", equations 8 and 9): :math:`L + \beta (E[KL(z | N(0, 1))] - I_c)` with
-    :math:`\beta \leftarrow \max(0, \beta + \alpha (E[KL] - I_c))` after each step.
+    :math:`\beta \leftarrow \max(0, \beta + n \alpha (E[KL] - I_c))` after each rollout, with the mean over its n steps.
 
     The reward is never negative: with `episodic` (as in ML-Agents) it also pays for staying alive, which is right
     for CartPole; set it to false where a good episode ends early, as that of Acrobot does.
