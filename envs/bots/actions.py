@@ -82,15 +82,17 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
     if isinstance(inner, ContinuousAction | MultiDiscreteAction):
         return None
     table, distances, weights = _distances(inner, controls, on_ground, allowed)
-    matters, near = weights >= _MATTERS, np.ones(distances.shape)
+    near, alike = np.ones(distances.shape), np.zeros(distances.shape, np.int64)
     for column in range(8):
         values, place = np.unique(table[:, column], return_inverse=True)
         shares = np.stack([np.interp(controls[:, column], values, each) for each in np.eye(len(values))], axis=1)
-        near *= np.where(matters[:, column, None], shares[:, place], 1)
+        matters = weights[:, column, None] >= _MATTERS
+        near *= np.where(matters, shares[:, place], 1)
+        alike = np.where(matters, alike * len(values) + place, alike)  # one number for rows that do the same
     labels: Float = np.zeros(distances.shape, np.float32)
     for number, order in enumerate(distances.argsort(axis=1, kind="stable")):
         order = order[np.isfinite(distances[number, order])]
-        _, first = np.unique(table[order][:, matters[number]], axis=0, return_index=True)
+        _, first = np.unique(alike[number, order], return_index=True)
         rows = order[first]
         fits = near[number, rows]
         rows, fits = (rows, fits) if fits.sum() > 1e-3 else (order[:1], np.ones(1))
