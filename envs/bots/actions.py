@@ -100,9 +100,7 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
     return labels
 
 
-def _distances(
-    parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None
-) -> tuple[Float, Float, Float]:
+def _distances(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None) -> tuple[Float, ...]:
     """`[n, 8]` the parser's table, `[N, n]` how far each row is off, `[N, 8]` how much each control counts."""
     table = parser.table if isinstance(parser, ActionTable) else _rows_of(parser)
     driving = on_ground & (controls[:, JUMP] <= 0.5)

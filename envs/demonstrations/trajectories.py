@@ -61,10 +61,8 @@ def trajectories(
     """
     for parser in unwrapped(action):
         if isinstance(parser, DelayAction | StickyButtons):
-            raise ValueError(
-                f"{type(parser).__name__}: controls do not tell what was chosen, earlier actions are in them; imitate "
-                "with the parser inside it"
-            )
+            name = type(parser).__name__
+            raise ValueError(f"{name}: controls do not tell what was chosen; imitate with the parser inside it")
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
     for number, episode in enumerate(demonstration.episodes()):
         seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft)

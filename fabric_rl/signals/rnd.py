@@ -24,8 +24,7 @@ class RND(RewardSignal):
 
     .. math:: r_t = \lVert \hat f(x_{t+1}) - f(x_{t+1}) \rVert^2, \qquad x = \mathrm{clip}((s - \mu) / \sigma, -5, 5),
 
-    divided by the running deviation of its discounted sums. The loss of the predictor is the same, as a mean
-    over all steps (the paper drops a share of them).
+    divided by the running deviation of its discounted sums. The loss of the predictor is the same, as a mean.
 
     The target's weights are frozen, yet its answer to a state moves a little when the statistics :math:`\mu, \sigma`
     do: `rnd/target_drift` says by how much, as a share of the target's variance over the rollout. `normalize_steps`
