@@ -201,7 +201,8 @@ class Demonstration:
 
 def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
     """Raises ValueError for a header or columns that are not those of its kind."""
-    names, teams, cars, ticks = map(about.get, ("names", "teams", "demonstrators", "tick_skip"))
+    said: list[Any] = [about.get(key) for key in ("names", "teams", "demonstrators", "tick_skip")]
+    names, teams, cars, ticks = said
     right = {"names": isinstance(names, list) and all(isinstance(name, str) for name in names)}
     if about["demonstration"] == OBSERVATIONS:
         right |= {key: isinstance(about.get(key), str) for key in ("env", "observation_space", "action_space")}
