@@ -10,8 +10,9 @@ it ended. What was done (`action`, `reward`, `controls`) stands in the frame tha
 """
 
 import os
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,13 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.replays.columns import Column, check_columns, column_of, unpack_chunk
+from envs.demonstrations.states import WEIGHT
+from envs.demonstrations.states import columns as columns_of_states
+from envs.replays.columns import Column, check_columns, column_of, frames_in, unpack_chunk
 from envs.replays.records import CHUNK, END, HEADER, TOTAL, pack_json, unpack, unpack_json
 from envs.replays.replay import ReplayWriter
 
 SUFFIX = ".frd"
 STATES, OBSERVATIONS = "states", "observations"
 """Kinds: game states of RocketSim, which any observation builder and action parser can read; or what was seen."""
+MOST_EPISODE_BYTES = 1 << 30
+"""Of one episode, as float32."""
 _CUT_OFF = "cut off before its end; record or convert it again"
 
 
@@ -43,13 +48,18 @@ class DemonstrationWriter:
             about: What else the header says, JSON: `demonstration`, STATES or OBSERVATIONS, and who showed what.
 
         Raises:
-            ValueError: Columns that no file has.
+            ValueError: A header or columns that no demonstration of its kind has.
             OSError: It cannot be written.
         """
+        _check_kind(about, columns)
         self.path, self.episodes, self.steps = Path(path), 0, 0
-        self._half = self.path.with_name(self.path.name + ".tmp")
-        self._file = self._half.open("wb")
-        self._writer = ReplayWriter(self._file, columns, about)
+        self._half = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        self._file = self._half.open("xb")  # of nobody else
+        try:
+            self._writer = ReplayWriter(self._file, columns, about)
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
 
     def __enter__(self) -> "DemonstrationWriter":
         """Itself."""
@@ -62,12 +72,12 @@ class DemonstrationWriter:
         try:
             if kind is None:
                 self._file.write(pack_json(TOTAL, {"episodes": self.episodes, "steps": self.steps}))
+                self._file.close()
+                os.replace(self._half, self.path)
         finally:
-            self._file.close()
-        if kind is None:
-            os.replace(self._half, self.path)
-        else:
-            self._half.unlink()
+            with suppress(OSError):  # the disk is full, which the first error says
+                self._file.close()
+            self._half.unlink(missing_ok=True)
 
     def add(self, frames: Sequence[Mapping[str, NDArray[Any]]], result: Mapping[str, Any]) -> None:
         """Adds a whole episode.
@@ -75,7 +85,12 @@ class DemonstrationWriter:
         Args:
             frames: T + 1 of them, an array for each column.
             result: How it ended: `terminated` is a bool; other keys are the writer's.
+
+        Raises:
+            ValueError: It is longer than any reader takes.
+            OSError: It cannot be written.
         """
+        _check_length(self._writer.columns, len(frames))
         self._writer.begin({})
         for frame in frames:
             self._writer.add(frame)
@@ -124,7 +139,8 @@ class Demonstration:
         """
         self.path = Path(path)
         if not self.path.is_file():
-            raise FileNotFoundError(f"{path}: there is no such file")
+            there = os.path.lexists(path)
+            raise FileNotFoundError(f"{path}: {'no regular file' if there else 'there is no such file'}")
         with _naming(self.path), self.path.open("rb") as file:
             kind, payload = next(unpack(file), (b"", b""))
             if kind != HEADER:
@@ -135,6 +151,7 @@ class Demonstration:
             said = self.about.get("columns")
             self.columns = tuple(map(column_of, said if isinstance(said, list) else [None]))
             check_columns(self.columns)
+            _check_kind(self.about, self.columns)
 
     @property
     def of_states(self) -> bool:
@@ -148,7 +165,7 @@ class Demonstration:
             ValueError: A damaged file, or one that was cut off; one line that names it.
         """
         chunks: list[dict[str, NDArray[np.float32]]] | None = None
-        total, found = {"episodes": 0, "steps": 0}, None
+        total, found, frames = {"episodes": 0, "steps": 0}, None, 0
         with _naming(self.path), self.path.open("rb") as file:
             for kind, payload in islice(unpack(file), 1, None):
                 if (kind in (CHUNK, END)) == (chunks is None) or found is not None:
@@ -156,13 +173,15 @@ class Demonstration:
                 if kind == TOTAL:
                     found = unpack_json(payload)
                 elif kind == CHUNK and chunks is not None:
+                    frames += frames_in(self.columns, payload)
+                    _check_length(self.columns, frames)
                     chunks.append(unpack_chunk(self.columns, payload))
                 elif kind == END and chunks is not None:
                     episode, chunks = self._episode(chunks, unpack_json(payload), total["episodes"]), None
                     total = {"episodes": total["episodes"] + 1, "steps": total["steps"] + episode.steps}
                     yield episode
                 else:
-                    chunks = []
+                    chunks, frames = [], 0
             if found != total:
                 raise ValueError(_CUT_OFF)
 
@@ -173,7 +192,43 @@ class Demonstration:
         for name, values in columns.items():
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} has NaN or infinity in episode {number}")
+        if self.of_states and not 0 <= columns[WEIGHT].min() <= columns[WEIGHT].max() <= 1:
+            raise ValueError(f"{WEIGHT} is not within 0..1 in episode {number}")
+        if "action_mask" in columns and not columns["action_mask"][:-1].any(axis=-1).all():
+            raise ValueError(f"action_mask allows nothing in a step of episode {number}")
         return Episode(columns, result)
+
+
+def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
+    """Raises ValueError for a header or columns that are not those of its kind."""
+    said: list[Any] = [about.get(key) for key in ("names", "teams", "demonstrators", "tick_skip")]
+    names, teams, cars, ticks = said
+    right = {"names": isinstance(names, list) and all(isinstance(name, str) for name in names)}
+    if about["demonstration"] == OBSERVATIONS:
+        right |= {key: isinstance(about.get(key), str) for key in ("env", "observation_space", "action_space")}
+    else:
+        count = len(teams) if isinstance(teams, list) else 0
+        right["teams"] = count > 0 and teams == [0] * teams.count(0) + [1] * teams.count(1)  # blue first
+        numbers = isinstance(cars, list) and all(type(car) is int and 0 <= car < count for car in cars)
+        right["demonstrators"] = numbers and len(set(cars)) == len(cars) > 0
+        right["tick_skip"] = type(ticks) is int and ticks > 0
+    for key in (key for key, holds in right.items() if not holds):
+        raise ValueError(f"its header says {reprlib.repr(about.get(key))} of {key}; see docs/demonstrations.md")
+    shapes = {column.name: column.shape for column in columns}
+    wanted = {"obs": shapes.get("obs"), "action": shapes.get("action"), "reward": ()}
+    if about["demonstration"] == STATES:
+        wanted = {column.name: column.shape for column in columns_of_states(count)}
+    for name, shape in wanted.items():
+        if name not in shapes:
+            raise ValueError(f"it lacks the column {name}")
+        if shapes[name] != shape:
+            raise ValueError(f"its column {name} holds {list(shapes[name])} a frame, not {list(shape or ())}")
+
+
+def _check_length(columns: Sequence[Column], frames: int) -> None:
+    size = 4 * frames * sum(column.count for column in columns)
+    if size > MOST_EPISODE_BYTES:
+        raise ValueError(f"an episode of more than {MOST_EPISODE_BYTES >> 20:,} MiB; end it earlier")
 
 
 @contextmanager

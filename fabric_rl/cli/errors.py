@@ -10,7 +10,7 @@ from typing import NoReturn
 from jsonargparse import ArgumentError
 
 from fabric_rl.flags.arguments import speaking_of_flags
-from fabric_rl.flags.messages import one_line
+from fabric_rl.flags.messages import one_line, printable
 
 MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
 """What a user's mistake is raised as."""
@@ -24,7 +24,7 @@ def fail(program: str, message: str, status: int = 2) -> NoReturn:
         message: What is wrong, and what to do; it is made one line.
         status: 2 for a mistake that was noticed before any work, 1 for work that went wrong.
     """
-    print(f"{program}: error: {one_line(message)}", file=sys.stderr, flush=True)
+    print(f"{program}: error: {printable(one_line(message))}", file=sys.stderr, flush=True)
     sys.exit(status)
 
 

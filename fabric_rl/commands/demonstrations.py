@@ -4,9 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from gymnasium.spaces import flatdim
+
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
 from envs.bots import BOTS
 from envs.demonstrations.file import Demonstration
+from envs.demonstrations.record import columns_of
 from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
 from envs.matches.recipe import PoolRecipe
 from envs.partials import taken_apart
@@ -114,4 +117,8 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
     for name, own in mine.items():
         if about.get(name) != own:
             raise ValueError(f"{path}: its {name.replace('_', ' ')} is {about.get(name)}, not {own}")
+    shapes = {column.name: column.shape for column in columns_of(*spaces)} | {"action_mask": (flatdim(spaces[1]),)}
+    for column in demonstration.columns:
+        if column.shape != (here := shapes.get(column.name, column.shape)):
+            raise ValueError(f"{path}: its column {column.name} holds {list(column.shape)} a frame, not {list(here)}")
     return of_observations(demonstration, *spaces)

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.demonstrations.convert import HumanGame, convert, converted_columns
@@ -24,6 +26,7 @@ from fabric_rl.commands.entrants import short_name
 from fabric_rl.commands.evaluate_episodes import play_episodes
 from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files
 from fabric_rl.commands.record import Duel
+from fabric_rl.flags.messages import printable
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.runs.trained import Trained
 
@@ -38,10 +41,12 @@ def demos(folder: Path = Path()) -> int:
         raise ValueError(f"--folder {folder}: there is no such folder")
     table = Table("file", "kind", "names", "environment")
     for file in sorted(folder.glob(f"*{SUFFIX}")):
-        about = Demonstration(file).about
-        table.add_row(
-            file.name, about["demonstration"], " against ".join(about["names"]), about.get("env", "Rocket League")
-        )
+        try:
+            about = Demonstration(file).about
+            told = about["demonstration"], " against ".join(about["names"]), about.get("env", "Rocket League")
+        except (OSError, ValueError) as error:
+            told = "refused", str(error).removeprefix(f"{file}: "), ""
+        table.add_row(*(Text(printable(each)) for each in (file.name, *told)))
     console().print(table if table.rows else f"there are no demonstrations ({SUFFIX}) in {folder}")
     return 0
 
@@ -178,10 +183,10 @@ def show_demos(file: Path, /, json: Path | None = None) -> int:
     files = json_files(json=json)
     found = describe(Demonstration(file))
     with for_people(files):
-        table = Table(title=str(file), show_header=False)
+        table = Table(title=escape(printable(file)), show_header=False)
         for name, value in found.items():
             shown = f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
-            table.add_row(name, shown)
+            table.add_row(Text(printable(name)), Text(printable(shown)))
         console().print(table)
     give_json(found, files)
     return 0

@@ -55,11 +55,13 @@ class ExportedAgent(ActorCritic):
         self.model, about = model, read_json(model.with_name(METADATA))
         try:
             shape, actions = about["inputs"]["obs"]["shape"][1:], about["action_space"]
-            digest = about["sha256"]
+            digest, named, _, _ = about["sha256"], about["model"], about["squash"], about["layout"].items()
             self.memory_size = int(about["memory_size"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             beside = f"{METADATA} beside it does not say so"
             raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} (no {error})") from error
+        if named != model.name:  # play.py would load that one
+            raise CheckpointError(f"{model} is not the model of {METADATA} beside it, which names {named!r}")
         if hashlib.sha256(model.read_bytes()).hexdigest() != digest:
             raise CheckpointError(f"{model} is damaged: its checksum is not the one in {METADATA}")
         own = observation_space.shape or ()

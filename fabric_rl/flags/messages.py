@@ -34,6 +34,11 @@ def did_you_mean(word: str, known: list[str]) -> str:
     return f"; did you mean {spelt[close[0]]}?" if close else ""
 
 
+def printable(text: object) -> str:
+    """A text that somebody else may have written, without what would move the cursor of a terminal."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
+
+
 def one_line(message: str) -> str:
     """Joins a message to one line that begins with the flag, and says what jsonargparse says in plain words."""
     message = _without_unions(message if len(message) < _LONGEST else f"{message[:_LONGEST]}...")

@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 import torch
 
 from fabric_rl.callback import Callback, TrainState
+from fabric_rl.form import fitting
 from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
 from fabric_rl.learning.imitation import Shown
+from fabric_rl.learning.learner import check_optimizer
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.types import NonFiniteError
@@ -89,7 +91,10 @@ class Cloning(Callback):
             torch.optim.Adam(state.agent.parameters(), self._rate, eps=1e-5)
         )
         if self._saved is not None:
-            self._optimizer.load_state_dict(self._saved)
+            with fitting("what was saved of the optimizer of --cloning"):
+                check_optimizer(self._optimizer, self._saved, "--cloning")
+                groups = self._optimizer.state_dict()["param_groups"]
+                self._optimizer.load_state_dict({"state": self._saved["state"], "param_groups": groups})
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Learns; an order of its own for every update and rank."""
@@ -101,7 +106,7 @@ class Cloning(Callback):
         length, fabric = state.agent.sequence_length, state.fabric
         own_seed = state.args.seed * 2**31 + state.steps * fabric.world_size + fabric.global_rank
         draws = torch.Generator().manual_seed(own_seed)
-        most = self.samples_per_update // length or self._shown.size
+        most = max(1, self.samples_per_update // length) if self.samples_per_update else self._shown.size
         size = max(1, (self.batch_size or state.args.batch_size or self._shown.size) // length)
         losses = []
         with one_thread(if_small=sum(p.numel() for p in state.agent.parameters()) * size * length < 2**24):

@@ -23,19 +23,20 @@ class Kickstart(Callback):
 
     _form: ClassVar[Any] = {"weights": {}}
 
-    def __init__(self, reference: str, coef: float | Schedule = Linear(1.0, 0.0)) -> None:  # noqa: B008 - frozen
+    def __init__(self, reference: str, coef: float | Schedule | None = None) -> None:
         """Takes the settings.
 
         Args:
             reference: A run, milestone, checkpoint or exported agent, or one that comes along (school_1v1), with the
                 same observations and actions.
-            coef: Lambda, a number or a schedule over the training.
+            coef: Lambda, a number or a schedule over the training. Default: in a line from 1 to 0.
 
         Raises:
             ValueError: A negative one.
         """
         self.reference, self.coef = reference, coef
-        self._schedule = as_schedule(coef, "Kickstart: --kickstart.coef", at_least=0)
+        schedule = Linear(1.0, 0.0) if coef is None else coef
+        self._schedule = as_schedule(schedule, "Kickstart: --kickstart.coef", at_least=0)
         self._trained: Trained | None = None
         self._weights: dict[str, Any] | None = None
 

@@ -1,5 +1,6 @@
 """GAIL: pays for what cannot be told from demonstrations."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -93,8 +94,8 @@ class GAIL(RewardSignal):
         """Builds the networks; a ValueError names the setting that cannot work."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
         sizes = check_sizes(self, encoding_size, hidden_sizes)
-        if not gradient_penalty >= 0:
-            raise ValueError(f"--signals GAIL: gradient_penalty must be 0 or more, got {gradient_penalty}")
+        if not 0 <= gradient_penalty < math.inf:
+            raise ValueError(f"--signals GAIL: gradient_penalty must be 0 or more, and finite, got {gradient_penalty}")
         self.demos, self.gradient_penalty = list(demos), gradient_penalty
         self.actions = Actions(action_space) if use_actions else None
         self.encoder = Features(observation_space, sizes, encoding_size)

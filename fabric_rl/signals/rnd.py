@@ -63,6 +63,8 @@ class RND(RewardSignal):
         """Builds the networks; a ValueError names the setting that cannot work."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
         sizes = check_sizes(self, encoding_size, hidden_sizes)
+        if normalize_steps is not None and normalize_steps < 1:
+            raise ValueError(f"--signals RND: normalize_steps must be at least 1, got {normalize_steps}")
         self.normalize_steps = normalize_steps
         self.target = Features(observation_space, sizes, encoding_size).requires_grad_(False)
         self.predictor = Features(observation_space, [*sizes, *sizes[-1:]], encoding_size)

@@ -32,8 +32,9 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
     for number, signal in enumerate(signals):
         if not isinstance(signal, RewardSignal):
             raise TypeError(f"--signals {type(signal).__name__} is not a fabric_rl.signals.RewardSignal")
-        same = sum(other.name.partition("_")[0] == signal.name for other in signals[:number])
-        signal.name += f"_{same + 1}" if same else ""
+        taken, name = {other.name for other in signals[:number]}, signal.name
+        names = (name, *(f"{name}_{count}" for count in range(2, number + 2)))
+        signal.name = next(each for each in names if each not in taken)
     return signals
 
 

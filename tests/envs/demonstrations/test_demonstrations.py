@@ -1,9 +1,11 @@
 """A demonstration holds what was seen and done, to the bit, or it is refused with one line."""
 
+import zlib
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 
 from envs import (
     AdvancedObs,
@@ -34,10 +36,14 @@ from envs.demonstrations.record import (
 from envs.demonstrations.states import columns
 from envs.demonstrations.trajectories import of_observations, trajectories
 from envs.replays.columns import Column
-from envs.replays.replay import read_replay
+from envs.replays.records import CHUNK, TOTAL, pack, pack_json
+from envs.replays.replay import ReplayWriter, read_replay
 
 TEAM = 2
 STEPS = 40
+BOX, TWO = Box(-1, 1, (2,), np.float32), Discrete(2)
+SEEN = about_observations("me", "Mine", BOX, TWO)
+FRAME = {"obs": np.zeros(2), "action": np.ones(()), "reward": np.zeros(())}
 
 
 def played(path, obs, action, seed=0):
@@ -194,7 +200,7 @@ def test_a_file_is_whole_or_none(tmp_path):
     path = tmp_path / "a.frd"
     with (
         pytest.raises(KeyboardInterrupt),
-        DemonstrationWriter(path, [Column("obs", "<f4")], {"demonstration": "observations"}),
+        DemonstrationWriter(path, columns_of(BOX, TWO), SEEN),
     ):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
@@ -219,10 +225,112 @@ def test_every_cut_and_every_damage_is_one_line(tmp_path):
 
 def test_nan_is_named(tmp_path):
     path = tmp_path / "a.frd"
-    with DemonstrationWriter(path, [Column("obs", "<f4", (2,))], {"demonstration": "observations"}) as writer:
-        writer.add([{"obs": np.zeros(2)}, {"obs": np.array([0, np.nan])}], {"terminated": True})
+    with DemonstrationWriter(path, columns_of(BOX, TWO), SEEN) as writer:
+        writer.add([FRAME, FRAME | {"obs": np.array([0, np.nan])}], {"terminated": True})
     with pytest.raises(ValueError, match=r"a\.frd: obs has NaN or infinity in episode 0"):
         list(Demonstration(path).episodes())
+
+
+def lying(path, about, parts, frame):
+    """Writes an episode of three frames below any header."""
+    with path.open("wb") as file:
+        writer = ReplayWriter(file, parts, about)
+        writer.begin({})
+        for _ in range(3):
+            writer.add(frame)
+        writer.end({"terminated": True})
+        file.write(pack_json(TOTAL, {"episodes": 1, "steps": 2}))
+    return path
+
+
+def refused(path):
+    with pytest.raises(ValueError) as raised:
+        list(Demonstration(path).episodes())
+    assert str(raised.value).startswith(f"{path}: ") and "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+STATES = about_states(["a", "b"], [0, 1], [0, 1], 8)
+ZEROS = {column.name: np.zeros(column.shape) for column in columns(2)}
+
+
+@pytest.mark.parametrize(
+    ("about", "key", "value"),
+    [
+        (SEEN, "names", None),
+        (SEEN, "names", [1]),
+        (SEEN, "env", 3),
+        (SEEN, "action_space", None),
+        (STATES, "names", "ab"),
+        *((STATES, "teams", value) for value in (None, "01", [], [1, 0], [0, 2])),
+        *((STATES, "demonstrators", value) for value in (None, [], [2], [-1], ["x"], [[0]], [0, 0], "0")),
+        *((STATES, "tick_skip", value) for value in (None, 0, 1.5, "8")),
+    ],
+)
+def test_a_header_that_is_not_of_its_kind_is_one_line(tmp_path, about, key, value):
+    parts, frame = (columns_of(BOX, TWO), FRAME) if about is SEEN else (columns(2), ZEROS)
+    assert list(Demonstration(lying(tmp_path / "right.frd", about, parts, frame)).episodes())
+    about = {name: each for name, each in (about | {key: value}).items() if each is not None}
+    assert f"of {key}; see docs" in refused(lying(tmp_path / "a.frd", about, parts, frame))
+
+
+def test_columns_that_are_not_of_its_kind_are_one_line(tmp_path):
+    path = tmp_path / "a.frd"
+    for about, parts, frame in ((SEEN, columns_of(BOX, TWO), FRAME), (STATES, columns(2), ZEROS)):
+        for column in parts:
+            rest = [each for each in parts if each is not column]
+            assert f"lacks the column {column.name}" in refused(lying(path, about, rest, frame))
+    other = [*parts[:3], Column("ball", "<f4", (3,)), *parts[4:]]
+    assert "column ball holds [3] a frame, not [25]" in refused(
+        lying(path, STATES, other, ZEROS | {"ball": np.zeros(3)})
+    )
+
+
+def test_weights_and_masks_that_cannot_be_are_one_line(tmp_path):
+    path = tmp_path / "a.frd"
+    for weight in (-5.0, 1.5):
+        bad = lying(path, STATES, columns(2), ZEROS | {"weight": np.full(2, weight)})
+        assert "weight is not within 0..1 in episode 0" in refused(bad)
+    parts = [*columns_of(BOX, TWO), Column("action_mask", "|u1", (2,))]
+    bad = lying(path, SEEN, parts, FRAME | {"action_mask": np.zeros(2)})
+    assert "action_mask allows nothing in a step of episode 0" in refused(bad)
+
+
+def test_an_episode_that_fits_no_memory_is_one_line(tmp_path):
+    """And is not unpacked: each of its chunks is small."""
+    frames = (1 << 24) // 16
+    chunk = pack(CHUNK, frames.to_bytes(4, "little") + zlib.compress(bytes(frames * 16), 9))
+    with (tmp_path / "a.frd").open("wb") as file:
+        ReplayWriter(file, columns_of(BOX, TWO), SEEN).begin({})
+        file.write(chunk * 65)
+    with pytest.raises(ValueError, match=r"a\.frd: an episode of more than 1,024 MiB"):
+        next(Demonstration(tmp_path / "a.frd").episodes())
+
+
+def test_recording_touches_no_file_of_somebody_else(tmp_path):
+    path, pole, notes = tmp_path / "a.frd", tmp_path / "b.frd", tmp_path / "a.frd.tmp"
+    notes.write_text("mine")
+    with DemonstrationWriter(path, columns_of(BOX, TWO), SEEN) as writer:
+        with pytest.raises(FileExistsError, match=r"a\.frd"):
+            DemonstrationWriter(path, columns_of(BOX, TWO), SEEN)
+        writer.add([FRAME] * 3, {"terminated": True})
+    assert notes.read_text() == "mine" and next(Demonstration(path).episodes()).steps == 2
+    with pytest.raises(ValueError, match="its header says"):
+        DemonstrationWriter(pole, columns_of(BOX, TWO), {"demonstration": "observations"})
+    with pytest.raises(TypeError):
+        DemonstrationWriter(pole, columns_of(BOX, TWO), SEEN | {"more": object()})
+    pole.mkdir()
+    with pytest.raises(OSError), DemonstrationWriter(pole, columns_of(BOX, TWO), SEEN):
+        pass
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.frd", "a.frd.tmp", "b.frd"]
+
+
+def test_what_is_no_file_is_called_so(tmp_path):
+    (tmp_path / "link.frd").symlink_to("nowhere")
+    (tmp_path / "folder.frd").mkdir()
+    for name in ("link", "folder"):
+        with pytest.raises(OSError, match=f"{name}.frd: no regular file"):
+            Demonstration(tmp_path / f"{name}.frd")
 
 
 def test_replays_and_demonstrations_are_told_apart(tmp_path):
@@ -233,10 +341,10 @@ def test_replays_and_demonstrations_are_told_apart(tmp_path):
 
 def test_long_episodes_are_streamed_in_order(tmp_path):
     path = tmp_path / "a.frd"
-    values = np.random.default_rng(0).normal(size=(1000, 3)).astype(np.float32)
-    with DemonstrationWriter(path, [Column("obs", "<f4", (3,))], {"demonstration": "observations"}) as writer:
+    values = np.random.default_rng(0).normal(size=(1000, 2)).astype(np.float32)
+    with DemonstrationWriter(path, columns_of(BOX, TWO), SEEN) as writer:
         for first, last in pairwise([0, 400, 1000]):
-            writer.add([{"obs": row} for row in values[first:last]], {"terminated": False})
+            writer.add([FRAME | {"obs": row} for row in values[first:last]], {"terminated": False})
     episodes = list(Demonstration(path).episodes())
     assert [episode.steps for episode in episodes] == [399, 599]
     assert np.array_equal(np.concatenate([episode.columns["obs"] for episode in episodes]), values)

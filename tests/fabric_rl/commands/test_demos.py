@@ -13,6 +13,8 @@ from gymnasium.spaces import Box, Discrete
 import train_fabric
 from agents import PPOLightningAgent
 from envs import AdvancedObs, ContinuousAction, GymnasiumEnvs, RocketSimPool
+from envs.demonstrations import Demonstration, DemonstrationWriter
+from envs.replays.columns import Column
 from fabric_rl import Saving, StartArgs, TrainArgs
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.main import main
@@ -67,6 +69,42 @@ def test_agents_with_other_eyes_and_hands_learn_from_it(chased):
 def test_another_environment_is_one_line(chased, env, said):
     with pytest.raises(ValueError, match=rf"^--cloning\.demos .*chaser\.frd: {said}"):
         trajectories_of([chased], env)
+
+
+def relabelled(file, path, columns=None, **about):
+    """A demonstration again, below another header."""
+    whole = Demonstration(file)
+    own = {name: value for name, value in whole.about.items() if name != "columns"} | about
+    with DemonstrationWriter(path, columns or whole.columns, own) as writer:
+        for episode in whole.episodes():
+            frames = [{name: each[i] for name, each in episode.columns.items()} for i in range(episode.steps + 1)]
+            new = {each.name: np.ones(each.shape) for each in columns or () if each not in whole.columns}
+            writer.add([frame | new for frame in frames], {})
+    return path
+
+
+def test_a_list_goes_on_after_a_bad_file_and_shows_what_names_say_as_it_is(chased, tmp_path, capsys):
+    relabelled(chased, tmp_path / "b.frd", names=["[/red]", "x\x1b[31m"])
+    (tmp_path / "a.frd").write_bytes(b"nonsense")
+    assert command("demos", "--folder", tmp_path) == 0
+    out = capsys.readouterr().out
+    assert "refused" in out and "[/red] against x\\x1b[31m" in out
+    assert command("demos", "show", tmp_path / "b.frd") == 0
+    assert "[/red]" in (out := capsys.readouterr().out) and "\x1b" not in out
+
+
+def test_columns_that_its_spaces_cannot_have_are_one_line(poled, tmp_path, capsys):
+    env = partial(GymnasiumEnvs, "CartPole-v1")
+    parts = list(Demonstration(poled).columns)
+    masked = relabelled(poled, tmp_path / "mask.frd", [*parts, Column("action_mask", "|u1", (5,))])
+    with pytest.raises(ValueError, match=r"mask\.frd: its column action_mask holds \[5\] a frame, not \[2\]"):
+        trajectories_of([masked], env)
+    wide = relabelled(poled, tmp_path / "wide.frd", [Column("obs", "<f4", (7,)), *parts[1:]])
+    with pytest.raises(ValueError, match=r"wide\.frd: its column obs holds \[7\] a frame, not \[4\]"):
+        trajectories_of([wide], env)
+    named = relabelled(poled, tmp_path / "named.frd", env="Evil\x1b[31m")
+    assert command("clone", named, "--runs_dir", tmp_path, "--env", "RocketSimPool") == 2
+    assert "Evil\\x1b[31m" in capsys.readouterr().err
 
 
 def test_no_file_is_one_line(tmp_path, capsys):

@@ -225,7 +225,9 @@ def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
     model = spoilt(exported, tmp_path, sha256=hashlib.sha256(b"nonsense").hexdigest())
     model.write_bytes(b"nonsense")
     assert "cannot be played: " in refused(model)
-    for lacks in ("sha256", "inputs", "memory_size"):
+    other = tmp_path.parent / "other.onnx"
+    assert "is not the model of metadata.json beside it" in refused(spoilt(exported, tmp_path, model=str(other)))
+    for lacks in ("sha256", "inputs", "memory_size", "model", "squash", "layout"):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
     (tmp_path / "metadata.json").unlink()
     assert "was not written by fabric-rl export" in refused(model)

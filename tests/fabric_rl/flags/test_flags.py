@@ -183,6 +183,14 @@ def test_settings_that_were_given_stay_when_another_agent_is_chosen(output, tmp_
     assert printed["actor_hidden_sizes"] == [256, 256, 256]  # the preset is of that agent
 
 
+def test_a_kickstart_goes_into_the_settings_of_a_run_and_comes_back(output, tmp_path):
+    config = tmp_path / "kept.yaml"
+    config.write_text(output("--kickstart", "Kickstart", "--kickstart.reference", "x", "--print_config").out)
+    again = output("--config", config, "--print_config")
+    assert yaml.safe_load(again.out)["kickstart"]["init_args"] == {"reference": "x", "coef": None}
+    assert "serialize" not in again.err
+
+
 def test_a_flag_that_holds_itself_is_one_line(output):
     error = output("--agent.actor_hidden_sizes", "&a [*a]").err
     assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or holds itself\n"

@@ -18,7 +18,7 @@ from envs.demonstrations import Trajectory
 from fabric_rl import Callback, Minibatch, TrainArgs, train
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.imitation import pretrain as pretraining
-from fabric_rl.imitation.batches import shown
+from fabric_rl.imitation.batches import learn_pass, shown
 from fabric_rl.imitation.kickstart import Reference
 from fabric_rl.imitation.pretrain import CloneArgs, loss_on, pretrain
 from fabric_rl.learning.imitation import cloning_loss
@@ -179,6 +179,30 @@ def test_cloning_beside_ppo_learns_and_ends():
     assert keep.metrics[1]["cloning/loss"] < keep.metrics[0]["cloning/loss"] < 0.7
     probe = shown(driven(2, seed=1), keep.agent)
     assert loss_on(keep.agent, probe) < loss_on(trained().agent, probe) - 0.02
+
+
+def test_fewer_samples_than_a_sequence_are_one_sequence(monkeypatch):
+    passed = []
+    monkeypatch.setattr(
+        "fabric_rl.imitation.cloning.learn_pass", lambda *given: passed.append(len(given[4])) or learn_pass(*given)
+    )
+    cloning = Cloning(["x"], samples_per_update=8).show(driven())
+    trained(cloning, steps=128, agent=partial(RecurrentPPOAgent, memory_size=8, sequence_length=16))
+    assert passed == [1, 1]
+
+
+def test_the_optimizer_of_another_agent_is_one_line():
+    saved = Cloning(["x"]).show(driven())
+    trained(saved, steps=128)
+    state = saved.state_dict()
+    state["optimizer"]["state"][0]["exp_avg"] = torch.zeros(3)
+    again = Cloning(["x"]).show(driven())
+    again.load_state_dict(state)
+    with pytest.raises(ValueError, match=r"saved of the optimizer of cloning does not fit: .*exp_avg"):
+        trained(again, steps=128)
+    again.load_state_dict({"optimizer": {"nonsense": 1}})
+    with pytest.raises(ValueError, match="saved of the optimizer of cloning does not fit"):
+        trained(again, steps=128)
 
 
 def reference(seed=5):

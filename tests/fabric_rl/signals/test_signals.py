@@ -15,6 +15,7 @@ from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_check
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.signals import RND, Curiosity, RewardSignal, Steps
 from fabric_rl.signals.networks import Actions, Features
+from fabric_rl.signals.signals import build_signals
 
 VECTOR = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 THREE = gymnasium.spaces.Discrete(3, start=5)
@@ -133,6 +134,16 @@ def test_features_of_any_observation(shape):
 
 
 # ---------------------------------------------------------------------- rollouts
+
+
+def test_every_signal_has_a_name_of_its_own():
+    class Mine(Fixed):
+        name = "my_signal"
+
+    envs = GymnasiumEnvs("CartPole-v1", 1)
+    found = build_signals([RND, Mine, RND, Mine, Mine, RND], envs)
+    envs.close()
+    assert [signal.name for signal in found] == ["rnd", "my_signal", "rnd_2", "my_signal_2", "my_signal_3", "rnd_3"]
 
 
 class Fixed(RewardSignal):
@@ -268,6 +279,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
         ({"strength": math.nan}, "--signals RND: strength must be 0 or more"),
         ({"gamma": 1.1}, "--signals RND: gamma must be between 0 and 1"),
         ({"learning_rate": 0}, "--signals RND: learning_rate must be positive"),
+        ({"normalize_steps": 0}, "--signals RND: normalize_steps must be at least 1"),
         ({"epochs": 0}, "--signals RND: epochs must be at least 1"),
         ({"hidden_sizes": []}, "--signals RND: encoding_size and hidden_sizes must be positive"),
     ],
