@@ -91,7 +91,8 @@ def clone(
             run.release()
     best = min(row["validation_loss"] for row in rows)
     steps = sum(len(each.action) for each in found)
-    print(f"cloned {steps:,} steps of {len(found)} trajectories: -log p {best:.4f} after {len(rows)} epochs")
+    shown = f"{len(found)} trajectories (one of each demonstrator and episode)"
+    print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
     print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {run.dir}{' chaser' if first.of_states else ''}")
     print(f"train on: python train_fabric.py --config {run.provenance.config} --initialize_from {run.dir}")
     return 0
