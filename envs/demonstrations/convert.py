@@ -6,6 +6,7 @@ pitch, yaw and roll always, which follow from how the car turned.
 """
 
 import copy
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -61,8 +62,10 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
         ImportError: rlgym-tools is missing.
     """
     try:
-        parsed_replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay")
-        tools = import_module("rlgym_tools.rocket_league.replays.convert")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Numba/scipy not found")  # it is fast enough without
+            parsed_replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay")
+            tools = import_module("rlgym_tools.rocket_league.replays.convert")
     except ImportError as error:
         raise ImportError(f'replays of people need rlgym-tools ({error}); pip install "fabric-rl[tools]"') from error
     if not path.is_file():

@@ -10,7 +10,7 @@ import yaml
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from envs.demonstrations.file import Demonstration
+from envs.demonstrations.file import SUFFIX, Demonstration
 from envs.partials import as_settings
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.output import write_csv
@@ -20,8 +20,15 @@ from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory
+from train_fabric import DEFAULT_CONFIG
 
 _DEFAULTS = CloneArgs()
+
+
+def preset(words: Sequence[str]) -> str | None:
+    """The preset of a training, whose agent the clone is to be, for words that name a demonstration of states."""
+    files = [Path(word) for word in words if word.endswith(SUFFIX) and Path(word).is_file()]
+    return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).of_states else None
 
 
 def clone(
@@ -41,12 +48,13 @@ def clone(
     """Trains an agent to do what demonstrations show, without playing; on one thread of the CPU.
 
     Some episodes are held back to tell when it gets no better. The result is the folder of a run: play with it
-    (`fabric-rl evaluate RUN chaser`), watch it, or train on from it (`--initialize_from RUN`).
+    (`fabric-rl evaluate RUN chaser`), watch it, or train on from it (`--config RUN/config.yaml --initialize_from RUN`).
 
     Args:
         demos: Files that `fabric-rl demos` makes.
-        env: What the agent is to play in; default: RocketSimPool, or the Gymnasium id that the demonstrations name.
-        agent: Agent class with its settings; one of the PPO agents.
+        env: What the agent is to play in; default: that of configs/rocket_1v1.yaml, as in a training, or the Gymnasium
+            id that the demonstrations name.
+        agent: Agent class with its settings; one of the PPO agents. Default: that of the same preset.
         epochs: Passes over the demonstrations, at most.
         batch_size: Steps per optimizer step.
         learning_rate: Of Adam.
@@ -58,8 +66,8 @@ def clone(
         runs_dir: Folder that holds all runs.
     """
     args = CloneArgs(epochs, batch_size, learning_rate, validation, patience, seed=seed)
+    first = Demonstration(demos[0])
     if env is None:
-        first = Demonstration(demos[0])
         env = RocketSimPool if first.of_states else partial(GymnasiumEnvs, str(first.about.get("env")))
     found = trajectories_of(demos, env, "DEMOS", soft_labels)
     envs = env(seed=seed)
@@ -83,8 +91,10 @@ def clone(
             run.release()
     best = min(row["validation_loss"] for row in rows)
     steps = sum(len(each.action) for each in found)
-    print(f"cloned {steps:,} steps of {len(found)} trajectories: -log p {best:.4f} after {len(rows)} epochs")
-    print(f"written: {run.dir}\nfabric-rl evaluate {run.dir} chaser, or train on: --initialize_from {run.dir}")
+    shown = f"{len(found)} trajectories (one of each demonstrator and episode)"
+    print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
+    print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {run.dir}{' chaser' if first.of_states else ''}")
+    print(f"train on: python train_fabric.py --config {run.provenance.config} --initialize_from {run.dir}")
     return 0
 
 

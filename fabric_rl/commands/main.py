@@ -38,6 +38,8 @@ class Command:
     """What it does, in the list of all commands."""
     commands: Mapping[str, "Command"] = field(default_factory=dict)
     """Commands of its own, if it is one without any of them, too."""
+    preset: str = ""
+    """What finds the configuration for words that name neither one nor an environment, `module:name`."""
 
 
 COMMANDS = {
@@ -69,7 +71,11 @@ COMMANDS = {
     "league": Command("fabric_rl.commands.league:league", "everybody against everybody, with ratings on one ladder"),
     "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name of league"),
     "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
-    "clone": Command("fabric_rl.commands.clone:clone", "an agent that does what demonstrations show, as a run"),
+    "clone": Command(
+        "fabric_rl.commands.clone:clone",
+        "an agent that does what demonstrations show, as a run",
+        preset="fabric_rl.commands.clone:preset",
+    ),
     "demos": Command(
         "fabric_rl.commands.demos:demos",
         "demonstrations to learn from: list those of a folder, record, convert or show some",
@@ -113,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         with _quiet_pipe(), warnings_are_events(), mistakes_in_one_line(program):
             if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
                 end_with_launcher()  # before what takes seconds to import
-                sys.exit(_load(COMMANDS["train"])(words[1:]))
+                sys.exit(_load(COMMANDS["train"].function)(words[1:]))
             sys.exit(_run(words))
     except KeyboardInterrupt:
         sys.exit(130)
@@ -126,7 +132,9 @@ def _run(words: list[str]) -> int:
     given = words = normalise(words, switches(*functions.values()))
     taken = {name for function in functions.values() for name in inspect.signature(function).parameters}
     if "env" in taken:
-        words = with_sections_of_config(words, sorted({"env", "agent"} & taken))
+        preset = COMMANDS[words[0]].preset
+        sections = sorted({"env", "agent"} & taken)
+        words = with_sections_of_config(words, sections, _load(preset)(words) if preset else None)
     with naming_the_file(given):
         values: Any = parser.instantiate(parser.parse_args(words))
     path, settings = "", dict[str, Any]()
@@ -158,7 +166,7 @@ def _add_commands(
         own.prog = f"{parser.prog} {name}"
         if only in (None, name):
             found = f"{path} {name}".strip()
-            functions[found] = _load(command)
+            functions[found] = _load(command.function)
             _add_parameters(own, functions[found])
             if command.commands:
                 functions |= _add_commands(own, command.commands, path=found)
@@ -188,8 +196,8 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> Non
             parser.add_argument(p.name, nargs="?", type=p.annotation, default=p.default, help=helps[p.name])
 
 
-def _load(command: Command) -> Callable[..., Any]:
-    module, _, name = command.function.partition(":")
+def _load(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
     function: Callable[..., Any] = getattr(import_module(module), name)
     return function
 

@@ -44,11 +44,19 @@ def as_flag(name: str, section: Any) -> str:  # noqa: ANN401 - whatever the file
     return f"--{name}={section if isinstance(section, str) else json.dumps(section)}"
 
 
-def with_sections_of_config(flags: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Puts `env`, `agent` of the file after `--config` in its place, as flags; errors as `section_of`."""
-    config = value_of(flags, "--config")
+def with_sections_of_config(flags: Sequence[str], names: Sequence[str], preset: str | None = None) -> list[str]:
+    """Puts `env`, `agent` of the file after `--config` in its place, as flags; errors as `section_of`.
+
+    Args:
+        flags: The command line.
+        names: Which sections.
+        preset: The file where the flags name neither one nor an `env`; an `agent` of theirs replaces that of the file.
+    """
+    config, given = value_of(flags, "--config"), names_of(flags)
     if config is None:
-        return list(flags)
+        if preset is None or "--env" in given:
+            return list(flags)
+        config, names = preset, [name for name in names if f"--{name}" not in given]
     sections = {name: section_of(config, name) for name in names}
     others = without(flags, ["--config"])
     return [others[0], *(as_flag(name, said) for name, said in sections.items() if said is not None), *others[1:]]

@@ -102,7 +102,9 @@ def _in_plain_words(flag: str, text: str) -> str:
     if path := re.match(r"(?:[\w.]+: )?Expected a dot import path string: (.*?)(?:\. Got value: .*)?$", text):
         return f"expected the path of a class, such as package.module.Class, got {path[1]}"
     if expected := _EXPECTED.match(text):
-        return _expected([expected["kind"]], expected["value"])
+        text = _expected([expected["kind"]], expected["value"])
+    if flag and (single := re.fullmatch(r"expected a list, got ([^\s\[{]+)", text)):
+        text += f"; one alone is '[{single[1]}]', one more {flag}+={single[1]}"
     return text
 
 

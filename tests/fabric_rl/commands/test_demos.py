@@ -157,7 +157,7 @@ def test_a_clone_is_a_run(poled, tmp_path, capsys):
     """Its environment is that of the demonstrations; evaluate and training take it."""
     runs = ["--runs_dir", tmp_path]
     assert command("clone", poled, "--run_id", "it", "--epochs", "2", *runs) == 0
-    assert re.search(r"cloned \d+ steps of 6 trajectories: -log p 0\.69", capsys.readouterr().out)
+    assert re.search(r"cloned \d+ steps of 6 trajectories \(one of .*\): -log p 0\.69", capsys.readouterr().out)
     assert command("evaluate", tmp_path / "it", "--episodes", "4", *runs) == 0
     assert "4 episodes of it" in capsys.readouterr().out
     rows = (tmp_path / "it" / "clone.csv").read_text().splitlines()
@@ -177,6 +177,15 @@ def test_states_are_cloned_for_what_a_configuration_says(chased, tmp_path):
     assert command("clone", chased, *words, "--runs_dir", tmp_path) == 0
     trained = load_trained(tmp_path / "it")
     assert trained.agent(Box(-1, 1, (107,)), Discrete(90)).actor[0].weight.shape == (16, 107)
+
+
+def test_without_a_configuration_a_clone_is_the_agent_that_a_training_trains(chased, tmp_path, capsys):
+    few = ("--epochs", "1", "--env.num_arenas", "1", "--runs_dir", tmp_path)
+    assert command("clone", chased, "--run_id", "it", *few) == 0
+    assert f"--config {tmp_path}/it/config.yaml --initialize_from {tmp_path}/it" in capsys.readouterr().out
+    assert load_trained(tmp_path / "it").agent(Box(-1, 1, (92,)), Discrete(90)).actor[0].weight.shape == (256, 92)
+    assert command("clone", chased, "--agent", "RecurrentPPOAgent", "--env.tick_skip", "4", *few) == 2
+    assert "decides every 4" in capsys.readouterr().err
 
 
 def test_cloning_and_kickstarting_go_on_to_the_bit(poled, cartpole, tmp_path):

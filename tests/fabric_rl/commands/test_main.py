@@ -36,7 +36,7 @@ LEAVES = [(name,) for name, command in COMMANDS.items() if name != "train"] + [(
 @pytest.mark.parametrize("names", LEAVES)
 def test_the_signature_of_a_command_is_its_command_line(call, names):
     command = COMMANDS[names[0]]
-    function = _load(command.commands[names[1]] if names[1:] else command)
+    function = _load((command.commands[names[1]] if names[1:] else command).function)
     status, out, err = call(*names, "--help")
     assert (status, err) == (0, "")
     said = " ".join(out.split())

@@ -110,6 +110,20 @@ def test_a_setting_of_several_types_says_what_helps(flags, line):
     assert one_line(str(raised.value)) == line
 
 
+def test_a_list_of_one_says_how_to_write_it(output):
+    told = "--{0}: expected a list, got {1}; one alone is '[{1}]', one more --{0}+={1}\n"
+    rnd, cloning = "fabric_rl.signals.RND", ("--cloning", "Cloning")
+    assert output("--signals", rnd).err.endswith(told.format("signals", rnd))
+    assert output(*cloning, "--cloning.demos", "x.frd").err.endswith(told.format("cloning.demos", "x.frd"))
+    for signals, demos in (
+        (("--signals", f"[{rnd}]"), ("--cloning.demos", "[x.frd]")),
+        ((f"--signals+={rnd}",), ("--cloning.demos+=x.frd",)),
+    ):
+        printed = yaml.safe_load(output(*signals, *cloning, *demos, "--print_config").out)
+        assert [each["class_path"] for each in printed["signals"]] == [rnd]
+        assert printed["cloning"]["init_args"]["demos"] == ["x.frd"]
+
+
 NEEDS_ANOTHER = "import no_such_package\n\nclass Part:\n    pass\n"
 
 

@@ -13,6 +13,7 @@ from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent
 from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.rollouts.collect import collect
+from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.signals import RND, Curiosity, RewardSignal, Steps
 from fabric_rl.signals.networks import Actions, Features
 from fabric_rl.signals.signals import build_signals
@@ -257,6 +258,8 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
     run(1024, run=Run.create(tmp_path, "whole"), **common)
     whole = {p.name: load_checkpoint(p)[1] for p in (tmp_path / "whole" / "checkpoints").iterdir()}
     names = sorted(whole)
+    with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, here: rnd; give the same"):
+        run(1024, BOTH[:1], run=Run.create(tmp_path, "other"), resume=whole[names[0]], **common)
     run(1024, run=Run.create(tmp_path, "again"), resume=whole[names[0]], **common)
     again = load_checkpoint(tmp_path / "again")[1]
     last = whole[names[-1]]
