@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from lightning.fabric.loggers.logger import Logger
@@ -49,6 +48,7 @@ from fabric_rl.cli.train_errors import errors_end_in_one_line
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.flags.config import DEFAULT_CONFIG
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
@@ -59,7 +59,6 @@ from fabric_rl.signals import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
 from fabric_rl.viewer.feeds import GAMES
 
-DEFAULT_CONFIG = Path(__file__).parent / "configs" / "rocket_1v1.yaml"
 _ABOUT = """Trains an agent with PPO, or SAC (--agent agents.SACLightningAgent), on Lightning Fabric. Without --config,
 --env and --env_id it plays the preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent
 agents.RecurrentPPOAgent) and its settings follow (--agent.actor_lr 1e-3); --agent.help and --env.help list those of the

@@ -174,8 +174,8 @@ class Session:
         check_fits(saved["fingerprint"], own)
         had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
         if len(had) != len(has):  # each has a value head
-            theirs, ours = (", ".join(names) or "none" for names in (had, has))
-            raise ValueError(f"--signals: the run had {theirs}, here: {ours}; give the same ones, or no --config")
+            before, here = (", ".join(names) or "none" for names in (had, has))
+            raise ValueError(f"--signals: the run had {before}, here: {here}; give the same ones, or no --config")
         self.learner.check(saved)
         self.signals.check(saved.get("signals", []))  # older ones have none
         if saved["fingerprint"] != own:
