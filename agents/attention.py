@@ -101,7 +101,6 @@ class AttentionPPOAgent(PPOAgent):
         return self.adam(actor=[self.trunk, self.actor, self.policy_head], critic=[self.critic, self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """See `PPOAgent.evaluate`."""
         features = self.trunk(obs)
         return self.policy_head(self.actor(features)), self.value_head(self.critic(features))
 

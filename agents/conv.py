@@ -84,6 +84,5 @@ class ConvPPOAgent(PPOAgent):
         return self.adam(actor=[self.encoder, self.hidden, self.policy_head], critic=[self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """See `PPOAgent.evaluate`."""
         features = self.hidden(self.encoder(self.pixels(obs)).flatten(1))
         return self.policy_head(features), self.value_head(features)

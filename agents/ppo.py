@@ -86,7 +86,6 @@ class PPOLightningAgent(PPOAgent):
         return ActOutput(action, log_prob, self.value_head(features) if self.critic is None else None)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """See `ActorCritic.value`."""
         features = self.normalizer(obs.float())
         values: Tensor = self.value_head((self.actor if self.critic is None else self.critic)(features))
         return values
@@ -97,7 +96,6 @@ class PPOLightningAgent(PPOAgent):
         return self.adam(actor=[self.actor, self.policy_head], critic=critic)
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """See `PPOAgent.evaluate`."""
         inputs = self.normalizer(obs.float())
         features = self.actor(inputs[..., : self.actor_inputs])
         return self.policy_head(features), self.value_head(features if self.critic is None else self.critic(inputs))

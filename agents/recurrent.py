@@ -122,7 +122,6 @@ class RecurrentPPOAgent(PPOAgent):
         return values
 
     def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """See `PPOAgent.policy_params`."""
         params: Tensor = self.policy_head(self.actor(self._step(obs, state)[0]))
         return params
 

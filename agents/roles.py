@@ -106,7 +106,6 @@ class RolesAgent(ActorCritic):
         return ActOutput(actions, self._joined(obs, [(rows, out.log_prob) for rows, out in every]), values, memories)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """See `ActorCritic.value`."""
         return self._joined(obs, self._by_role(obs, state, lambda agent, _, seen, memory: agent.value(seen, **memory)))
 
     def probabilities(

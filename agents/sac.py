@@ -23,7 +23,6 @@ class TwinCritics(nn.Module):
     """Two Q-functions of the same form: `[B, inputs]` -> `[2, B, outputs]` float32."""
 
     def __init__(self, inputs: int, hidden_sizes: Sequence[int], outputs: int, *shape: Any) -> None:  # noqa: ANN401
-        """Builds the networks; `shape` is that of `hidden_layers`."""
         super().__init__()
         features = [inputs, *hidden_sizes][-1]
         self.networks = nn.ModuleList(
@@ -113,7 +112,6 @@ class SACLightningAgent(OffPolicyAgent):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """See `fabric_rl.types.ActorCritic`."""
         if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
             return None
         head = self.policy_head
@@ -121,7 +119,6 @@ class SACLightningAgent(OffPolicyAgent):
         return head.policy.log_probs(self._params(self.normalizer(obs.float())), action_mask).exp().squeeze(-2)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        """See `ActorCritic.distributions`."""
         return [self.policy_head.distribution(self._params(self.normalizer(obs.float())), action_mask)]
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
@@ -150,7 +147,6 @@ class SACLightningAgent(OffPolicyAgent):
         return loss, {name: figure.detach() for name, figure in stats.items()}
 
     def update_targets(self, tau: float) -> None:
-        """See `OffPolicyAgent.update_targets`."""
         polyak(list(self.target_critics.parameters()), list(self.critics.parameters()), tau)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:

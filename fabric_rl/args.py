@@ -83,7 +83,6 @@ class TrainArgs:
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
         _at_least_1(
             self, "total_timesteps", "num_steps", "update_epochs", "minibatch_size", "batch_size", "exp_buffer_size"
         )
@@ -190,7 +189,6 @@ class SACArgs:
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
         _at_least_1(self, "buffer_size", "train_interval", "num_update", "n_step")
         if self.buffer_init_steps < 0:
             raise ValueError(f"--buffer_init_steps must not be negative, got {self.buffer_init_steps}")
@@ -219,7 +217,6 @@ class StartArgs:
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
-        """Rejects settings that exclude each other."""
         if self.run_id is not None:
             check_run_id(self.run_id)
         if not self.runs_dir.strip():
@@ -258,7 +255,6 @@ class Saving:
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
         _positive(self, "checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval")
         _positive(self, "record_minutes")
         _at_least_1(self, "keep_checkpoints", "keep_games")
@@ -288,7 +284,6 @@ class Hardware:
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
-        """Rejects settings that cannot work anywhere."""
         _one_of(self, "accelerator", Accelerator)
         _one_of(self, "precision", Precision)
         _positive(self, "timeout_minutes")

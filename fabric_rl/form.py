@@ -69,7 +69,6 @@ class Number(Form):
     anything: bool = False
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
-        """See `Form.check`."""
         kinds = int | np.integer if self.whole else int | float | np.integer | np.floating
         _require(isinstance(saved, kinds) and not isinstance(saved, bool), saved, where, _described(self))
         if not self.anything:
@@ -85,7 +84,6 @@ class Text(Form):
     pattern: str
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
-        """See `Form.check`."""
         fits = isinstance(saved, str) and re.fullmatch(self.pattern, saved)
         _require(bool(fits), saved, where, f"text of the form {self.pattern}")
 
@@ -107,7 +105,6 @@ class Numbers(Form):
     """Floats of any width will do, if `like` is one."""
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
-        """See `Form.check`."""
         like = self.like
         same_kind = isinstance(saved, Tensor if isinstance(like, Tensor) else np.ndarray)
         _require(same_kind and tuple(saved.shape) == tuple(like.shape), saved, where, _described(like))
@@ -127,7 +124,6 @@ class Many(Form):
     form: Any
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
-        """See `Form.check`."""
         _require(isinstance(saved, list), saved, where, "a list")
         for number, inner in enumerate(saved):
             check(inner, self.form, _inside(where, number))
@@ -140,7 +136,6 @@ class Named(Form):
     form: Any
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
-        """See `Form.check`."""
         _require(isinstance(saved, dict), saved, where, "a dict")
         for name, inner in saved.items():
             _require(isinstance(name, str), name, f"a name in {where}", "text")
@@ -154,7 +149,6 @@ class Maybe(Form):
     form: Any
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
-        """See `Form.check`."""
         if saved is not None:
             check(saved, self.form, where)
 
@@ -174,7 +168,6 @@ class GeneratorState(Form):
     read what lies behind the 624."""
 
     def check(self, saved: Any, where: str) -> None:  # noqa: ANN401
-        """See `Form.check`."""
         generator = torch.Generator()
         new = generator.get_state()
         check(saved, new, where)

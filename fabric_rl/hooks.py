@@ -20,7 +20,6 @@ class Hooks:
     """
 
     def __init__(self, state: TrainState, callbacks: Sequence[Callback]) -> None:
-        """Takes what the callbacks will see."""
         self.state, self.callbacks = state, tuple(callbacks)
 
     def __enter__(self) -> "Hooks":

@@ -59,7 +59,6 @@ class Constant(Schedule):
         return self.value
 
     def __repr__(self) -> str:
-        """As it is written in Python."""
         return f"Constant({self.value})"
 
 
@@ -79,7 +78,6 @@ class _FromTo(Schedule):
         self.start, self.end = _finite(self, "start", start), _finite(self, "end", end)
 
     def __repr__(self) -> str:
-        """As it is written in Python."""
         return f"{type(self).__name__}({self.start}, {self.end})"
 
 

@@ -119,7 +119,6 @@ class ActorCritic(LightningModule):
     progress: Tensor
 
     def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
-        """Keeps the spaces of one sub-environment."""
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
         self.progress = torch.zeros(())  # no buffer: DDP would broadcast it before every step

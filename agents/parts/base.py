@@ -48,7 +48,6 @@ class ValueHead(nn.Module):
     """The last layer of a value function: `[..., inputs]` -> `[...]`, or `[..., K]` for K > 1 values, float32."""
 
     def __init__(self, inputs: int, value_heads: int = 1, ortho_init: bool = True) -> None:
-        """Builds the layer; orthogonal weights have gain 1."""
         super().__init__()
         self.layer = linear(inputs, value_heads, 1.0 if ortho_init else None)
 
@@ -163,12 +162,10 @@ class PPOAgent(ActorCritic):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """See `ActorCritic.act`."""
         params, values = self.evaluate(obs)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), values)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """See `ActorCritic.value`."""
         return self.evaluate(obs)[1]
 
     def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -178,13 +175,11 @@ class PPOAgent(ActorCritic):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """See `fabric_rl.types.ActorCritic`."""
         if not isinstance(self.policy_head, CategoricalHead) or self.policy_head.start:
             return None
         return self.policy_head.probabilities(self.policy_params(obs, state), action_mask)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        """See `ActorCritic.distributions`."""
         return [self.policy_head.distribution(self.policy_params(obs, state), action_mask)]
 
     def evaluate_steps(self, minibatch: Minibatch | Shown) -> tuple[Tensor, Tensor]:

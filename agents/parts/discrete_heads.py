@@ -24,25 +24,21 @@ class CategoricalHead(PolicyHead):
     """Discrete actions; `P = n` logits."""
 
     def __init__(self, inputs: int, action_space: Discrete, gain: float | None = 0.01) -> None:
-        """Builds the layer; for `gain` see `linear`."""
         super().__init__(inputs, int(action_space.n), gain)
         self.start = int(action_space.start)
 
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.sample`; actions `[...]` int64 from `start` on, mask `[..., n]`."""
         log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
         index = log_probs.argmax(dim=-1) if deterministic else draw(log_probs.exp())
         return index + self.start, _pick(log_probs, index)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.evaluate`."""
         log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
         return _pick(log_probs, action - self.start), _entropy(log_probs)
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """See `PolicyHead.distribution`."""
         return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
 
     def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
@@ -62,7 +58,6 @@ class MultiCategoricalHead(PolicyHead):
     """MultiDiscrete actions as independent categoricals; `P = sum(nvec)` logits, those of the first action first."""
 
     def __init__(self, inputs: int, action_space: MultiDiscrete, gain: float | None = 0.01) -> None:
-        """Builds the layer; for `gain` see `linear`."""
         sizes: list[int] = action_space.nvec.flatten().tolist()
         super().__init__(inputs, sum(sizes), gain)
         self.sizes, self.shape = sizes, action_space.shape
@@ -73,19 +68,16 @@ class MultiCategoricalHead(PolicyHead):
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.sample`; actions `[..., *nvec.shape]` int64, mask `[..., sum(nvec)]`."""
         log_probs = self.log_probs(params, action_mask)
         index = log_probs.argmax(dim=-1) if deterministic else draw(log_probs.exp())
         action = index if self.start is None else index + self.start
         return action.reshape(*action.shape[:-1], *self.shape), _pick(log_probs, index).sum(dim=-1)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.evaluate`."""
         log_probs = self.log_probs(params, action_mask)
         return _pick(log_probs, self.index(action)).sum(dim=-1), _entropy(log_probs).sum(dim=-1)
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """See `PolicyHead.distribution`."""
         return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
 
     def index(self, action: Tensor) -> Tensor:
@@ -111,28 +103,24 @@ class BernoulliHead(PolicyHead):
     """MultiBinary actions as independent coins; `P = n` logits of a 1. What a mask forbids stays 0."""
 
     def __init__(self, inputs: int, action_space: MultiBinary, gain: float | None = 0.01) -> None:
-        """Builds the layer; for `gain` see `linear`."""
         super().__init__(inputs, math.prod(action_space.shape), gain)
         self.shape = action_space.shape
 
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.sample`; actions `[..., *shape]` int64, mask `[..., n]`."""
         logits = _masked(params, action_mask)
         ones = logits > 0 if deterministic else torch.rand_like(logits) < logits.sigmoid()
         action = ones.long().reshape(*params.shape[:-1], *self.shape)
         return action, self.evaluate(params, action, action_mask)[0]
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.evaluate`."""
         logits = _masked(params, action_mask)
         log_total = softplus(logits)  # log(e^0 + e^logit)
         log_prob = action.reshape(logits.shape) * logits - log_total
         return log_prob.sum(dim=-1), (log_total - logits.sigmoid() * logits).sum(dim=-1)
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """See `PolicyHead.distribution`."""
         return Independent(Bernoulli(logits=_masked(params, action_mask), validate_args=False), 1)
 
 

@@ -76,7 +76,6 @@ class ResidualBlock(nn.Module):
     """`x + conv(act(conv(act(x))))`, 3 x 3 convolutions (Espeholt et al. 2018, figure 3)."""
 
     def __init__(self, channels: int, activation: type[nn.Module]) -> None:
-        """Builds the block."""
         super().__init__()
         self.layers = nn.Sequential(
             activation(),

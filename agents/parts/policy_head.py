@@ -25,7 +25,6 @@ class PolicyHead(nn.Module, ABC):
     """The policy of one action space over features `[..., inputs]`."""
 
     def __init__(self, inputs: int, outputs: int, gain: float | None) -> None:
-        """Builds the layer; for `gain` see `linear`."""
         super().__init__()
         self.layer = linear(inputs, outputs, gain)
 

@@ -105,7 +105,6 @@ class RowControls:
     """Makes `RocketSim.CarControls` from rows, anew only in slots whose row differs from the last call's."""
 
     def __init__(self) -> None:
-        """Starts without any slots."""
         self._rows: Float = np.zeros((0, 8), np.float32)
         self._cars: list[Any] = []
 

@@ -18,7 +18,6 @@ class ContinuousAction(ActionParser):
     """
 
     def __init__(self) -> None:
-        """Creates the parser."""
         self._controls = RowControls()
 
     @property

@@ -99,7 +99,6 @@ class HybridTable(StateAwareTable):
     """
 
     def __init__(self, horizon_ticks: int = 9) -> None:
-        """Builds the table; see `StateAwareTable`."""
         super().__init__(hybrid_rows(), horizon_ticks)
 
 

@@ -68,7 +68,6 @@ class LookupTable(ActionTable):
     """
 
     def __init__(self) -> None:
-        """Builds the table and the controls of its rows."""
         super().__init__(lookup_rows())
 
 

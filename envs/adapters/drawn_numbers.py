@@ -18,7 +18,6 @@ class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], randomizer: ParameterRandomizer) -> None:
-        """Wraps `env`; the first `reset` has to bring a seed."""
         super().__init__(env)
         self._held: frozenset[str] = frozenset()
         self._samplers = dict(sorted(randomizer.samplers.items()))
@@ -53,6 +52,5 @@ class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
             setattr(self.env.unwrapped, name, int(self._drawn[name] // 1) if is_whole(own) else self._drawn[name])
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401 - Gymnasium's signature
-        """See `gymnasium.Env.step`."""
         self._steps += 1
         return super().step(action)

@@ -88,7 +88,6 @@ class GymnasiumEnvs(VectorWrapper):
     def step(
         self, actions: NDArray[Any]
     ) -> tuple[Any, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """See `gymnasium.vector.VectorEnv.step`; `infos` only holds `final_obs` and `_final_obs`."""
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         dense: dict[str, Any] = {}
         if "final_obs" in infos:

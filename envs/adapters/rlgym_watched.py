@@ -24,7 +24,6 @@ class WatchedReward(CombinedReward[Any]):  # type: ignore[misc]  # rlgym has no 
     """
 
     def __init__(self, reward: RewardFunction) -> None:
-        """Watches `reward`."""
         combined = type(reward) is CombinedReward
         super().__init__(*zip(reward.reward_fns, reward.weights, strict=True) if combined else [reward])
         self.parts = PartSums(numbered(type(function).__name__ for function in self.reward_fns))

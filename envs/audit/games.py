@@ -30,7 +30,6 @@ class Games:
     """
 
     def __init__(self, recipe: PoolRecipe, seconds: float, seed: int) -> None:
-        """Plays them all, `seconds` of game time each."""
         bots = {"random": RandomBot(seed), "scripted": TeamBots(KickoffThenShoot(), BallChaser())}
         configured = record_each(recipe, bots, seconds, seed)
         self.random, self.scripted = configured["random"], configured["scripted"]

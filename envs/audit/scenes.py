@@ -30,7 +30,6 @@ class ActorBot(Bot):
     """One bot plays the car that acts, another (by default an idle one) all the others."""
 
     def __init__(self, actor: Bot, others: Bot | None = None) -> None:
-        """Takes the bots."""
         self.actor, self.others = actor, others or IdleBot()
 
     def act(self, state: GameState) -> Float:
@@ -84,7 +83,6 @@ class Push(StateSetter):
     """
 
     def __init__(self, own_goal: bool) -> None:
-        """Takes the direction."""
         self.own_goal = own_goal
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
@@ -110,7 +108,6 @@ class GoalOrTime(DoneCondition):
     truncates = True
 
     def __init__(self, seconds: float, window_ticks: int) -> None:
-        """Takes the time and the window."""
         self.ticks, self.window = round(seconds * 120), window_ticks
 
     def check(self, state: GameState) -> Bool:
@@ -123,7 +120,6 @@ class Held(Bot):
     """Another bot's controls, each held for some steps."""
 
     def __init__(self, bot: Bot, steps: int) -> None:
-        """Takes the bot and the steps."""
         self.bot, self.steps = bot, steps
         self._age, self._controls = 0, np.zeros(0, np.float32)
 

@@ -39,7 +39,6 @@ class StepTable:
         ]
 
     def __str__(self) -> str:
-        """For a terminal."""
         return in_columns([self.columns, *self.cells], str.rjust)
 
     def _repr_html_(self) -> str:

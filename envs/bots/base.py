@@ -86,14 +86,12 @@ class TeamBots(Bot):
     _in_state_dict: ClassVar = {"blue": "blue", "orange": "orange"}
 
     def __init__(self, blue: Bot, orange: Bot) -> None:
-        """Takes both bots."""
         for argument, bot in (("blue", blue), ("orange", orange)):
             if not isinstance(bot, Bot):
                 raise TypeError(f"TeamBots: {argument} must be an envs.bots.Bot object, got {described(bot)}")
         self.blue, self.orange = blue, orange
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         return np.where((state.team == BLUE)[:, None], self.blue.act(state), self.orange.act(state))
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:

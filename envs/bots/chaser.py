@@ -16,7 +16,6 @@ class BallChaser(Bot):
     """Drives at the ball with full boost and jumps at one that is just above; knows no goals."""
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         own = state.own
         seconds = np.minimum(arrival_seconds(state, own.ball_pos), np.float32(LEAD_SECONDS))
         controls = drive(state, ball_after(state, seconds))

@@ -15,7 +15,6 @@ class CircleBot(Bot):
     """Drives in a circle."""
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         controls = blank(state)
         controls[..., THROTTLE] = controls[..., STEER] = 1
         level = np.zeros(controls.shape[:2], np.float32)
@@ -26,7 +25,6 @@ class HoverBot(Bot):
     """Stays about 450 to 900 uu from the ball, goes to and fro with the nose at it, and never means to touch it."""
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         own = state.own
         angle, distance = bearing(state, own.ball_pos)
         controls = drive(state, own.ball_pos, speed=1000.0)
@@ -42,7 +40,6 @@ class HopBot(Bot):
     """Jumps on the spot, again and again."""
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         controls = recover(state, np.zeros((state.num_arenas, state.num_cars), np.float32))
         controls[..., THROTTLE] = 0
         held = state.is_holding_jump & ~state.is_jumping

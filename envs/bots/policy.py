@@ -71,7 +71,6 @@ class PolicyBot(Bot):
         self.action_rows = innermost.table if isinstance(innermost, ActionTable) else None
 
     def thoughts(self) -> Thoughts | None:
-        """See `Bot.thoughts`."""
         if self._mind is None or self._mind.value is None:
             return None
         value = np.full(self._here.shape, np.nan, np.float32)
@@ -96,7 +95,6 @@ class PolicyBot(Bot):
         return self._parser.parse(actions, state).rows.reshape(*here.shape, 8)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `Bot.reset`."""
         if len(self._begins) != len(mask):
             self._begins = np.zeros(len(mask), np.bool_)
         self._begins |= mask
@@ -110,7 +108,6 @@ class PolicyBot(Bot):
         )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Stateful`."""
         super().load_state_dict(state)
         if isinstance(self._choose, HasState):
             self._choose.load_state_dict(state["policy"])

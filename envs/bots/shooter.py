@@ -23,7 +23,6 @@ class KickoffThenShoot(Bot):
     """
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         own = state.own
         landing = landing_seconds(state)
         seconds = np.maximum(arrival_seconds(state, own.ball_pos), landing)

@@ -20,7 +20,6 @@ class IdleBot(Bot):
     """Lets go of everything."""
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`."""
         return blank(state)
 
 
@@ -51,9 +50,7 @@ class RandomBot(Bot):
         raise ValueError(f"RandomBot: cannot draw actions from {space}")
 
     def state_dict(self) -> dict[str, Any]:
-        """See `Stateful`."""
         return {"rng": dict(self._rng.bit_generator.state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Stateful`."""
         self._rng = generator_of(state["rng"])

@@ -97,7 +97,6 @@ class _HumanEpisode:
     """From kickoff to goal, every frame that the replay has."""
 
     def __init__(self, first: Any) -> None:  # noqa: ANN401 - rlgym-tools' frame
-        """Takes the first one."""
         order = sorted(first.state.cars.items(), key=lambda item: item[1].team_num)  # stable, as the slots are
         self.cars, self.teams = [uid for uid, _ in order], [int(car.team_num) for _, car in order]
         self._begin, self.terminated = first.state.tick_count, False

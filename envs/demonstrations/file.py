@@ -62,13 +62,11 @@ class DemonstrationWriter:
             raise
 
     def __enter__(self) -> "DemonstrationWriter":
-        """Itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Finishes the file, or takes it away."""
         try:
             if kind is None:
                 self._file.write(pack_json(TOTAL, {"episodes": self.episodes, "steps": self.steps}))

@@ -46,17 +46,14 @@ class StateRecorder(StateLogger):
     """Writes every episode of a pool's first arena when it ends."""
 
     def __init__(self, writer: DemonstrationWriter) -> None:
-        """Takes the file."""
         self._writer, self._frames = writer, list[Mapping[str, NDArray[Any]]]()
 
     def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
         self._frames.append(frame_of(state))
         if done[0]:
             self.end(bool(state.goal_scored[0]))
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
         if mask[0]:
             self._frames = [frame_of(state)]
 
@@ -150,7 +147,6 @@ class RecordedEnvs(VectorWrapper):
         self._ended: list[bool | None] = []
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
-        """See `gymnasium.vector.VectorEnv.reset`."""
         obs, infos = self.env.reset(seed=seed, options=options)
         nothing = np.zeros(self.single_action_space.shape or ())
         self._frames = [[{"obs": seen.copy(), "action": nothing, "reward": np.zeros(())}] for seen in obs]
@@ -158,7 +154,6 @@ class RecordedEnvs(VectorWrapper):
         return obs, infos
 
     def step(self, actions: NDArray[Any]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """See `gymnasium.vector.VectorEnv.step`."""
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         for i, frames in enumerate(self._frames):
             if self._ended[i] is None:

@@ -41,7 +41,6 @@ class EpisodeRatios(StateLogger):
     _state_bounds: ClassVar = {"counts": NOT_NEGATIVE}
 
     def __init__(self) -> None:
-        """Knows nothing yet."""
         self._touched = np.zeros(0, np.bool_)
         self._counts = np.zeros(3)  # episodes, of them with a touch, with a goal
 

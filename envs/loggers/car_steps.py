@@ -41,7 +41,6 @@ class CarSteps(Stateful):
     _state_bounds: ClassVar = dict.fromkeys(_in_state_dict, NOT_NEGATIVE)
 
     def __init__(self) -> None:
-        """Knows nothing yet."""
         self._rows: Float = np.zeros((0, 0, 0), np.float32)
         self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
 

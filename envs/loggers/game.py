@@ -25,7 +25,6 @@ class GameMetrics(StateLogger):
     """
 
     def __init__(self) -> None:
-        """Knows nothing yet."""
         self._sums = dict.fromkeys(_SUMS, 0.0)
         self._cars = CarSteps()
 

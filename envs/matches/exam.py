@@ -148,7 +148,6 @@ class _Marks(DoneCondition):
         self._papers, self._ground = papers, BallOnGroundCondition()
 
     def check(self, state: GameState) -> Bool:
-        """See `DoneCondition.check`."""
         papers = self._papers
         late = state.episode_ticks / TICKS_PER_SECOND - papers.limits[papers.at]
         down = self._ground.check(state)
@@ -159,5 +158,4 @@ class _Marks(DoneCondition):
         return over
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `DoneCondition.reset`."""
         self._ground.reset(mask, state)

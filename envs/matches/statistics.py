@@ -69,7 +69,6 @@ class GameStatistics(StateLogger):
     """
 
     def __init__(self) -> None:
-        """Knows nothing yet."""
         self.counts: Counts = np.zeros((len(_ROW), 0, 2))
         self.begun: Bool = np.zeros(0, np.bool_)
         self._cars = CarSteps()
@@ -77,7 +76,6 @@ class GameStatistics(StateLogger):
         self._kickoff = np.zeros(0)  # ticks since its first touch, negative before; infinite once it is decided
 
     def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
         step, world = self._cars.update(state), state.world
         sides = (state.team[:, None] == (BLUE, ORANGE)).astype(np.float32)
         alive, touches = step.alive, step.touches
@@ -119,7 +117,6 @@ class GameStatistics(StateLogger):
             self._kickoff[over] = np.inf
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
         if len(self.begun) != len(mask):
             self.counts = np.zeros((len(_ROW), len(mask), 2))
             self._row("matches")[:] = 1

@@ -134,7 +134,6 @@ class FlipResetLane(Lane):
     MIN_HEIGHT, BELOW, NEAR = 300.0, float(np.cos(np.pi / 4)), 200.0
 
     def __init__(self, time_limit_seconds: float = 2.5) -> None:
-        """Sets the time limit."""
         super().__init__(time_limit_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:

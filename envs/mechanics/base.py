@@ -140,7 +140,6 @@ class Lane(ABC):
     """uu; where the other cars stand, in their own half."""
 
     def __init__(self, time_limit_seconds: float) -> None:
-        """Keeps the limit."""
         self.time_limit_seconds = positive(type(self).__name__, "time_limit_seconds", time_limit_seconds)
 
     def within_limit(self, argument: str, seconds: float) -> float:

@@ -28,7 +28,6 @@ class JumpShotLane(Lane):
     HORIZON_SECONDS = 3.0
 
     def __init__(self, time_limit_seconds: float = 3.0) -> None:
-        """Sets the time limit."""
         super().__init__(time_limit_seconds)
 
     def set_up(self, rng: np.random.Generator) -> SetUp:

@@ -45,7 +45,6 @@ class LaneEpisodes(StateLogger):
     _state_bounds: ClassVar = {"counts": NOT_NEGATIVE}
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
-        """Watches `lanes`."""
         self.lanes = tuple(lanes)
         self._width = max(lane.num_notes for lane in lanes)
         self._drawn: dict[int, tuple[int, int]] = {}
@@ -117,7 +116,6 @@ class LaneTimeLimit(DoneCondition):
     truncates = True
 
     def __init__(self, episodes: LaneEpisodes) -> None:
-        """Reads from `episodes` which lane every arena is in."""
         self._episodes = episodes
         self._limits = np.array([lane.time_limit_seconds for lane in episodes.lanes])
 

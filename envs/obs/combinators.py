@@ -110,7 +110,6 @@ class PrivilegedBox(gymnasium.spaces.Box):
     """
 
     def __init__(self, low: Float, high: Float, actor_features: int) -> None:
-        """Creates the space; bounds `[D]` float32."""
         super().__init__(low, high, dtype=np.float32)
         self.actor_features = actor_features
 

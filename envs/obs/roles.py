@@ -26,7 +26,6 @@ class RoleObs(ObsBuilder):
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
 
     def __init__(self, inner: ObsBuilder) -> None:
-        """Takes the builder of the other columns."""
         self.inner: ObsBuilder = check_part(type(self).__name__, "inner", inner, ObsBuilder)
         self.only: int | None = None
 

@@ -29,7 +29,6 @@ class Constant(Sampler):
     """Always the same value."""
 
     def __init__(self, value: float) -> None:
-        """Takes the value."""
         self.value = number_in("Constant", "value", value)
 
     def sample(self, rng: np.random.Generator) -> float:
@@ -45,7 +44,6 @@ class Uniform(Sampler):
     """Uniform in [min_value, max_value): ML-Agents' `uniform`."""
 
     def __init__(self, min_value: float, max_value: float) -> None:
-        """Takes the interval, the lower end first."""
         self.min_value, self.max_value = _interval(self, "min_value and max_value", (min_value, max_value))
 
     def sample(self, rng: np.random.Generator) -> float:
@@ -61,7 +59,6 @@ class Gaussian(Sampler):
     """Normally distributed: ML-Agents' `gaussian`."""
 
     def __init__(self, mean: float, st_dev: float) -> None:
-        """Takes mean and standard deviation, 0 or more."""
         self.mean, self.st_dev = number_in("Gaussian", "mean", mean), number_in("Gaussian", "st_dev", st_dev)
         if self.st_dev < 0:
             raise ValueError(f"Gaussian: st_dev must be 0 or more, got {st_dev!r}")
@@ -82,7 +79,6 @@ class MultirangeUniform(Sampler):
     """
 
     def __init__(self, intervals: Sequence[Sequence[float]]) -> None:
-        """Takes the intervals, for example [[7, 10], [15, 20]]."""
         listed = list(intervals) if isinstance(intervals, Sequence | np.ndarray) else []
         if not listed or isinstance(intervals, str):
             raise ValueError(f"MultirangeUniform: intervals must be a list of [min, max], got {intervals!r}")

@@ -18,7 +18,6 @@ class GameCounts:
     """Touches, goals, broken physics, episodes and steps since the last `drain`, of all arenas together."""
 
     def __init__(self) -> None:
-        """Starts at zero."""
         self._counts = dict.fromkeys(_COUNTED, 0)
 
     def add_step(self, new_touches: Bool, goals: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:

@@ -26,7 +26,6 @@ class Guests:
     """
 
     def __init__(self, slots: CarSlots) -> None:
-        """Begins without any."""
         self._slots = slots
         self.bots: tuple[Bot, ...] = ()
         self._who = np.full(slots.num_cars, NOBODY)

@@ -9,7 +9,6 @@ class StepTimers:
     """Adds up the seconds of each of `PARTS`, with a look at the clock where one ends and the next begins."""
 
     def __init__(self) -> None:
-        """Starts at zero."""
         self._seconds = dict.fromkeys(PARTS, 0.0)
         self._steps = 0
         self._last = 0.0

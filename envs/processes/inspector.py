@@ -7,7 +7,6 @@ class ProcessInspector:
     """Says what cannot be seen from here, and what shows it."""
 
     def __init__(self, layout: dict[str, str]) -> None:
-        """Takes the layout of the pool."""
         self._table = layout.get("action table", "unknown")
 
     def describe_actions(self) -> list[str]:

@@ -126,7 +126,6 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._obs: Array | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Says why there is no `state` and no `arenas`."""
         if name in ("state", "arenas"):
             raise AttributeError(
                 f"ProcessPool: it has no {name}, its arenas live in other processes; use RocketSimPool to see them"

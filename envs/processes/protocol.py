@@ -122,7 +122,6 @@ class WorkerError(RuntimeError):
     """
 
     def __init__(self, message: str, failed_in: str) -> None:
-        """Takes what has happened, and where."""
         super().__init__(message)
         self.failed_in = failed_in
 

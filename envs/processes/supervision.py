@@ -68,15 +68,12 @@ class SupervisedWorkers:
             raise
 
     def __len__(self) -> int:
-        """Workers; 0 after `stop`."""
         return len(self._workers)
 
     def __getitem__(self, k: int) -> ShardWorker:
-        """Worker `k`."""
         return self._workers[k]
 
     def __iter__(self) -> Iterator[ShardWorker]:
-        """One worker after the other."""
         return iter(self._workers)
 
     def settle(self, workers: Iterable[int] | None = None) -> None:

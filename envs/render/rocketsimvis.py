@@ -18,7 +18,6 @@ class RocketSimVis:
     """Sends states; never waits, does not mind if nobody listens, and leaves out what comes too fast."""
 
     def __init__(self) -> None:
-        """Opens a socket, which closes with this object."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._next = 0.0

@@ -118,13 +118,11 @@ class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.videos = EpisodeVideos(folder, rate, lambda: np.asarray(env.render(), np.uint8))
 
     def reset(self, **settings: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - as gymnasium's
-        """See `gymnasium.Env.reset`."""
         began = self.env.reset(**settings)
         self.videos.begin()
         return began
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
-        """See `gymnasium.Env.step`."""
         stepped = self.env.step(action)
         self.videos.step()
         return stepped

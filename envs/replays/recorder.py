@@ -103,7 +103,6 @@ class ReplayRecorder(StateLogger):
         return float(self._ticks / TICKS_PER_SECOND)
 
     def update(self, state: GameState, done: Bool) -> None:
-        """See `StateLogger.update`."""
         one = self._one(state)
         self._emit(decided=True)
         self._ticks += int(one.episode_ticks[0]) - self._episode_ticks
@@ -112,7 +111,6 @@ class ReplayRecorder(StateLogger):
         self._keep(one, self._events(one), paid)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """See `StateLogger.reset`."""
         if not mask[self._arena]:
             return
         one = self._one(state)

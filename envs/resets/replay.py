@@ -107,7 +107,6 @@ class ReplayedStates(EachArena):
         self._states = {tuple(size): np.flatnonzero((sizes == size).all(axis=1)) for size in np.unique(sizes, axis=0)}
 
     def __len__(self) -> int:
-        """The number of states."""
         return len(self._arrays["present"])
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

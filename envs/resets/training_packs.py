@@ -109,7 +109,6 @@ class TrainingPack(EachArena):
             raise ValueError(f"TrainingPack: no shot in {self.path} fits into the standard field")
 
     def __len__(self) -> int:
-        """The number of shots."""
         return len(self._shots)
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

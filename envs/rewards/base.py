@@ -66,7 +66,6 @@ class RememberingReward(Reward):
     """A reward that compares a state with the one before it."""
 
     def __init__(self) -> None:
-        """Knows nothing until the first `reset`."""
         self._kept: dict[str, NDArray[Any]] = {}
 
     @abstractmethod

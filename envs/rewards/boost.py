@@ -36,7 +36,6 @@ class BoostKeepReward(PerSecondReward):
     value_range = (0, 1)
 
     def __init__(self) -> None:
-        """`PerSecondReward(SaveBoostReward())`."""
         super().__init__(SaveBoostReward())
 
     def label(self) -> str:

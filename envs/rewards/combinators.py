@@ -27,7 +27,6 @@ class WrappedReward(Reward):
     _in_state_dict: ClassVar = {"inner": "reward"}
 
     def __init__(self, reward: Reward) -> None:
-        """Wraps `reward`."""
         self.reward: Reward = check_part(type(self).__name__, "reward", reward, Reward)
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -64,7 +63,6 @@ class PerSecondReward(WrappedReward):
     _state_bounds: ClassVar = {"ticks": NOT_NEGATIVE}
 
     def __init__(self, reward: Reward) -> None:
-        """Wraps `reward`."""
         super().__init__(reward)
         self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
 

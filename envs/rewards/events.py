@@ -118,7 +118,6 @@ class EventReward(RememberingReward):
         return total
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """See `PartSums`."""
         return self._parts.drain()
 
     def state_dict(self) -> dict[str, Any]:

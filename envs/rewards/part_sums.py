@@ -17,7 +17,6 @@ class PartSums:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Begins at zero."""
         self.names = tuple(names)
         self._sums, self._sizes, self._count = np.zeros(len(names)), np.zeros(len(names)), 0
 

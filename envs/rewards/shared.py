@@ -28,7 +28,6 @@ class once(Generic[_T]):
         self.function = function
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Notes the property's name."""
         self._name = name
 
     @overload
@@ -54,7 +53,6 @@ class Shared:
     """
 
     def __init__(self, state: GameState) -> None:
-        """Works out nothing yet."""
         self.state = state
         self._known: dict[tuple[int, ...], tuple[Any, ...]] = {}
 

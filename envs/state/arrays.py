@@ -120,7 +120,6 @@ class StateArrays:
         return kept
 
     def __deepcopy__(self: State, memo: dict[int, Any]) -> State:
-        """See `copy`."""
         return self.copy()
 
     def read_stale_details(self) -> None:

@@ -165,7 +165,6 @@ class GameState(StateArrays):
         self.invalidate()
 
     def __repr__(self) -> str:
-        """Sizes, and the first arena in short."""
         text = f"GameState({self.num_arenas} arenas, {self.num_blue} blue and {self.num_orange} orange slots"
         if self.num_arenas:
             seconds = self.episode_ticks[0] / game.TICKS_PER_SECOND

@@ -160,7 +160,6 @@ class GPUMemory:
     """Memory of one CUDA device, in bytes."""
 
     def __init__(self, device: torch.device) -> None:
-        """Takes the device."""
         self._device, self._before = device, 0
 
     def begin(self) -> None:

@@ -13,7 +13,6 @@ class History(Callback):
     """
 
     def __init__(self) -> None:
-        """Starts empty."""
         self.rows: list[dict[str, float]] = []
         self.agent: ActorCritic | None = None
 

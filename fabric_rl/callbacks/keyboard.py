@@ -30,7 +30,6 @@ class KeyPress(Callback):
     """
 
     def __init__(self) -> None:
-        """Opens nothing yet."""
         self._keys: Terminal | None = None
         self._listening = False  # whether rank 0 has a terminal; the same on all ranks
         self._paused = False
@@ -109,7 +108,6 @@ class Terminal:
     """Keys of standard input, without Enter and without showing them."""
 
     def __init__(self, descriptor: int) -> None:
-        """Takes the file descriptor of a terminal."""
         self._descriptor = descriptor
 
     if sys.platform == "win32":

@@ -12,7 +12,6 @@ class Profiler(Callback):
     """Writes a trace of torch's profiler on rank 0: the third and fourth iteration, after two to warm up."""
 
     def __init__(self, folder: Path) -> None:
-        """Writes into `folder`."""
         self.folder = folder
         self._profiler: torch.profiler.profile | None = None
 

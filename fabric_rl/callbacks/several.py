@@ -30,7 +30,6 @@ class Callbacks(Callback):
     """
 
     def __init__(self, parts: Mapping[str, Callback]) -> None:
-        """Takes name -> callback."""
         self.parts = dict(parts)
         self._of_others: dict[str, Any] = {}
 

@@ -41,7 +41,6 @@ class PartError(ValueError):
     """
 
     def __init__(self, part: type, reason: str, flag: str | None = None) -> None:
-        """Takes the flag from the kind of part where it is not known."""
         self.part, self.reason = part, reason
         flag = flag_of(part) if flag is None else flag
         super().__init__(f"{flag}: {reason}" if flag and not _NAMES_FLAG.search(reason) else reason)

@@ -22,7 +22,6 @@ class Shown:
     """
 
     def __init__(self, replay: bytes, height: int) -> None:
-        """Takes it, and the height in pixels."""
         self.replay, self._height = replay, height
 
     def _repr_html_(self) -> str:

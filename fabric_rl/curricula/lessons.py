@@ -33,7 +33,6 @@ class Curriculum:
     """Smooth the measure: a quarter of what it was at the last look plus three quarters of what it is."""
 
     def __post_init__(self) -> None:
-        """Rejects what cannot work."""
         if not self.parameters:
             raise ValueError("Curriculum: parameters must name at least one parameter and its values")
         if not all(math.isfinite(threshold) for threshold in self.thresholds):
@@ -69,7 +68,6 @@ class Course:
     """
 
     def __init__(self, curriculum: Curriculum) -> None:
-        """Begins with the first lesson."""
         self.curriculum, self.lesson = curriculum, 0
         self.measured: float | None = None
         self._window: deque[tuple[float, float, float]] = deque()

@@ -30,7 +30,6 @@ class Promotion:
     """Iterations in a row; one in which the metric was not measured (no episode ended) does not interrupt the row."""
 
     def __post_init__(self) -> None:
-        """Rejects what cannot work."""
         if not self.metric:
             raise ValueError("Promotion: metric must name a logged metric, for example game/touch_ratio")
         if not math.isfinite(self.at_least):
@@ -67,7 +66,6 @@ class Phase:
     """Agent-steps (over all ranks) in this phase after which the next one begins in any case. Default: never."""
 
     def __post_init__(self) -> None:
-        """Rejects what cannot work."""
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"Phase: name must be letters, digits, _, . and -, got {self.name!r}")
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:

@@ -105,7 +105,6 @@ class ExportedAgent(ActorCritic):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """See `ActorCritic.probabilities`."""
         if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
             return None
         found = self._run(obs, state, action_mask).get("probabilities")

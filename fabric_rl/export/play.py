@@ -15,7 +15,6 @@ class Policy:
     """A function of observations, which remembers the games; metadata.json says what goes in and what comes out."""
 
     def __init__(self, folder: Path = Path(__file__).parent) -> None:
-        """Loads it."""
         self.about: dict[str, Any] = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
         self._memory = np.zeros((0, self.about["memory_size"]), np.float32)
         model = folder / self.about["model"]

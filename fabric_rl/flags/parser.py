@@ -48,7 +48,6 @@ class FlagParser(ArgumentParser):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - jsonargparse's signature
-        """Makes the parser; see `jsonargparse.ArgumentParser`."""
         self._owner = "it"
         kwargs.setdefault("formatter_class", ShortHelp)
         # A configuration may be a stranger's: no `os.system` for a class, and no class where anything may stand.

@@ -124,6 +124,5 @@ class Cloning(Callback):
         return {"optimizer": self._saved or {} if self._optimizer is None else self._optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
         super().load_state_dict(state)
         self._saved = state["optimizer"] or None

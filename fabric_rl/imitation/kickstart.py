@@ -82,7 +82,6 @@ class Kickstart(Callback):
         return {"weights": self._weights or {}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
         super().load_state_dict(state)
         self._weights = state["weights"] or None
 
@@ -91,7 +90,6 @@ class Reference:
     """A policy that an agent stays close to, as `agents.parts.base.PPOAgent.reference`: no part of its weights."""
 
     def __init__(self, agent: Any, coef: Schedule) -> None:  # noqa: ANN401 - with `policy_params`
-        """Takes the policy and lambda."""
         self._agent, self.coef = agent.requires_grad_(False).eval(), coef
 
     @torch.no_grad()

@@ -34,7 +34,6 @@ class CloneArgs:
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
-        """Rejects settings that cannot work."""
         for name in ("epochs", "batch_size", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} must be at least 1, got {getattr(self, name)}")

@@ -31,7 +31,6 @@ class GAE(Estimator):
     """Generalised advantage estimation, see `fabric_rl.gae`; the value targets are advantage + value."""
 
     def __call__(self, rollout: Rollout, agent: ActorCritic, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
-        """See `Estimator`."""
         ends = (rollout.terminated, rollout.done)
         if rollout.episodic is not None:  # [K]
             ends = (rollout.terminated[..., None] & rollout.episodic, rollout.done[..., None] & rollout.episodic)

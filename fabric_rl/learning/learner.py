@@ -32,7 +32,6 @@ class Onlooker:
     """Has the agent's weights and learns nothing: of a player, which is given them, and of a run that only plays."""
 
     def __init__(self, fabric: Fabric, agent: ActorCritic, optimizer: Any, args: TrainArgs) -> None:  # noqa: ANN401
-        """Takes the bare agent and what Fabric made of its optimizer."""
         self.fabric, self.agent, self.optimizer, self.args = fabric, agent, optimizer, args
         self._base_lrs = [group["lr"] for group in optimizer.param_groups]
         adapts = args.lr_schedule == "kl_adaptive"
@@ -232,13 +231,11 @@ class Learner(Onlooker):
         return {"experience": [batch._asdict() for batch in kept], "shuffle": self._shuffle.get_state()}
 
     def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        """See `Onlooker.check_rank`."""
         check(state, {"experience": Many({}), "shuffle": GeneratorState()}, where)
         for number, fields in enumerate(state["experience"]):
             check(fields, rollout.form_of_batch(fields), f"{where}['experience'][{number}]")
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        """See `Onlooker.load_rank_state_dict`."""
         self._experience.clear()
         for fields in state["experience"]:
             self._experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))

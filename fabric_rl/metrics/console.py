@@ -47,14 +47,12 @@ class TrainConsole:
         self._task = self._progress.add_task("steps", total=total_steps, completed=min(done, total_steps))
 
     def __enter__(self) -> "TrainConsole":
-        """Starts the live view."""
         if self.enabled and not self.plain:
             self._live = Live(self._progress, console=Console(), refresh_per_second=4)
             self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leaves the last view on the screen."""
         if self._live is not None:
             with suppress(OSError):
                 self._live.stop()

@@ -99,7 +99,6 @@ class EventLog:
     """While it is entered, keeps all events for a `log.txt` that may be opened later; the last one is why it failed."""
 
     def __init__(self) -> None:
-        """Does not listen yet."""
         self._handler: logging.Handler = MemoryHandler(_MOST_WAITING, flushLevel=logging.CRITICAL + 1)
 
     def open(self, path: Path) -> None:
@@ -113,14 +112,12 @@ class EventLog:
         logger.addHandler(file)
 
     def __enter__(self) -> "EventLog":
-        """Begins to listen."""
         logger.addHandler(self._handler)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes the file."""
         if error is not None:
             logger.error("%s", f"{type(error).__name__}: {error}".rstrip(": "))
         self._close()

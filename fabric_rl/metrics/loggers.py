@@ -9,7 +9,6 @@ class Loggers:
     """Fabric's loggers. One that fails is left out from then on, with a warning: training matters more."""
 
     def __init__(self, fabric: Fabric) -> None:
-        """Takes the loggers of `fabric`."""
         self._loggers = list(fabric.loggers) if fabric.is_global_zero else []
 
     def log(self, metrics: dict[str, float], step: int) -> None:

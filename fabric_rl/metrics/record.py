@@ -60,13 +60,11 @@ class Record:
         self._before_now = self.seconds["wall"]
 
     def __enter__(self) -> "Record":
-        """Starts clock and console."""
         self._began = time.perf_counter()
         self._console.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leaves the last view on the screen."""
         self._console.__exit__(*error)
 
     @contextmanager

@@ -37,20 +37,17 @@ class Timer:
     __slots__ = ("_began", "_parent", "_tree", "children", "count", "is_parallel", "longest", "total")
 
     def __init__(self, tree: "Timers", parent: "Timer | None") -> None:
-        """Makes an empty node; `Timers` calls this."""
         self._tree, self._parent, self._began = tree, parent, 0.0
         self.children: dict[str, Timer] = {}
         self.total, self.count, self.longest, self.is_parallel = 0.0, 0, 0.0, False
 
     def __enter__(self) -> "Timer":
-        """Begins a passage."""
         self._tree._open = self
         self.count += 1
         self._began = self._tree._clock()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Ends the passage, also on an exception."""
         seconds = self._tree._clock() - self._began
         self.total += seconds
         if seconds > self.longest:

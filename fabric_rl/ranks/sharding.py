@@ -37,7 +37,6 @@ class ShardedStrategy(ModelParallelStrategy):
     """
 
     def __init__(self) -> None:
-        """Shards over all ranks."""
         super().__init__(parallelize_fn=_shard, save_distributed_checkpoint=False)
 
     def setup_module_and_optimizers(

@@ -88,7 +88,6 @@ class AllAtOnce:
     """Any environment as one with a single group."""
 
     def __init__(self, env: VectorEnv) -> None:
-        """Takes it."""
         self.env, self.group_rows = env, (slice(0, env.num_envs),)
         self._actions: NDArray[Any] | None = None
 

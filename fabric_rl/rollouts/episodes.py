@@ -21,7 +21,6 @@ class EpisodeStats:
     """
 
     def __init__(self, num_envs: int, window: int = 100) -> None:
-        """Starts counting; `recent` keeps the last `window` episodes."""
         self._return = np.zeros(num_envs)
         self._length = np.zeros(num_envs)
         self.recent: deque[float] = deque(maxlen=window)

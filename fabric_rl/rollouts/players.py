@@ -146,7 +146,6 @@ class _Joined(Collector):
     """A collector that is joined to those of other ranks."""
 
     def __init__(self, exchange: Exchange, *parts: Any) -> None:  # noqa: ANN401 - of Collector
-        """Takes what `Collector` does, after what joins the ranks."""
         super().__init__(*parts)
         self._exchange = exchange
 

@@ -53,7 +53,6 @@ class RemoteEnv(VectorEnv):
     """Has the spaces of the players' environments, and shows one first observation again and again."""
 
     def __init__(self, description: EnvDescription, num_envs: int) -> None:
-        """Stands for `num_envs` sub-environments."""
         self.description, self.num_envs, self.metadata = description, num_envs, description.metadata
         self.single_observation_space = description.single_observation_space
         self.single_action_space = description.single_action_space

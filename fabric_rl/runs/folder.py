@@ -40,7 +40,6 @@ class Run:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Takes an existing folder; `create` makes a new one."""
         self.dir, self.name = folder, folder.name
         self.checkpoints, self.milestones, self.videos = folder / _CHECKPOINTS, folder / "milestones", folder / "videos"
         self.provenance = Provenance(folder)

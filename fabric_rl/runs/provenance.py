@@ -62,7 +62,6 @@ class Provenance:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Takes the run's folder."""
         self.folder, self.config, self._initial = folder, folder / CONFIG, folder / INITIAL
         self._config: str | None = None
         self._environment: str | None = None

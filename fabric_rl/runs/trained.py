@@ -202,7 +202,6 @@ class Policy:
     """An agent as a function of arrays, which remembers the games that it plays; see `policy`."""
 
     def __init__(self, agent: ActorCritic, deterministic: bool, seed: int | None, tell: Tell | None) -> None:
-        """See `policy`."""
         self.agent, self._deterministic, self._tell = agent, deterministic, tell
         self._memory = torch.zeros(0)
         self._dice = None if seed is None else torch.Generator().manual_seed(seed).get_state()
@@ -212,7 +211,6 @@ class Policy:
     def __call__(
         self, obs: NDArray[Any], begins: NDArray[np.bool_], action_mask: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
-        """Actions `[N, ...]`."""
         agent, given = self.agent, dict[str, Tensor]()
         device = agent.device
         if agent.memory_size:

@@ -120,13 +120,11 @@ class ReplayLearner(Onlooker):
         }
 
     def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        """See `Onlooker.check_rank`."""
         check(state, {"replay": Maybe({}), "draws": GeneratorState()}, where)
         if state["replay"] is not None:
             self.replay.check(state["replay"], f"{where}['replay']")
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        """See `Onlooker.load_rank_state_dict`."""
         self._draws.set_state(state["draws"])
         if state["replay"] is None:
             return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]

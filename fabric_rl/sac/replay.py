@@ -59,7 +59,6 @@ class ReplayBuffer:
         self._begin()
 
     def __len__(self) -> int:
-        """Steps that can be drawn."""
         return self._filled * self.num_envs
 
     def add(self, batch: Minibatch) -> None:

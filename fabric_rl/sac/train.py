@@ -74,11 +74,9 @@ class OffPolicy(Scheme):
     """Sessions that learn from replayed steps."""
 
     def __init__(self, sac: SACArgs) -> None:
-        """Takes the settings of replaying."""
         self.sac = sac
 
     def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
-        """See `Scheme`."""
         if not isinstance(agent, OffPolicyAgent):
             raise TypeError(f"--agent {type(agent).__name__} learns from rollouts; fabric_rl.train trains it")
         if agent.learns_sequences:
@@ -86,7 +84,6 @@ class OffPolicy(Scheme):
         return args.batch_size or BATCH_SIZE
 
     def learner(self, parts: LearnerParts, rollout: Rollout, rollout_steps: int) -> ReplayLearner:
-        """See `Scheme`."""
         size, interval = self.sac.buffer_size, self.sac.train_interval
         if rollout_steps > size:
             raise ValueError(

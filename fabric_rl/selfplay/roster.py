@@ -66,7 +66,6 @@ class Roster:
         elo_k: float,
         guests: Sequence[str] = (),
     ) -> None:
-        """See `SelfPlay`, whose settings they are."""
         self._window, self._latest_ratio, self._elo_k, self._initial_elo = window, latest_ratio, elo_k, initial_elo
         self._sampling, self._eviction = sampling, eviction
         self.rating = initial_elo

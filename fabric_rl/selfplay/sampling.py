@@ -35,7 +35,6 @@ class Uniform(Sampling):
     """All alike."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
-        """See `Sampling.weights`."""
         return np.ones(len(opponents))
 
 
@@ -43,7 +42,6 @@ class Newest(Sampling):
     """Only who joined last."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
-        """See `Sampling.weights`."""
         return np.array([0.0] * (len(opponents) - 1) + [1.0])
 
 
@@ -51,7 +49,6 @@ class ByRating(Sampling):
     r"""Those of about the learner's own rating: :math:`4 E (1 - E)`, with its expected score E by Elo."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
-        """See `Sampling.weights`."""
         expected = np.array([expected_score(rating, each.rating) for each in opponents])
         return 4 * expected * (1 - expected)
 
@@ -66,7 +63,6 @@ class PFSPHard(Sampling):
         self.power = power
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
-        """See `Sampling.weights`."""
         return np.array([(1 - each.win_rate) ** self.power for each in opponents])
 
 
@@ -74,7 +70,6 @@ class PFSPVariance(Sampling):
     r"""Those of about the same level: :math:`p (1 - p)`, with the win rate p against them (as `PFSPHard`)."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
-        """See `Sampling.weights`."""
         return np.array([each.win_rate * (1 - each.win_rate) for each in opponents])
 
 
@@ -95,7 +90,6 @@ class Oldest(Eviction):
     """Who is there for the longest time: the others are the window of ML-Agents."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
-        """See `Eviction.choose`."""
         return 0
 
 
@@ -103,7 +97,6 @@ class Weakest(Eviction):
     """Who has the lowest rating."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
-        """See `Eviction.choose`."""
         return int(np.argmin([each.rating for each in opponents[:-1]]))
 
 
@@ -111,7 +104,6 @@ class MostSimilar(Eviction):
     """The older one of the two that act most alike; the oldest where they cannot be compared."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
-        """See `Eviction.choose`."""
         if divergence is None:
             return 0
         apart = divergence + divergence.T + np.diag(np.full(len(divergence), np.inf))

@@ -24,7 +24,6 @@ class StopSignals:
     """Signals that have come to this rank, while it is entered."""
 
     def __init__(self, state: TrainState) -> None:
-        """Takes what to stop."""
         self.state = state
         self._names: list[str] = []
         self._first = 0.0
@@ -40,7 +39,6 @@ class StopSignals:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Puts the handlers back."""
         for signum, handler in self._previous.items():
             signal.signal(signum, handler)
 

@@ -75,11 +75,9 @@ class Curiosity(RewardSignal):
         return errors, told.float()
 
     def reward(self, steps: Steps) -> Tensor:
-        """See `RewardSignal.reward`."""
         return self._predicted(steps)[0]
 
     def forward(self, batch: Steps) -> tuple[Tensor, Stats]:
-        """See `RewardSignal.forward`."""
         errors, told = self._predicted(batch)
         forward_loss, inverse_loss = errors.mean(), self.actions.loss(told, batch.action)
         stats = {"forward_loss": forward_loss.detach(), "inverse_loss": inverse_loss.detach()}

@@ -152,11 +152,9 @@ class GAIL(RewardSignal):
         return ((squares + 1e-12).sqrt() - 1).square().mean()
 
     def reward(self, steps: Steps) -> Tensor:
-        """See `RewardSignal.reward`."""
         return softplus(self._logits(self._inputs(steps.obs, steps.action))[0])
 
     def prepared(self, steps: Steps, generator: torch.Generator) -> Pair:
-        """See `RewardSignal.prepared`."""
         (obs, action), n, device = self.shown, len(steps.obs), steps.obs.device
         rows = torch.randint(len(obs), (n,), generator=generator)
         share = torch.rand(n, generator=generator).to(device)
@@ -165,7 +163,6 @@ class GAIL(RewardSignal):
         return Pair((steps.obs, theirs[0]), (steps.action, theirs[1]), share, noise)
 
     def forward(self, batch: Pair) -> tuple[Tensor, Stats]:
-        """See `RewardSignal.forward`."""
         inputs = [self._inputs(obs, action) for obs, action in zip(batch.obs, batch.action, strict=True)]
         noises = (None, None) if batch.noise is None else batch.noise
         (agent, agent_kl), (expert, expert_kl) = (self._logits(x, z) for x, z in zip(inputs, noises, strict=True))

@@ -34,7 +34,6 @@ class Features(nn.Module):
     """
 
     def __init__(self, space: gymnasium.Space[Any], hidden_sizes: Sequence[int], size: int) -> None:
-        """Builds the networks."""
         super().__init__()
         shape = space.shape or (1,)
         self.is_image = len(shape) > 2 or (len(shape) == 2 and space.dtype == np.uint8)

@@ -78,11 +78,9 @@ class RND(RewardSignal):
         return errors
 
     def reward(self, steps: Steps) -> Tensor:
-        """See `RewardSignal.reward`."""
         return self._errors(steps)
 
     def forward(self, batch: Steps) -> tuple[Tensor, Stats]:
-        """See `RewardSignal.forward`."""
         return self._errors(batch).mean(), {}
 
     @torch.no_grad()

@@ -201,27 +201,22 @@ class LearningSignals(Signals):
     # ------------------------------------------------------------------ saving and restoring
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """See `Signals.state_dict`."""
         pairs = zip(self.signals, self._optimizers, strict=True)
         return [{"name": s.name, "module": s.state_dict(), "optimizer": o.state_dict()} for s, o in pairs]
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """See `Signals.rank_state_dict`."""
         return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.signals else {}
 
     def check(self, state: list[dict[str, Any]]) -> None:
-        """See `Signals.check`."""
         for signal, optimizer, saved in self._matched(state):
             check_weights(saved["module"], signal)
             check_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
 
     def check_rank(self, state: dict[str, Any], where: str) -> None:
-        """See `Signals.check_rank`."""
         if state:
             check(state, {"running": self._running, "draws": GeneratorState()}, where)
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
-        """See `Signals.load_state_dict`."""
         matched = self._matched(state)
         for signal, optimizer, saved in matched:
             own = optimizer.optimizer
@@ -233,7 +228,6 @@ class LearningSignals(Signals):
         return [f"nothing was saved of the signal {s.name}" for s in self.signals if id(s) not in known]
 
     def load_rank_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Signals.load_rank_state_dict`."""
         if state:
             self._running = state["running"].clone()
             self._draws.set_state(state["draws"])

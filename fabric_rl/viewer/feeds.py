@@ -36,7 +36,6 @@ class FileFeed:
     live = False
 
     def __init__(self, path: Path) -> None:
-        """Takes its path."""
         self._path = path
 
     def pieces(self) -> Iterator[bytes | str]:

@@ -29,7 +29,6 @@ class DebugActions(Callback):
     _in_state_dict: ClassVar = {"used": "_used"}
 
     def __init__(self, every_iterations: int = 10) -> None:
-        """Prints the use of actions every so many iterations."""
         self.every = every_iterations
         self._used: NDArray[np.int64] = np.zeros(0, np.int64)
         self._silent = False

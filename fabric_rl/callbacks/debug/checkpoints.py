@@ -22,7 +22,6 @@ class DebugCheckpoints(Callback):
     """
 
     def __init__(self) -> None:
-        """Has heard of none yet."""
         self._heard = BufferingHandler(sys.maxsize)
         self._ended = time.time()
         self._restored = False

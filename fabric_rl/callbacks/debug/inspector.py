@@ -41,7 +41,6 @@ class NoInspector(Inspector):
     """Stands in for an environment that cannot be looked into."""
 
     def __init__(self, env: object) -> None:
-        """Takes the environment."""
         self._why = f"{type(env).__name__} cannot be looked into"
 
     def describe_actions(self) -> list[str]:

@@ -16,7 +16,6 @@ class DebugProbe(Callback):
     """
 
     def __init__(self, every_iterations: int = 10) -> None:
-        """Tests every so many iterations."""
         self.every = every_iterations
 
     def on_train_start(self, state: TrainState) -> None:

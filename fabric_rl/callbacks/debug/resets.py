@@ -21,7 +21,6 @@ class DebugResets(Callback):
     inspector: Inspector
 
     def __init__(self, episodes: int = 64, folder: str | Path | None = None) -> None:
-        """Writes into `folder`, by default the run's."""
         self.episodes, self.folder = episodes, folder
         self._seen, self._done = 0, False
 

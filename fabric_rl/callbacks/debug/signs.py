@@ -17,7 +17,6 @@ class Signs:
     """Watches the metrics of a run; each sign is told when it appears, and again only after it was gone."""
 
     def __init__(self) -> None:
-        """Has seen nothing."""
         self._entropy, self._bad_values = 0.0, 0
         self._kls: deque[float] = deque(maxlen=20)
         self._shown: set[str] = set()

@@ -1,10 +1,14 @@
-"""Every public method of `envs` says what it does: itself, or by the docstring of the one that it overrides."""
+"""Every public method says what it does: itself, or by the docstring of the one that it overrides."""
 
 import importlib
 import inspect
 import pkgutil
 
+import pytest
+
+import agents
 import envs
+import fabric_rl
 
 
 class Quiet(envs.Reward):
@@ -20,9 +24,10 @@ def silent_methods(kind):
     return [name for name in methods if not name.startswith("_") and not inspect.getdoc(getattr(kind, name))]
 
 
-def test_every_public_method_is_documented():
+@pytest.mark.parametrize("package", [agents, envs, fabric_rl])
+def test_every_public_method_is_documented(package):
     silent = []
-    for found in pkgutil.walk_packages(envs.__path__, "envs."):
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if not found.name.endswith("__main__"):
             for kind in vars(importlib.import_module(found.name)).values():
                 if inspect.isclass(kind) and kind.__module__ == found.name and not kind.__name__.startswith("_"):
