@@ -52,7 +52,9 @@ def mistakes_in_one_line(program: str) -> Iterator[None]:
             fail(program, f"{error.filename}: there is no such file")
         fail(program, str(error).removeprefix(f"{program.split()[-1]}: "))
     except (Exception, SystemExit) as error:
-        from fabric_rl.cli.which_part_failed import failure_of_part  # imports torch, which has been imported then
+        if "torch" not in sys.modules:  # no part has been built yet
+            raise
+        from fabric_rl.cli.which_part_failed import failure_of_part
 
         if (failure := failure_of_part(error)) is None:
             raise
