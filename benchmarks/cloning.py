@@ -6,8 +6,9 @@
 
 `cartpole`: ten episodes of an agent that was trained with configs/cartpole.yaml are cloned; the figure is the mean
 return of the clone, which takes its likeliest actions. `chaser`: thirty minutes of the ball chaser against itself are
-cloned; the figure is the touches per car and minute of two clones that play each other, and of two chasers. `human`: all games but the last of a folder are cloned; the figure is the mean
-log-likelihood of the last game's actions minus that of a uniform policy, in nats. The last line is JSON.
+cloned; the figure is the touches per car and minute of two clones that play each other, and of two chasers. `human`:
+all games but the last of a folder are cloned; the figure is the mean log-likelihood of the last game's actions, and
+that of a uniform policy, in nats. The last line is JSON.
 """
 
 import argparse
