@@ -122,7 +122,8 @@ def seeds_played(tmp_path, **settings):
     matches, found = MilestoneMatches(**settings), []
     matches._folder = run_folder(tmp_path, "good", "good", "good")
     for opponent in ("main/000000000002", "main/000000000001"):
-        found += [word for word in matches._start("main/000000000003", opponent, 0).args if word.startswith("--seed=")]
+        matches._process = matches._start("main/000000000003", opponent, 0)
+        found += [word for word in matches._process.args if word.startswith("--seed=")]
         matches._end()
     return found
 
