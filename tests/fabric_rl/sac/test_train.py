@@ -178,9 +178,9 @@ def test_nan_is_found_and_the_weights_before_it_are_kept(fabric, counter_env, tm
 
 @pytest.mark.parametrize("name", ONLY_PPO)
 def test_settings_of_ppo_are_refused(fabric, counter_env, name):
-    other = {"normalize_advantages": False, "standardize_returns": True, "overlap": True, "gae_lambda": 0.5, "extrinsic_strength": 0.5}
-    other["combine_advantages"] = "mean"
-    args = TrainArgs(**{name: other.get(name, 1)})
+    other = {"normalize_advantages": False, "standardize_returns": True, "overlap": True, "gae_lambda": 0.5}
+    signals = {"extrinsic_strength": 0.5, "combine_advantages": "mean"}
+    args = TrainArgs(**{name: (other | signals).get(name, 1)})
     with pytest.raises(ValueError, match=rf"^{name}: only PPO has that, not SAC; leave it out$"):
         train_off_policy(fabric, counter_env, Counts, args)
 
