@@ -214,8 +214,8 @@ def describe(demonstration: Demonstration) -> dict[str, Any]:
         found["mean_length"] = float(np.mean(steps))
         every = np.concatenate(actions).reshape(sum(map(len, actions)), -1)
         found |= {
-            "action_mean": every.mean(axis=0).round(4).tolist(),
-            "action_std": every.std(axis=0).round(4).tolist(),
+            "action_mean": every.mean(axis=0, dtype=np.float64).round(4).tolist(),
+            "action_std": every.std(axis=0, dtype=np.float64).round(4).tolist(),
         }
     if returns:
         found |= {"mean_return": float(np.mean(returns)), "least_return": min(returns), "greatest_return": max(returns)}
