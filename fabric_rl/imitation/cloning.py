@@ -12,7 +12,7 @@ from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, 
 from fabric_rl.learning.imitation import Shown
 from fabric_rl.learning.learner import check_optimizer
 from fabric_rl.ranks.sharding import is_sharded
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.types import NonFiniteError
 
 
@@ -109,7 +109,7 @@ class Cloning(Callback):
         most = max(1, self.samples_per_update // length) if self.samples_per_update else self._shown.size
         size = max(1, (self.batch_size or state.args.batch_size or self._shown.size) // length)
         losses = []
-        with one_thread(if_small=sum(p.numel() for p in state.agent.parameters()) * size * length < 2**24):
+        with one_thread(if_small=is_small(state.agent, size * length)):
             for _ in range(self.num_epoch or state.args.update_epochs):
                 rows = torch.randperm(self._shown.size, generator=draws)[:most]
                 passed = (fabric, state.model, self._optimizer, self._shown, rows, size, state.args.max_grad_norm)

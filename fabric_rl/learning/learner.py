@@ -17,15 +17,11 @@ from fabric_rl.learning.update import join, learn, memory_named
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
 from fabric_rl.ranks.sharding import load_weights, shard_of, take_over, whole, whole_state
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
 from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
-
-MULTIPLICATIONS_FOR_THREADS = 2**24
-"""Of a minibatch on its way through the networks; below, one thread is used. Two threads of
-a net as small as CartPole's were six to ten times slower than one where other programs took their cores."""
 
 
 class Onlooker:
@@ -199,13 +195,12 @@ class Learner(Onlooker):
         check_same_on_all_ranks(self._peers, {"steps to learn from": batch.returns.numel()})
         self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
         self._experience.append(batch if self._experience.maxlen == 1 else batch.map(torch.clone))
-        small = sum(p.numel() for p in self.agent.parameters()) * minibatch_size < MULTIPLICATIONS_FOR_THREADS
         advice = (
             f"take a smaller one (with --batch_size {self.args.batch_size or minibatch_size} optimizer steps stay as "
             "they are), or --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits"
         )
         named = memory_named(self.fabric.device, f"--minibatch_size {minibatch_size}", advice)
-        with named, one_thread(if_small=small):
+        with named, one_thread(if_small=is_small(self.agent, minibatch_size)):
             losses = learn(
                 self._peers,
                 self._model,

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from fabric_rl.args import SACArgs, TrainArgs
 from fabric_rl.form import GeneratorState, Maybe, check
-from fabric_rl.learning.learner import MULTIPLICATIONS_FOR_THREADS, Onlooker
+from fabric_rl.learning.learner import Onlooker
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.sharding import is_sharded
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.replay import ReplayBuffer
 from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent
@@ -50,7 +50,6 @@ class ReplayLearner(Onlooker):
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
         self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, sac.buffer_folder)
-        self._numbers = sum(p.numel() for p in agent.parameters())
         self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
@@ -75,7 +74,7 @@ class ReplayLearner(Onlooker):
         losses: dict[str, float] = {}
         if len(self.replay) * self.fabric.world_size >= self._sac.buffer_init_steps:
             self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
-            with one_thread(if_small=self._numbers * minibatch_size < MULTIPLICATIONS_FOR_THREADS):
+            with one_thread(if_small=is_small(self.agent, minibatch_size)):
                 losses = self._updates(minibatch_size)
             self._before = None
         for normalizer in self._normalizers:

@@ -13,9 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.form import GeneratorState, check, fitting
-from fabric_rl.learning.learner import MULTIPLICATIONS_FOR_THREADS, check_optimizer
+from fabric_rl.learning.learner import check_optimizer
 from fabric_rl.metrics.sums import means, reduce_sums
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
@@ -126,7 +126,7 @@ class LearningSignals(Signals):
             if not signal.normalizer.count:
                 column.zero_()
                 continue
-            with one_thread(if_small=_is_small(signal, len(steps.obs))):
+            with one_thread(if_small=is_small(signal, len(steps.obs))):
                 parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]
             raw = torch.cat(parts).float().view(column.shape)
             if not raw.isfinite().all():
@@ -159,7 +159,7 @@ class LearningSignals(Signals):
         steps, figures = _steps(rollout), self._figures
         for signal, model, optimizer in zip(self.signals, self._models, self._optimizers, strict=True):
             size = min(signal.minibatch_size or minibatch_size, len(steps.obs))
-            with one_thread(if_small=_is_small(signal, size)):
+            with one_thread(if_small=is_small(signal, size)):
                 said = signal.update_statistics(steps, self._peers)
                 said |= self._updates(signal, model, optimizer, steps, size)
             figures |= {f"{signal.name}/{name}": value for name, value in said.items()}
@@ -243,7 +243,3 @@ def _steps(rollout: Rollout) -> Steps:
     """All steps of a rollout, `[T * N, ...]`."""
     assert rollout.next_obs is not None  # a rollout with signals has it
     return Steps(*(x.flatten(0, 1) for x in (rollout.obs[:-1], rollout.action, rollout.next_obs)))
-
-
-def _is_small(signal: RewardSignal, size: int) -> bool:
-    return sum(p.numel() for p in signal.parameters()) * size < MULTIPLICATIONS_FOR_THREADS

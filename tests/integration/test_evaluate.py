@@ -14,9 +14,9 @@ from gymnasium import spaces
 
 from envs import LookupTable
 from fabric_rl import load_trained
-from fabric_rl.commands.main import main
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.trained import policy
+from tests.command import command
 from train_fabric import cli
 
 SMALL = ["--total_timesteps", "64", "--num_steps", "16", "--accelerator", "cpu", "--plain", "--env.num_arenas", "2"]
@@ -36,13 +36,6 @@ def runs(tmp_path_factory):
     ):
         cli(["--env", "envs.RocketSimPool", *SMALL, *flags, "--runs_dir", str(folder), "--run_id", name])
     return folder
-
-
-def command(*argv):
-    """The exit status of `fabric-rl ...`."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in argv])
-    return ended.value.code
 
 
 def evaluate(*argv):

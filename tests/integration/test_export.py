@@ -15,20 +15,13 @@ from envs.matches.recipe import PoolRecipe
 from envs.replays.replay import read_replay
 from fabric_rl import load_trained
 from fabric_rl.commands.guests import guests_of
-from fabric_rl.commands.main import main
 from fabric_rl.runs.trained import policy
+from tests.command import command
 from train_fabric import cli
 
 SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--total_timesteps", "64", "--num_steps", "16"]
 SMALL += ["--accelerator", "cpu", "--plain"]
 HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
-
-
-def command(*argv):
-    """The exit status of `fabric-rl ...`."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in argv])
-    return ended.value.code
 
 
 def played(folder, *argv):

@@ -17,19 +17,12 @@ from envs.demonstrations import Demonstration, DemonstrationWriter
 from envs.replays.columns import Column
 from fabric_rl import Saving, StartArgs, TrainArgs
 from fabric_rl.commands.demonstrations import trajectories_of
-from fabric_rl.commands.main import main
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import load_weights
 from fabric_rl.runs.trained import load_trained
-
-
-def command(*argv):
-    """The exit status of `fabric-rl ...`."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in argv])
-    return ended.value.code
+from tests.command import command
 
 
 @pytest.fixture(scope="module")

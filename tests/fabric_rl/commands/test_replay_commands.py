@@ -15,18 +15,11 @@ from imageio_ffmpeg import read_frames
 
 from envs.bots import BOTS, BallChaser
 from envs.replays.replay import read_replay
-from fabric_rl.commands.main import main
 from fabric_rl.commands.watch import _feed
 from fabric_rl.viewer.feeds import Broadcast, GamesFeed
+from tests.command import command
 
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-
-
-def command(*argv):
-    """The exit status of `fabric-rl ...`."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in argv])
-    return ended.value.code
 
 
 @pytest.fixture(scope="module")
