@@ -58,11 +58,8 @@ def test_a_goal_is_watched_in_the_page(file, opened):
     assert page.locator("iframe").is_hidden()
     page.click("#goals button")
     page.wait_for_selector("iframe:visible")
-    for _ in range(600):
-        frame = page.frames[-1]
-        if frame is not page.main_frame and frame.evaluate("Boolean(window.viewer && viewer.frames > 0)"):
-            break
-        page.wait_for_timeout(100)
+    frame = page.locator("iframe").element_handle().content_frame()
+    frame.wait_for_function("Boolean(window.viewer && viewer.frames > 0)", timeout=60_000)  # also while it navigates
     game = read_replay(REPLAY).games[0]
     goal = next(event for event in game.events if event["kind"] == "goal")
     assert frame.evaluate("viewer.game.frames") == 7 * 15 + 1
