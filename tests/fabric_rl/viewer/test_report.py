@@ -1,6 +1,7 @@
 """The page of `fabric-rl report` in a real browser."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,17 @@ def test_it_fits_a_phone_in_light_and_dark(file, opened, width, dark):
 
 
 def test_a_goal_is_watched_in_the_page(file, opened):
+    sync_api = pytest.importorskip("playwright.sync_api")
     page = opened(file.as_uri())
     assert page.locator("iframe").is_hidden()
     page.click("#goals button")
     page.wait_for_selector("iframe:visible")
-    frame = page.locator("iframe").element_handle().content_frame()
-    frame.wait_for_function("Boolean(window.viewer && viewer.frames > 0)", timeout=60_000)  # also while it navigates
+    for _ in range(600):
+        frame = page.frames[-1]
+        with suppress(sync_api.Error):  # it still navigates
+            if frame is not page.main_frame and frame.evaluate("Boolean(window.viewer && viewer.frames > 0)"):
+                break
+        page.wait_for_timeout(100)
     game = read_replay(REPLAY).games[0]
     goal = next(event for event in game.events if event["kind"] == "goal")
     assert frame.evaluate("viewer.game.frames") == 7 * 15 + 1
