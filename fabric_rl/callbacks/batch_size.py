@@ -186,11 +186,12 @@ class RAM:
 
     _peak = re.compile(r"VmHWM:\s+(\d+) kB")
 
-    def __init__(self) -> None:
+    def __init__(self, group: Path = Path("/sys/fs/cgroup")) -> None:
         """Imports psutil; an ImportError if there is none."""
         import psutil
 
         self._available, self._process, self._before = psutil.virtual_memory, psutil.Process(), 0
+        self._group = group
 
     def begin(self) -> None:
         """What is allocated from now on counts."""
@@ -208,10 +209,11 @@ class RAM:
         return float(max(0, highest - self._before))
 
     def free(self) -> float:
-        """What the machine has left, or the container that this process runs in."""
+        """What the machine has left, or the container that this process runs in; files that it only caches are free."""
         left = float(self._available().available)
         with suppress(OSError, ValueError):
-            group = Path("/sys/fs/cgroup")
-            limit = int((group / "memory.max").read_text())  # "max" without one
-            left = min(left, float(limit - int((group / "memory.current").read_text())))
+            limit = int((self._group / "memory.max").read_text())  # "max" without one
+            used = int((self._group / "memory.current").read_text())
+            cached = re.search(r"^inactive_file (\d+)", (self._group / "memory.stat").read_text(), re.MULTILINE)
+            left = min(left, float(limit - used + (int(cached[1]) if cached else 0)))
         return left / max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

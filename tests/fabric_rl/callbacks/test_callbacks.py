@@ -1,6 +1,7 @@
 """Callbacks: when hooks are called, checkpoints on demand, keys on a real terminal, memory, notifications, videos."""
 
 import ctypes
+import gc
 import json
 import os
 import re
@@ -371,6 +372,16 @@ class Hungry(PPOLightningAgent):
         return super().training_step(minibatch)
 
 
+class Scarce(Callback):
+    """About 24 MiB are left whenever a size is chosen: room for 16 steps of 1 MiB, not for 32."""
+
+    def __init__(self, adaptive):
+        self.adaptive = adaptive
+
+    def on_iteration_end(self, state):
+        self.adaptive.share = 24 * 2**20 / RAM().free()
+
+
 def test_the_sizes_that_make_up_a_batch():
     assert allowed_sizes(12) == [1, 2, 3, 4, 6, 12]
     assert allowed_sizes(16) == [1, 2, 4, 8, 16]
@@ -416,8 +427,7 @@ def test_minibatches_double_and_the_weights_stay_those_of_whole_batches(fabric):
 
 def test_minibatches_shrink_where_memory_is_short_and_stay_small(fabric, trimmed):
     history, adaptive = History(), AdaptiveBatchSize(smallest=8)
-    adaptive.share = 24 * 2**20 / RAM().free()  # about 24 MiB: room for 16 steps of 1 MiB, not for 32
-    trained(fabric, [adaptive, history], agent=Hungry, iterations=4)
+    trained(fabric, [Scarce(adaptive), adaptive, history], agent=Hungry, iterations=4)
     assert [row["ppo/minibatch_size"] for row in history.rows][:2] == [64, 16]
     assert adaptive.state_dict()["growing"] is False
     assert history.rows[-1]["ppo/minibatch_size"] <= 16
@@ -444,8 +454,7 @@ def test_minibatches_that_do_not_grow_say_why_once(fabric, caplog, trimmed):
 
     caplog.clear()
     scarce = AdaptiveBatchSize(smallest=8)
-    scarce.share = 24 * 2**20 / RAM().free()
-    trained(fabric, [scarce], agent=Hungry, iterations=3, minibatch_size=16, batch_size=64)
+    trained(fabric, [Scarce(scarce), scarce], agent=Hungry, iterations=3, minibatch_size=16, batch_size=64)
     (line,) = said(caplog)
     assert re.search(
         r"from now on: memory is too short for more \([\d,]+ MiB for (16|32) steps, [\d,]+ MiB are free, of", line
@@ -485,9 +494,20 @@ def test_without_psutil_nothing_changes(fabric, monkeypatch):
 
 @pytest.fixture
 def trimmed():
-    """What malloc has kept of other tests is given back; a step would take its memory from there."""
+    """What other tests have left is given back; a step would take its memory from there, or free it meanwhile."""
+    gc.collect()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def test_what_a_container_only_caches_is_free(tmp_path):
+    assert RAM(tmp_path).free() > 2**26
+    files = {"max": 2**30, "current": 2**30 - 2**20, "stat": f"anon 5\ninactive_file {2**25}\n"}
+    for name, content in files.items():
+        (tmp_path / f"memory.{name}").write_text(str(content))
+    assert RAM(tmp_path).free() == 2**20 + 2**25
+    (tmp_path / "memory.max").write_text("max\n")
+    assert RAM(tmp_path).free() > 2**26
 
 
 def test_how_much_ram_a_step_takes(trimmed):
