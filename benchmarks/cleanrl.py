@@ -98,9 +98,7 @@ def interval(values: Sequence[float]) -> str:
 def report(rows: dict[str, list[dict[str, Any]]]) -> str:
     """The results as Markdown."""
     lines = ["# Beside CleanRL", "", "`python benchmarks/cleanrl.py`: mean return of the last 20 episodes of each run,"]
-    lines += [
-        "exploring, mean and 95 % over the seeds (Student); seconds of one core, and the ratio (median)."
-    ]
+    lines += ["exploring, mean and 95 % over the seeds (Student); seconds of one core, and the ratio (median)."]
     lines += [describe_machine(), "", "| task | steps | seeds | ours | CleanRL | seconds | CleanRL | ratio |"]
     lines += ["|---|---|---|---|---|---|---|---|"]
     for task, runs in rows.items():
