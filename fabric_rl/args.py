@@ -204,6 +204,8 @@ class StartArgs:
     """Name of the run's folder; default: date and time."""
     runs_dir: str = "runs"
     """Folder that holds all runs."""
+    group: str | None = None
+    """Name of the runs that this one is compared with others as one of (docs/bench.md)."""
     resume: bool | str = False
     """Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run. Without
     any: on a terminal a choice of milestones, else the newest run that fits, else a new one."""
@@ -219,6 +221,8 @@ class StartArgs:
     def __post_init__(self) -> None:
         if self.run_id is not None:
             check_run_id(self.run_id)
+        if self.group is not None:
+            check_run_id(self.group, "--group")
         if not self.runs_dir.strip():
             raise ValueError("--runs_dir is empty; name a folder, or leave the flag out for runs")
         if self.force and self.resume:
@@ -294,18 +298,18 @@ class Hardware:
             raise ValueError(f"--timeout_minutes must be at most {_YEAR} (a year), got {self.timeout_minutes:g}")
 
 
-def check_run_id(name: str) -> None:
+def check_run_id(name: str, flag: str = "--run_id") -> None:
     """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
     if not name.strip():
-        raise ValueError("--run_id is empty; give the run a name, or leave the flag out to name it after the time")
+        raise ValueError(f"{flag} is empty; give the run a name, or leave the flag out to name it after the time")
     shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name)
     if Path(name).name != name or name.startswith("."):
-        raise ValueError(f"--run_id {shown}: must be a plain name, not a path, and not begin with a dot")
+        raise ValueError(f"{flag} {shown}: must be a plain name, not a path, and not begin with a dot")
     if _DEVICES.fullmatch(name):
-        raise ValueError(f"--run_id {shown}: is the name of a device on Windows, where no folder can have it")
+        raise ValueError(f"{flag} {shown}: is the name of a device on Windows, where no folder can have it")
     if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME or not name.isprintable():
         raise ValueError(
-            f"--run_id {shown}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, end with a dot "
+            f"{flag} {shown}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, end with a dot "
             'or a space, or have invisible characters or any of these: < > : " | ? *'
         )
 

@@ -1,7 +1,8 @@
 """`fabric-rl COMMAND`: each command is a function in a file of its own, and its signature is its command line.
 
 Parameters without a default, and those before a `/`, are words in that order; all others are flags. A sequence takes
-one word or more. A command that has a parameter `env` also takes `--config`. The function returns the exit status.
+one word or more. A command that has a parameter `env` also takes `--config`; one that has `training` gets there the
+flags that are not its own, for train_fabric.py. The function returns the exit status.
 """
 
 import inspect
@@ -18,7 +19,7 @@ from jsonargparse import ArgumentParser
 
 from fabric_rl.cli.errors import mistakes_in_one_line
 from fabric_rl.flags.config import naming_the_file, with_sections_of_config
-from fabric_rl.flags.parser import FlagParser, normalise, switches
+from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, without
 from fabric_rl.metrics.log import warnings_are_events
 from fabric_rl.ranks.orphans import end_with_launcher
 
@@ -51,6 +52,9 @@ COMMANDS = {
             "show": Command("fabric_rl.commands.runs:show_run", "one run with all its milestones"),
             "compare": Command("fabric_rl.commands.runs:compare", "curves of several runs, as a picture and as text"),
         },
+    ),
+    "seeds": Command(
+        "fabric_rl.commands.seeds:seeds", "train with several seeds; what is done stays, what failed is listed"
     ),
     "evaluate": Command(
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
@@ -131,6 +135,11 @@ def _run(words: list[str]) -> int:
     functions = _add_commands(parser, COMMANDS, only=words[0])
     given = words = normalise(words, switches(*functions.values()))
     taken = {name for function in functions.values() for name in inspect.signature(function).parameters}
+    training: list[str] = []
+    if "training" in taken:
+        own = {"--help", *(f"--{name}" for name in taken)}
+        training = without(words[1:], own)
+        words = without(words, set(names_of(words)) - own)
     if "env" in taken:
         preset = COMMANDS[words[0]].preset
         sections = sorted({"env", "agent"} & taken)
@@ -144,6 +153,8 @@ def _run(words: list[str]) -> int:
         settings = {key: values[key] for key in parameters}
         for key in before.keys() & parameters.keys():  # `runs --runs_dir X show A`: both commands have the flag
             settings[key] = before[key] if settings[key] == parameters[key].default else settings[key]
+    if "training" in taken:
+        settings["training"] = training
     if (seed := settings.get("seed") or 0) < 0:
         raise ValueError(f"--seed must be 0 or more, got {seed}")
     words_of = [settings.pop(key) for key in parameters if parameters[key].kind is inspect.Parameter.POSITIONAL_ONLY]
@@ -189,7 +200,10 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> Non
         if p.name in several:
             kind, name = get_args(p.annotation)[0], p.name if p.default is p.empty else f"--{p.name}"
             default = {} if p.default is p.empty else {"default": p.default}
-            parser.add_argument(name, nargs="+", type=kind, help=helps[p.name], **default)
+            default |= {"default": ()} if p.name == "training" else {}
+            parser.add_argument(
+                name, nargs="*" if p.name == "training" else "+", type=kind, help=helps[p.name], **default
+            )
         elif p.name in bare:
             parser.add_argument(f"--{p.name}", nargs="?", const="-", type=p.annotation, help=helps[p.name])
         elif p.name in optional:

@@ -13,6 +13,8 @@ from fabric_rl.metrics.log import program
 
 RANK_0 = "FABRIC_RL_RANK_0"
 """Variable of the ranks that rank 0 starts: its process id. It may be gone before they can ask who their parent is."""
+ENDS_WITH_PARENT = "FABRIC_RL_ENDS_WITH_PARENT"
+"""Variable of trainings that a command starts, which are nobody's once it is gone."""
 PARENT = int(os.environ.pop(RANK_0, os.getppid()))
 """Who has started this process; another number later means that it is gone."""
 
@@ -25,15 +27,16 @@ def orphaned() -> bool:
 
 @cache
 def end_with_launcher() -> None:
-    """Ends this process when the one that has started it as a rank is gone: in order first, some seconds later at once.
+    """Ends this process when who has started it, as a rank or for a command, is gone: in order, later at once.
 
     To be called early, at the latest before the ranks connect: they would wait half an hour for one that is gone. For
     rank 0 of Fabric's own launcher, and a second time, it does nothing. Nor does it on Windows, which does not tell who
     is gone.
     """
-    agents = "TORCHELASTIC_RUN_ID" in os.environ
-    if sys.platform != "win32" and (agents or os.environ.get("LOCAL_RANK", "0") != "0"):
-        seconds = 60.0 if agents else 5.0  # without rank 0 there is nobody who saves
+    has_time = bool({"TORCHELASTIC_RUN_ID", ENDS_WITH_PARENT} & os.environ.keys())
+    os.environ.pop(ENDS_WITH_PARENT, None)  # of its ranks it is the parent
+    if sys.platform != "win32" and (has_time or os.environ.get("LOCAL_RANK", "0") != "0"):
+        seconds = 60.0 if has_time else 5.0  # without rank 0 there is nobody who saves
         threading.Thread(target=_watch, args=(seconds,), name="watches-the-launcher", daemon=True).start()
 
 

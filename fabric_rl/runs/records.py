@@ -1,5 +1,6 @@
 """Reading run folders: which runs there are, and what each one has left behind."""
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
 from filelock import FileLock, Timeout
 
 from fabric_rl.flags.messages import did_you_mean
@@ -57,6 +59,7 @@ class RunRecord:
         steps: Agent-steps, the largest that summary, metrics or checkpoints know.
         changed: Last time that one of these files changed.
         milestones: By phase, then steps.
+        group: What it belongs to, by its settings.
         abandoned: How many more belong to a time that the run has gone back from, in `milestones/set_aside`.
     """
 
@@ -66,6 +69,7 @@ class RunRecord:
     changed: datetime
     milestones: tuple[Milestone, ...]
     abandoned: int = 0
+    group: str | None = None
 
     @property
     def name(self) -> str:
@@ -113,7 +117,18 @@ def load_run(folder: str | Path) -> RunRecord:
         changed=datetime.fromtimestamp(max(times, default=folder.stat().st_mtime)),
         milestones=tuple(sorted(_milestones(folder / "milestones"), key=lambda m: (m.phase, m.steps))),
         abandoned=sum(1 for _ in (folder / "milestones" / SET_ASIDE).glob("*/*/meta.json")),
+        group=_group(folder / "config.yaml"),
     )
+
+
+def _group(config: Path) -> str | None:
+    """The setting, without reading all of them."""
+    try:
+        line = re.search(r"^group: *(.+)$", config.read_text(encoding="utf-8"), re.MULTILINE)
+        value = yaml.safe_load(line[1]) if line else None
+    except (OSError, ValueError, yaml.YAMLError):  # what is wrong is said by who needs all of them
+        return None
+    return None if value is None else str(value)
 
 
 def is_worked_on(folder: Path) -> bool:

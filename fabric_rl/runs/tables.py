@@ -16,10 +16,11 @@ _LATEST = 3
 
 def runs_table(runs: Sequence[RunRecord]) -> Table:
     """Runs with their latest milestones below them; fits 80 columns."""
-    table = _table("Run", "State", ">Steps", ">Return", ">Rating", "Changed")
-    for run in runs:
+    groups = [run.group or "" for run in runs]
+    table = _table("Run", "State", ">Steps", ">Return", ">Rating", "Changed", *(["Group"] if any(groups) else []))
+    for run, group in zip(runs, groups, strict=True):
         row = (run.status, f"{run.steps:,}", figure_text(run.summary.get("mean_return")), "", when_text(run.changed))
-        table.add_row(Text(run.name, "bold"), *row)
+        table.add_row(Text(run.name, "bold"), *row, *([Text(group)] if any(groups) else []))
         for milestone in sorted(run.milestones, key=lambda m: m.steps)[-_LATEST:]:
             figures = map(figure_text, (milestone.mean_reward, milestone.rating))
             cells = ("milestone", f"{milestone.steps:,}", *figures, when_text(milestone.timestamp))
@@ -35,6 +36,8 @@ def run_table(run: RunRecord) -> Table:
     table.add_row("run", Text(run.name, "bold"))
     table.add_row("folder", Text(str(run.folder)))
     table.add_row("state", run.status)
+    if run.group is not None:
+        table.add_row("group", Text(run.group))
     table.add_row("steps", f"{run.steps:,}")
     table.add_row("changed", when_text(run.changed))
     saved = checkpoints(run.folder / "checkpoints")

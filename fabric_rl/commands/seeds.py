@@ -1,0 +1,75 @@
+"""`fabric-rl seeds`: one setting with several seeds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from envs.cores import available_cores
+from fabric_rl.args import check_run_id
+from fabric_rl.commands.trainings import Trainings, check_same_settings, done, seeds_of, settings_of
+from fabric_rl.flags.parser import config_files
+from fabric_rl.runs.records import RunRecord
+from fabric_rl.runs.tables import figure_text
+
+
+def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None, parallel: int | None = None) -> int:
+    """Trains with several seeds, each in a run of its own, and goes on with what is half done.
+
+    Runs that are done are left alone, so the same command again adds what is missing. A seed that fails does not stop
+    the others. Ctrl+C lets all save themselves.
+
+    Args:
+        training: Flags of train_fabric.py: --config X and any others.
+        seeds: Seeds, such as 0..9 or 0,3,5..7.
+        group: Name of these runs, which are called GROUP_seed0 and so on; default: that of the configuration.
+        parallel: Runs at the same time; the cores are divided among them. Default: one for every core.
+
+    Returns:
+        1 if a seed has failed.
+
+    Raises:
+        ValueError: Wrong flags, or there are runs of that name with other settings.
+    """
+    numbers, files = seeds_of(seeds), [Path(file).stem for file in config_files(training)]
+    if group is None and not files:
+        raise ValueError("--group: give these runs a name, or train with a --config, whose name they take")
+    group = group or files[-1]
+    check_run_id(group, "--group")
+    name = f"{group}_{files[-1]}" if files and files[-1] != group else group
+    words = [*training, f"--group={group}"]
+    settings = settings_of(words, "seeds")
+    runs_dir = Path(settings.arguments["start"].runs_dir)
+    ids = {f"{name}_seed{number}": number for number in numbers}
+    for run_id in ids:
+        check_run_id(run_id, "--group")
+        check_same_settings(runs_dir / run_id, settings.arguments["resolved_config"])
+    left = [run_id for run_id in ids if done(runs_dir / run_id) is None]
+    trainings = Trainings(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
+    failed: dict[str, str] = {}
+
+    def train(run_id: str) -> None:
+        record, reason = trainings.train(run_id, [*words, f"--seed={ids[run_id]}"])
+        if reason:
+            failed[run_id] = reason
+        if not trainings.stopping.is_set():
+            print(f"{run_id}: {_figures(record) if record else 'failed'}", flush=True)
+
+    if len(left) < len(ids):
+        print(f"{len(ids) - len(left)} of {len(ids)} are trained already", flush=True)
+    try:
+        trainings.each(train, left)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", flush=True)
+        raise
+    for run_id in filter(failed.__contains__, ids):
+        print(f"{run_id} failed: {failed[run_id]}")
+    trained = len(ids) - len(failed)
+    print(
+        f"{trained} of {len(ids)} runs of group {group} are trained"
+        + (f"; fabric-rl compare {group}" if trained else "")
+    )
+    return 1 if failed else 0
+
+
+def _figures(record: RunRecord) -> str:
+    seconds = figure_text(record.summary.get("wall_seconds"))
+    return f"{record.steps:,} steps, mean return {figure_text(record.summary.get('mean_return'))}, {seconds} s"

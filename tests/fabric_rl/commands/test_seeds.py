@@ -1,0 +1,116 @@
+"""`fabric-rl seeds`: real trainings, which are killed, locked and resumed."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from filelock import FileLock
+
+from fabric_rl.commands.trainings import seeds_of
+from fabric_rl.runs.records import is_worked_on, list_runs
+from tests.command import command
+from tests.forks import ROOT, SECONDS, environment
+
+CARTPOLE = ["--config", ROOT / "configs" / "cartpole.yaml", "--num_steps", "32", "--record_minutes", "null"]
+
+
+def test_seeds_are_numbers_and_ranges():
+    assert seeds_of("0..3") == [0, 1, 2, 3]
+    assert seeds_of("7, 0..2,1") == [7, 0, 1, 2]
+
+
+@pytest.mark.parametrize("text", ["", "a", "1..", "..2", "-1", "3..1", "1,,2", "0.5"])
+def test_seeds_that_are_none(text):
+    with pytest.raises(ValueError, match=r"^--seeds"):
+        seeds_of(text)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--total_timestep", "9"], "--total_timestep: no such setting; did you mean --total_timesteps?"),
+        (["--seed", "1"], "--seed: fabric-rl seeds decides that for every run; leave it out"),
+        (["--run_id=x", "--resume"], "--run_id, --resume: fabric-rl seeds decides that for every run; leave it out"),
+        (["--seeds", "x"], "--seeds x: give numbers as in 0..4 or 0,1,5..7"),
+        (["--group", "a/b"], "--group a/b: must be a plain name, not a path, and not begin with a dot"),
+        (["--parallel", "0"], "--parallel must be at least 1, got 0"),
+    ],
+)
+def test_wrong_flags_are_one_line_before_any_training(capsys, tmp_path, flags, words):
+    assert command("seeds", *CARTPOLE, "--runs_dir", tmp_path / "runs", *flags) == 2
+    assert capsys.readouterr().err == f"fabric-rl seeds: error: {words}\n"
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_a_configuration_a_group_needs_a_name(capsys):
+    assert command("seeds", "--env_id", "CartPole-v1") == 2
+    assert capsys.readouterr().err.startswith("fabric-rl seeds: error: --group: give these runs a name")
+
+
+def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_path):
+    runs = tmp_path / "runs"
+    words = ["seeds", *CARTPOLE, "--total_timesteps", 256, "--seeds", "0,3", "--runs_dir", runs, "--group", "few"]
+    (runs / "few_cartpole_seed0").mkdir(parents=True)
+    with FileLock(runs / "few_cartpole_seed0" / ".lock"):  # somebody else's
+        assert command(*words) == 1
+    out = capsys.readouterr().out
+    assert "few_cartpole_seed3: 256 steps, mean return" in out and "1 of 2 runs of group few are trained" in out
+    failed = out.splitlines()[-2]
+    assert failed.startswith("few_cartpole_seed0 failed: --run_id few_cartpole_seed0: another process works on")
+    assert "all it said is in" in failed and (runs / ".output" / "few_cartpole_seed0.txt").exists()
+    (run,) = list_runs(runs)
+    assert (run.name, run.status, run.group) == ("few_cartpole_seed3", "finished", "few")
+    settings = (run.folder / "config.yaml").read_text()
+    assert "\nseed: 3\n" in settings and "\nnum_threads: " in settings
+    changed = run.changed
+    assert command("seeds", *words[1:-1], "few", "--seeds", "3") == 0
+    assert capsys.readouterr().out.startswith("1 of 1 are trained already\n1 of 1 runs of group few are trained")
+    assert list_runs(runs)[0].changed == changed
+    assert command(*words, "--gamma", "0.9", "--seeds", "3") == 2
+    assert "is there with other settings (gamma: 0.99 -> 0.9); choose another --group" in capsys.readouterr().err
+    assert command("runs", "--runs_dir", runs) == 0
+    assert "Group" in (table := capsys.readouterr().out) and " few " in table
+
+
+def iterations(run):
+    """Steps of the rows of a run so far, each once."""
+    try:
+        with open(run / "metrics.csv", newline="") as file:
+            return [int(row["step"]) for row in csv.DictReader(file)]
+    except (FileNotFoundError, ValueError, TypeError):
+        return []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, number):
+    runs = tmp_path / "runs"
+    words = [*CARTPOLE, "--total_timesteps", 3_200, "--seeds", "0..2", "--parallel", 2, "--runs_dir", runs]
+    code = "from fabric_rl.commands.main import main; main()"
+    start = [sys.executable, "-c", code, "seeds", *map(str, words)]
+    first = subprocess.Popen(start, env=environment(), cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    began, two = time.monotonic(), [runs / f"cartpole_seed{seed}" for seed in (0, 1)]
+    while not all(map(iterations, two)):
+        assert time.monotonic() - began < SECONDS and first.poll() is None
+        time.sleep(0.1)
+    os.kill(first.pid, number)
+    out, _ = first.communicate(timeout=SECONDS)
+    if number == signal.SIGINT:
+        assert first.returncode == 130 and out.endswith("stopped; the same command goes on\n")
+        assert not any(map(is_worked_on, two))
+    while any(map(is_worked_on, two)):
+        assert time.monotonic() - began < 2 * SECONDS
+        time.sleep(0.1)
+    assert not (runs / "cartpole_seed2").exists()
+    stopped = [json.loads((run / "summary.json").read_text()) for run in two]
+    assert [each["stopped_by"] for each in stopped] == ["SIGTERM", "SIGTERM"]
+    again = subprocess.run(start, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=3 * SECONDS)
+    assert (again.returncode, again.stderr) == (0, "") and "3 of 3 runs of group cartpole" in again.stdout
+    assert [run.status for run in list_runs(runs)] == ["finished"] * 3
+    for run in two:
+        assert iterations(run) == list(range(128, 3_201, 128))
