@@ -9,6 +9,7 @@ from fabric_rl.callbacks.milestone_matches import MilestoneMatches
 from fabric_rl.callbacks.notify import Notify
 from fabric_rl.callbacks.profiler import Profiler
 from fabric_rl.callbacks.several import Callbacks
+from fabric_rl.callbacks.stop_after import StopAfter
 from fabric_rl.callbacks.video import VideoLogger
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "MilestoneMatches",
     "Notify",
     "Profiler",
+    "StopAfter",
     "TrainState",
     "VideoLogger",
 ]

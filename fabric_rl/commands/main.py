@@ -56,6 +56,7 @@ COMMANDS = {
     "seeds": Command(
         "fabric_rl.commands.seeds:seeds", "train with several seeds; what is done stays, what failed is listed"
     ),
+    "tune": Command("fabric_rl.commands.tune:tune", "which settings train fastest on this machine, as a config file"),
     "evaluate": Command(
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
     ),

@@ -1,0 +1,18 @@
+"""StopAfter: runs that end in time."""
+
+import pytest
+
+from fabric_rl.callbacks import StopAfter
+from tests.fabric_rl.callbacks.test_callbacks import trained
+
+
+def test_a_run_ends_when_its_time_is_over(fabric):
+    summary = trained(fabric, [StopAfter(minutes=1e-6)], iterations=3)
+    assert summary["stopped_by"] == "a callback" and summary["total_steps"] == 64
+    assert "stopped_by" not in trained(fabric, [StopAfter(minutes=60)], iterations=2)
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan")])
+def test_no_time_is_refused(minutes):
+    with pytest.raises(ValueError, match=r"^StopAfter: minutes must be above 0"):
+        StopAfter(minutes)
