@@ -50,7 +50,7 @@ class ReplayLearner(Onlooker):
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
         self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, sac.buffer_folder)
-        self._weights = list(agent.parameters())
+        self._weights: list[Tensor] = list(agent.parameters())
         self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}
         self._small = is_small(agent, args.batch_size or 1)
         self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
