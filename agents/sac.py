@@ -29,10 +29,16 @@ class TwinCritics(nn.Module):
             nn.Sequential(hidden_layers(inputs, hidden_sizes, *shape), linear(features, outputs, None))
             for _ in range(2)
         )
+        self.weights = dict(self.named_parameters())  # asked for in every update, and slow to collect
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Q-values of all outputs."""
         return torch.stack([network(inputs) for network in self.networks]).float()
+
+    def frozen(self, inputs: Tensor) -> Tensor:
+        """The same, with a gradient for the inputs only."""
+        q: Tensor = functional_call(self, {name: p.detach() for name, p in self.weights.items()}, (inputs,))
+        return q
 
 
 class SACLightningAgent(OffPolicyAgent):
@@ -129,11 +135,13 @@ class SACLightningAgent(OffPolicyAgent):
             targets = _of(self.target_critics, next_obs)
             params = self._params(next_obs)
             next_value, _ = head.value(params, minibatch.next_action_mask, targets, temperature)
-        q = head.q_of(minibatch.action, _of(self.critics, obs))
+        critics, frozen = _of(self.critics, obs), _of(self.critics.frozen, obs)
+        if not head.inputs:  # critics that are given no action say the same twice
+            choices = self.critics(obs)
+            critics, frozen = lambda _: choices, lambda _: choices.detach()
+        q = head.q_of(minibatch.action, critics)
         q_loss = critic_loss(q, minibatch.reward, minibatch.discount, next_value)
 
-        fixed = {name: p.detach() for name, p in self.critics.named_parameters()}  # only the action gets a gradient
-        frozen = _of(lambda inputs: functional_call(self.critics, fixed, (inputs,)), obs)
         value, entropy = head.value(self._params(obs), minibatch.action_mask, frozen, temperature)
         policy_loss = -value.mean()
         loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, self.target_entropy)
@@ -147,7 +155,7 @@ class SACLightningAgent(OffPolicyAgent):
         return loss, {name: figure.detach() for name, figure in stats.items()}
 
     def update_targets(self, tau: float) -> None:
-        polyak(list(self.target_critics.parameters()), list(self.critics.parameters()), tau)
+        polyak(list(self.target_critics.weights.values()), list(self.critics.weights.values()), tau)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam with one parameter group each for policy, critics and temperature, fused on CPU and CUDA."""

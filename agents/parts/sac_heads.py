@@ -24,7 +24,7 @@ Critics = Callable[[Tensor | None], Tensor]
 """Q-values `[2, B, outputs]` of actions `[B, inputs]`, or of all choices for None."""
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
-_LOG_STD_LOW, _LOG_STD_HIGH = -5.0, 2.0
+_LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -55,11 +55,15 @@ class SampledHead(nn.Module):
         self.high: Tensor
         self.register_buffer("low", low, persistent=False)
         self.register_buffer("high", high, persistent=False)
+        self.centre: Tensor
+        self.reach: Tensor
+        self.register_buffer("centre", (high + low) / 2, persistent=False)
+        self.register_buffer("reach", (high - low) / 2, persistent=False)
 
     def forward(self, features: Tensor) -> Tensor:
         """Means and logarithms of the deviations of `u`, `[B, 2 d]` float32."""
         mean, spread = self.layer(features).float().chunk(2, dim=-1)
-        log_std = _LOG_STD_LOW + (_LOG_STD_HIGH - _LOG_STD_LOW) * (spread.tanh() + 1) / 2
+        log_std = _LOG_STD_MIDDLE + _LOG_STD_HALF * spread.tanh()
         return torch.cat((mean, log_std), dim=-1)
 
     def draw(self, params: Tensor, deterministic: bool = False) -> Pair:
@@ -75,7 +79,7 @@ class SampledHead(nn.Module):
         if mask is not None:
             raise ValueError("Box actions take no action mask")
         unit, log_prob = self.draw(params, deterministic)
-        return self._in_box(unit), log_prob - self._half.log().sum()
+        return self._in_box(unit), log_prob - self.reach.log().sum()
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
         """As `sample`, every action as likely; of the parameters only the number counts."""
@@ -94,16 +98,12 @@ class SampledHead(nn.Module):
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
         """Q-values `[2, B]` of actions `[B, *shape]` in the Box."""
-        unit = (action.reshape(len(action), -1) - (self.high + self.low) / 2) / self._half
+        unit = (action.reshape(len(action), -1) - self.centre) / self.reach
         return critics(unit).squeeze(-1)
 
     def _in_box(self, unit: Tensor) -> Tensor:
-        action = (self.high + self.low) / 2 + self._half * unit
+        action = self.centre + self.reach * unit
         return action.clamp(self.low, self.high).detach().reshape(*unit.shape[:-1], *self.shape)  # rounding
-
-    @property
-    def _half(self) -> Tensor:
-        return (self.high - self.low) / 2
 
 
 class ExactHead(nn.Module):

@@ -50,6 +50,9 @@ class ReplayLearner(Onlooker):
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
         self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, sac.buffer_folder)
+        self._weights: list[Tensor] = list(agent.parameters())
+        self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}
+        self._small = is_small(agent, args.batch_size or 1)
         self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
@@ -73,8 +76,10 @@ class ReplayLearner(Onlooker):
         self.replay.add(batch)
         losses: dict[str, float] = {}
         if len(self.replay) * self.fabric.world_size >= self._sac.buffer_init_steps:
-            self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
-            with one_thread(if_small=is_small(self.agent, minibatch_size)):
+            with torch.no_grad():
+                torch._foreach_copy_(list(self._copies.values()), self._weights)
+            self._before = self._copies
+            with one_thread(if_small=self._small):
                 losses = self._updates(minibatch_size)
             self._before = None
         for normalizer in self._normalizers:

@@ -77,5 +77,4 @@ def temperature_loss(log_temperature: Tensor, entropy: Tensor, target_entropy: f
 @torch.no_grad()
 def polyak(targets: list[Tensor], sources: list[Tensor], tau: float) -> None:
     """`target += tau (source - target)`, in place."""
-    for target, source in zip(targets, sources, strict=True):
-        target.lerp_(source, tau)
+    torch._foreach_lerp_(targets, sources, tau)

@@ -154,8 +154,9 @@ def test_one_step_goes_down_the_bellman_error():
     assert errors[-1] < errors[0] / 20
 
 
-def test_the_targets_begin_as_the_critics_and_follow():
-    agent = build("Box")
+@pytest.mark.parametrize("copied", [False, True])
+def test_the_targets_begin_as_the_critics_and_follow(copied):
+    agent = copy.deepcopy(build("Box")) if copied else build("Box")
     pairs = list(zip(agent.target_critics.parameters(), agent.critics.parameters(), strict=True))
     assert all(torch.equal(target, source) for target, source in pairs)
     with torch.no_grad():
