@@ -56,7 +56,13 @@ def test_the_rule(phase, streaks, steps, done):
 def walk(phases, metrics, steps_each=100, first_rank=False):
     """The phase's number after every iteration."""
     state = SimpleNamespace(
-        env=None, steps=0, metrics={}, phase="", learning_rate=None, fabric=SimpleNamespace(is_global_zero=first_rank)
+        env=None,
+        steps=0,
+        metrics={},
+        sums={},
+        phase="",
+        learning_rate=None,
+        fabric=SimpleNamespace(is_global_zero=first_rank),
     )
     phases.on_train_start(state)
     numbers = []
