@@ -203,6 +203,9 @@ class SACArgs:
         for name in ("per_alpha", "per_beta"):
             if not 0 <= (number := getattr(self, name)) <= 1:
                 raise ValueError(f"--{name} must be between 0 and 1, got {number}")
+        for name, what in (("per_beta", "per_alpha"), ("demonstration_share", "demonstrations")):
+            if getattr(self, name) != getattr(SACArgs, name) and not getattr(self, what):
+                raise ValueError(f"--{name} has no effect without --{what}; add that, or leave it out")
         if not 0 < self.demonstration_share < 1:
             raise ValueError(f"--demonstration_share must be above 0 and below 1, got {self.demonstration_share}")
         if self.buffer_init_steps < 0:

@@ -109,6 +109,8 @@ class OffPolicy(Scheme):
             )
         if self.sac.demonstrations and not self.demonstrations:
             raise ValueError("--demonstrations: files are named, but nothing of what they hold was given")
+        if self.sac.reward_signal_num_update and not signals.signals:
+            raise ValueError("--reward_signal_num_update has no effect without --signals; leave it out")
         for signal in signals.signals:
             if signal.epochs is not None:
                 name = type(signal).__name__

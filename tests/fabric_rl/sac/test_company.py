@@ -47,9 +47,11 @@ def trained(fabric, env, callbacks, total, run=None, sac=None, **more):
 def against_itself(fabric, run, stop_after=None, resume=None):
     self_play = SelfPlay(save_steps=64, swap_steps=64, window=2, play_against_latest_model_ratio=0.3)
     env = partial(RocketSimPool, num_arenas=4, done=SHORT, state_setter=Kickoff(), num_threads=1)
-    sees = Sees(
-        lambda state: (sorted(state.env.playing), state.env.policies.of(LATEST, None).acts_at_random), stop_after
-    )
+
+    def look(state):
+        return sorted(state.env.playing), state.env.policies.of(LATEST, None).acts_at_random
+
+    sees = Sees(look, stop_after)
     parts = {"saving": Saving(144), "resume": resume}
     trained(fabric, self_play.around(env, AGENT), [self_play, sees], 320, run, **parts)
     return sees.seen, load_checkpoint(run.dir)[1]
