@@ -142,7 +142,7 @@ def main(
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; give it --record_minutes")
     signals = signals if start.inference else [_shown(signal, env) for signal in signals]
-    trainer = _trainer_of(agent, estimator, sac, signals)
+    trainer = _trainer_of(agent, env, estimator, sac, signals, start.inference)
     with started_run(env, agent, args, start, resolved_config) as started:
         fabric = connect(hardware, args.num_players, started.loggers(logger))
         launch.check_same_settings(fabric, resolved_config)
@@ -189,7 +189,12 @@ def _shown(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
 
 
 def _trainer_of(
-    agent: AgentFactory, estimator: Estimator, sac: SACArgs, signals: Sequence[SignalFactory]
+    agent: AgentFactory,
+    env: EnvFactory,
+    estimator: Estimator,
+    sac: SACArgs,
+    signals: Sequence[SignalFactory],
+    inference: bool,
 ) -> Callable[..., dict[str, Any]]:
     """What trains such agents: SAC's loop or PPO's; a ValueError for settings of the other one."""
     made = taken_apart(agent).function
@@ -200,9 +205,9 @@ def _trainer_of(
         return partial(train, estimator=estimator, signals=signals)
     if type(estimator) is not GAE:
         raise ValueError("--estimator: only PPO estimates advantages, not SAC; leave it out")
-    if signals:
-        raise ValueError("--signals: only PPO learns from several rewards, not SAC; leave them out")
-    return partial(train_off_policy, sac=sac)
+    files = () if inference else sac.demonstrations
+    shown = trajectories_of(files, env, "--demonstrations", rewards=True) if files else ()
+    return partial(train_off_policy, sac=sac, signals=signals, demonstrations=shown)
 
 
 def cli(argv: Sequence[str] | None = None) -> None:

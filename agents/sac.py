@@ -15,7 +15,7 @@ from agents.parts.base import actor_size, check_sizes, hidden_layers, vector_siz
 from agents.parts.heads import linear
 from agents.parts.sac_heads import Critics, ExactHead, sac_head
 from fabric_rl.learning.normalize import ObsNormalizer
-from fabric_rl.sac.loss import critic_loss, polyak, temperature_loss
+from fabric_rl.sac.loss import critic_loss, polyak, soft_value, temperature_loss
 from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
 
 
@@ -60,6 +60,7 @@ class SACLightningAgent(OffPolicyAgent):
             Box's width. Default: minus the number of dimensions of a Box, a share of the greatest entropy of others.
         entropy_share: That share, of Discrete and MultiDiscrete actions.
         normalize_obs: Standardise observations with their running mean and deviation.
+        value_heads: K, reward signals: each has Q-values and a discount of its own; the policy maximises their sum.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class SACLightningAgent(OffPolicyAgent):
         target_entropy: float | None = None,
         entropy_share: float = 0.2,
         normalize_obs: bool = False,
+        value_heads: int = 1,
     ) -> None:
         """Builds the networks; a ValueError names the space or the setting that cannot work."""
         super().__init__(observation_space, action_space)
@@ -88,14 +90,16 @@ class SACLightningAgent(OffPolicyAgent):
         if not 0 < entropy_share < 1:
             raise ValueError(f"{name}: --agent.entropy_share must be between 0 and 1, got {entropy_share}")
         inputs = vector_size(name, observation_space, privileged=True)
-        check_sizes(name, actor_hidden_sizes=actor_hidden_sizes, critic_hidden_sizes=critic_hidden_sizes)
+        sizes = {"actor_hidden_sizes": actor_hidden_sizes, "critic_hidden_sizes": critic_hidden_sizes}
+        check_sizes(name, **sizes, value_heads=value_heads)
+        self.value_heads = value_heads
         self.actor_inputs, self._rates = actor_size(observation_space), rates
         self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
         self.actor = hidden_layers(self.actor_inputs, actor_hidden_sizes, activation, ortho_init=False)
         features = [self.actor_inputs, *actor_hidden_sizes][-1]
         self.policy_head = head = sac_head(name, features, action_space, entropy_share)
         shape = (activation, layer_norm, False)
-        self.critics = TwinCritics(inputs + head.inputs, critic_hidden_sizes, head.outputs, *shape)
+        self.critics = TwinCritics(inputs + head.inputs, critic_hidden_sizes, value_heads * head.outputs, *shape)
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(init_entcoef)))
         self.target_entropy = head.target_entropy if target_entropy is None else target_entropy
@@ -112,8 +116,9 @@ class SACLightningAgent(OffPolicyAgent):
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """The soft value, of a Box that of the mean action; nothing is learned from it."""
         seen = self.normalizer(obs.float())
-        temperature = self.log_temperature.exp()
-        return self.policy_head.value(self._params(seen), None, _of(self.critics, seen), temperature, True)[0]
+        expected = self.policy_head.value(self._params(seen), None, _of(self.critics, seen), True)
+        found = soft_value(*expected, self.log_temperature.exp())
+        return found if self.value_heads > 1 else found.squeeze(-1)
 
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
@@ -132,25 +137,28 @@ class SACLightningAgent(OffPolicyAgent):
         obs, next_obs = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
         head, temperature = self.policy_head, self.log_temperature.exp().detach()
         with torch.no_grad():
-            targets = _of(self.target_critics, next_obs)
-            params = self._params(next_obs)
-            next_value, _ = head.value(params, minibatch.next_action_mask, targets, temperature)
+            expected = head.value(
+                self._params(next_obs), minibatch.next_action_mask, _of(self.target_critics, next_obs)
+            )
+            reward, discount = (x.reshape(len(x), -1) for x in (minibatch.reward, minibatch.discount))
+            target = reward + discount * soft_value(*expected, temperature)
         critics, frozen = _of(self.critics, obs), _of(self.critics.frozen, obs)
         if not head.inputs:  # critics that are given no action say the same twice
             choices = self.critics(obs)
             critics, frozen = lambda _: choices, lambda _: choices.detach()
         q = head.q_of(minibatch.action, critics)
-        q_loss = critic_loss(q, minibatch.reward, minibatch.discount, next_value)
+        q_loss = critic_loss(q, target, minibatch.weight)
 
-        value, entropy = head.value(self._params(obs), minibatch.action_mask, frozen, temperature)
-        policy_loss = -value.mean()
+        expected_q, entropy = head.value(self._params(obs), minibatch.action_mask, frozen)
+        policy_loss = -soft_value(expected_q, entropy, temperature).sum(dim=1).mean()
         loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, self.target_entropy)
         stats = {
             "critic_loss": q_loss,
             "policy_loss": policy_loss,
             "entropy": entropy.mean(),
             "temperature": temperature,
-            "q": q.mean(),
+            "q": q.sum(dim=-1).mean(),
+            "td_error": (q - target).abs().mean(dim=0).sum(dim=-1),
         }
         return loss, {name: figure.detach() for name, figure in stats.items()}
 

@@ -161,7 +161,7 @@ class TrainArgs:
 ONLY_PPO = (
     *("num_steps", "update_epochs", "minibatch_size", "exp_buffer_size", "gae_lambda", "normalize_advantages"),
     *("standardize_returns", "desired_kl", "target_kl", "overlap", "num_players"),
-    *("extrinsic_strength", "combine_advantages"),
+    "combine_advantages",
 )
 """Settings of `TrainArgs` that mean nothing to agents that learn from replayed steps."""
 
@@ -186,10 +186,28 @@ class SACArgs:
     """SAC: checkpoints hold the buffers, so that a resumed run goes on bit for bit; without, it fills them anew."""
     buffer_folder: str | None = None
     """SAC: keep the buffers in files of this folder, which vanish with the run. Default: in the device's memory."""
+    per_alpha: float = 0.0
+    """SAC: draw steps in proportion to their error to the power of this, 0.6 say; 0: all alike."""
+    per_beta: float = 0.4
+    """SAC: how far weights make up for that in the critics' loss at first; 1, all of it, at the end of the run."""
+    demonstrations: tuple[str, ...] = ()
+    """SAC: files that `fabric-rl demos` makes, whose steps and rewards are replayed beside the run's own."""
+    demonstration_share: float = 0.5
+    """SAC: share of each minibatch that comes from the demonstrations."""
+    reward_signal_num_update: int | None = None
+    """SAC: minibatches in a round that the signals learn from, times the number of ranks. Default: `num_update`."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
-        _at_least_1(self, "buffer_size", "train_interval", "num_update", "n_step")
+        _at_least_1(self, "buffer_size", "train_interval", "num_update", "n_step", "reward_signal_num_update")
+        for name in ("per_alpha", "per_beta"):
+            if not 0 <= (number := getattr(self, name)) <= 1:
+                raise ValueError(f"--{name} must be between 0 and 1, got {number}")
+        for name, what in (("per_beta", "per_alpha"), ("demonstration_share", "demonstrations")):
+            if getattr(self, name) != getattr(SACArgs, name) and not getattr(self, what):
+                raise ValueError(f"--{name} has no effect without --{what}; add that, or leave it out")
+        if not 0 < self.demonstration_share < 1:
+            raise ValueError(f"--demonstration_share must be above 0 and below 1, got {self.demonstration_share}")
         if self.buffer_init_steps < 0:
             raise ValueError(f"--buffer_init_steps must not be negative, got {self.buffer_init_steps}")
         if not 0 < self.tau <= 1:

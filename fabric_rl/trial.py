@@ -205,7 +205,9 @@ def _try_agent(
     if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
         raise ValueError(f"{name}.training_step(): the statistics must be a dict of names and tensors, got {stats!r}")
     for key, figure in stats.items():
-        _tensor(f"{name}.training_step(): the statistic {key!r}", figure, (), NUMBERS)
+        each = isinstance(agent, OffPolicyAgent) and key == "td_error" and getattr(figure, "shape", ()) != ()
+        shape = (minibatch_size,) if each else ()
+        _tensor(f"{name}.training_step(): the statistic {key!r}", figure, shape, NUMBERS)
     _check_all_used(fabric, f"{name}.training_step()", trial, loss)
     return action, batch
 

@@ -169,23 +169,24 @@ class Transitions(NamedTuple):
     action: Tensor
     """`[B, ...]` as `act` returned it."""
     reward: Tensor
-    """`[B]` float32, of all its steps, discounted to the first."""
+    """`[B]` float32, of all its steps, discounted to the first; or `[B, K]` for K reward signals."""
     next_obs: Tensor
-    """`[B, ...]` the same episode's true observation after them."""
+    """`[B, ...]` the same episode's true observation after them; where it has terminated, the next one's first."""
     discount: Tensor
-    """`[B]` float32, what the value of `next_obs` counts: gamma to the number of steps, 0 where the episode has
-    terminated."""
+    """As `reward`, what the value of `next_obs` counts: gamma to the number of steps; 0 where the episode has
+    terminated, but not for a signal whose returns go on."""
     action_mask: Tensor | None = None
     """`[B, n]` bool, or None if the environment gives no masks."""
     next_action_mask: Tensor | None = None
     """`[B, n]` bool, of `next_obs`."""
+    weight: Tensor | None = None
+    """`[B]` float32, what each counts in the critics' loss, or None: all the same."""
 
 
 class OffPolicyAgent(ActorCritic):
     """Base of agents that learn from replayed steps, see `fabric_rl.train_off_policy`.
 
-    `training_step` gets `Transitions` and returns one loss for all networks. `value` is for people who watch only. No
-    memory and one reward: `memory_size` is 0, `value_heads` 1.
+    `training_step` gets `Transitions` and returns one loss for all networks. `value` is for people who watch only.
 
     Attributes:
         acts_at_random: `act` draws evenly from all actions (that are allowed), unless it is `deterministic`. The
@@ -196,7 +197,7 @@ class OffPolicyAgent(ActorCritic):
     acts_at_random: bool = False
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # see there
-        """The loss (a scalar with a graph) and named statistics for the log."""
+        """See `ActorCritic`. The statistic `td_error` may be `[B]`, each step's, by which `--per_alpha` draws."""
         raise NotImplementedError
 
     def update_targets(self, tau: float) -> None:

@@ -18,10 +18,10 @@ from torch.distributions import Distribution, Independent, Normal
 from agents.parts.discrete_heads import CategoricalHead, MultiCategoricalHead
 from agents.parts.gaussian_head import squash_log_det
 from agents.parts.policy_head import linear
-from fabric_rl.sac.loss import entropy_of, expected_soft_value, soft_value
+from fabric_rl.sac.loss import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
-"""Q-values `[2, B, outputs]` of actions `[B, inputs]`, or of all choices for None."""
+"""Q-values `[2, B, K outputs]` of actions `[B, inputs]`, or of all choices for None, for K reward signals."""
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
 _LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2
@@ -36,7 +36,7 @@ class SampledHead(nn.Module):
 
     Attributes:
         inputs: Numbers of an action, which the critics get.
-        outputs: Numbers that a critic gives.
+        outputs: Numbers that a critic gives for each reward signal.
         target_entropy: The usual one, minus the number of dimensions.
     """
 
@@ -91,15 +91,14 @@ class SampledHead(nn.Module):
         mean, log_std = params.chunk(2, dim=-1)
         return Independent(Normal(mean, log_std.exp()), 1)
 
-    def value(self, params: Tensor, mask: Mask, critics: Critics, temperature: Tensor, mean: bool = False) -> Pair:
-        """Soft values and entropies, both `[B]`, estimated with one action each (the `mean` if asked for)."""
+    def value(self, params: Tensor, mask: Mask, critics: Critics, mean: bool = False) -> Pair:
+        """The smaller Q-values `[B, K]` and entropies `[B]`, estimated with one action each (the `mean` if asked)."""
         unit, log_prob = self.draw(params, mean)
-        return soft_value(critics(unit).squeeze(-1), log_prob, temperature), -log_prob
+        return critics(unit).amin(dim=0), -log_prob
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
-        """Q-values `[2, B]` of actions `[B, *shape]` in the Box."""
-        unit = (action.reshape(len(action), -1) - self.centre) / self.reach
-        return critics(unit).squeeze(-1)
+        """Q-values `[2, B, K]` of actions `[B, *shape]` in the Box."""
+        return critics((action.reshape(len(action), -1) - self.centre) / self.reach)
 
     def _in_box(self, unit: Tensor) -> Tensor:
         action = self.centre + self.reach * unit
@@ -113,7 +112,7 @@ class ExactHead(nn.Module):
 
     Attributes:
         inputs: 0, the critics get no action.
-        outputs: Numbers that a critic gives, one for each choice of each part.
+        outputs: Numbers that a critic gives for each reward signal, one for each choice of each part.
         target_entropy: A share of the greatest entropy.
     """
 
@@ -146,20 +145,19 @@ class ExactHead(nn.Module):
         """As `sample`, every choice that is allowed as likely."""
         return self.policy.sample(torch.zeros_like(params), False, mask)
 
-    def value(self, params: Tensor, mask: Mask, critics: Critics, temperature: Tensor, mean: bool = False) -> Pair:
-        """Soft values and entropies, both `[B]` and exact."""
+    def value(self, params: Tensor, mask: Mask, critics: Critics, mean: bool = False) -> Pair:
+        """Expectations of the smaller Q-values `[B, K]` and entropies `[B]`, exact."""
         log_probs = self.policy.log_probs(params, mask)
-        q = self._of_choices(critics(None))
-        return expected_soft_value(q, log_probs, temperature), entropy_of(log_probs)
+        return expected_q(self._of_choices(critics(None)), log_probs), entropy_of(log_probs)
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
-        """Q-values `[2, B]` of actions."""
+        """Q-values `[2, B, K]` of actions."""
         q = self._of_choices(critics(None))
-        index = self.policy.index(action).unsqueeze(-1).expand(len(q), -1, -1, -1)
+        index = self.policy.index(action)[None, :, None, :, None].expand(*q.shape[:-1], 1)
         return q.gather(-1, index).sum(dim=(-2, -1))
 
     def _of_choices(self, q: Tensor) -> Tensor:
-        return q.reshape(*q.shape[:-1], *self._parts)
+        return q.reshape(*q.shape[:-1], -1, *self._parts)
 
 
 def sac_head(agent: str, features: int, space: gymnasium.Space[Any], entropy_share: float) -> SampledHead | ExactHead:

@@ -15,6 +15,7 @@ from envs.demonstrations.file import Demonstration, Episode
 from envs.demonstrations.states import WEIGHT, states_of
 from envs.obs import ObsBuilder
 from envs.obs.base import build_named
+from envs.rewards import Reward, RewardSignals, paid_by
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -35,13 +36,18 @@ class Trajectory(NamedTuple):
     soft: Float | None = None
     """`[T, n]` how well each row of an action table fits what was done, sums of 1; only if asked for."""
     reward: Float | None = None
-    """`[T]` where it is known."""
+    """`[T]`, or `[T, K]` of K reward signals, where it is known."""
     episode: str = ""
     """File and number of the episode, that of all its players; empty: it has this one alone."""
 
 
 def trajectories(
-    demonstration: Demonstration, num_blue: int, obs: ObsBuilder, action: ActionParser, soft: bool = False
+    demonstration: Demonstration,
+    num_blue: int,
+    obs: ObsBuilder,
+    action: ActionParser,
+    soft: bool = False,
+    reward: Reward | None = None,
 ) -> Iterator[Trajectory]:
     """What the demonstrators of a file of states would have seen and done in a pool with these parts.
 
@@ -52,6 +58,7 @@ def trajectories(
         action: Says what they could do; a copy of it. What they did is the action that comes closest, see
             `envs.bots.actions.nearest_actions`.
         soft: Give `soft`, too, where `action` is a table.
+        reward: Pays for the steps; a copy of it. None: nobody does.
 
     Yields:
         One trajectory for each demonstrating car of each episode.
@@ -66,9 +73,11 @@ def trajectories(
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
     for number, episode in enumerate(demonstration.episodes()):
         seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft)
+        paid = None if reward is None else seen.paid(copy.deepcopy(reward))
         for car in demonstrators:
             if seen.states.present[0, car]:
-                yield seen.trajectory(car)._replace(episode=f"{demonstration.path}:{number}")
+                worth = None if paid is None else paid[:, car]
+                yield seen.trajectory(car)._replace(episode=f"{demonstration.path}:{number}", reward=worth)
 
 
 class _Replayed:
@@ -104,6 +113,19 @@ class _Replayed:
         fits = soft_labels(action, controls, state.on_ground[0], allowed) if soft else None
         action.parse(chosen, state)  # what it remembers
         return chosen, allowed, fits
+
+    def paid(self, reward: Reward) -> Float:
+        """`[T, C]`, or `[T, C, K]` of K reward signals: what the reward pays for the steps, as in the pool."""
+        paid = []
+        for number in range(len(self.states.present)):
+            state = self.states.select(np.array([number]))
+            state.arena_index[:] = 0
+            if number == 0:
+                reward.reset(np.ones(1, np.bool_), state)
+                continue
+            total = paid_by(reward, state)[0]
+            paid.append(reward.last[0] if isinstance(reward, RewardSignals) else total)
+        return np.array(paid, np.float32)
 
     def trajectory(self, car: int) -> Trajectory:
         """That of one car; what a demolished one was told says nothing."""

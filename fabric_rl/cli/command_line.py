@@ -200,6 +200,10 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
         _note_replaced_env(parser, given, config, preset)
+    run = _config_of_run(given) if config.resume and "--agent" in names else None
+    had = None if run is None else (read_yaml(run).get("agent") or {}).get("class_path")
+    if had is not None and had != config.agent.class_path:
+        raise ValueError(f"--agent {config.agent.class_path}: the run that --resume names goes on with {had} only")
     if config.resume and "--initialize_from" in names:  # in a configuration it says how its run began
         raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
 

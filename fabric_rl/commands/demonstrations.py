@@ -41,7 +41,11 @@ def name_of_env(env: EnvFactory) -> str:
 
 
 def trajectories_of(
-    paths: Sequence[str | Path], env: EnvFactory, flag: str = "--cloning.demos", soft: bool = False
+    paths: Sequence[str | Path],
+    env: EnvFactory,
+    flag: str = "--cloning.demos",
+    soft: bool = False,
+    rewards: bool = False,
 ) -> list[Trajectory]:
     """What the demonstrators of some files saw and did, as the agents of `env` would have.
 
@@ -50,6 +54,7 @@ def trajectories_of(
         env: Builds the environment, for which the agents learn.
         flag: What named the files, for messages.
         soft: Give `Trajectory.soft`, too, in pools whose actions are a table.
+        rewards: Give `Trajectory.reward` in pools, too: what the reward of `env` pays (in its first phase).
 
     Returns:
         All trajectories of all files, in order.
@@ -69,7 +74,7 @@ def trajectories_of(
         try:
             demonstration = Demonstration(path)
             before = len(found)
-            found += _of_pool(demonstration, recipe, soft) if recipe else _of_env(demonstration, env)
+            found += _of_pool(demonstration, recipe, soft, rewards) if recipe else _of_env(demonstration, env)
             if len(found) == before:
                 raise ValueError(f"{path}: there is no step in it")
         except (OSError, ValueError) as error:
@@ -77,7 +82,7 @@ def trajectories_of(
     return found
 
 
-def _of_pool(demonstration: Demonstration, recipe: PoolRecipe, soft: bool) -> Iterator[Trajectory]:
+def _of_pool(demonstration: Demonstration, recipe: PoolRecipe, soft: bool, rewards: bool) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
     if not demonstration.of_states:
         raise ValueError(f"{path}: observations of {about.get('env')}, not states of Rocket League")
@@ -101,7 +106,7 @@ def _of_pool(demonstration: Demonstration, recipe: PoolRecipe, soft: bool) -> It
     if shape != space.shape:
         sizes = " and ".join(f"{a}v{b}" for a, b in recipe.team_sizes)
         raise ValueError(f"{path}: {blue}v{orange}, the environment has {sizes}, with other observations")
-    return trajectories(demonstration, blue, obs, action, soft)
+    return trajectories(demonstration, blue, obs, action, soft, recipe.reward() if rewards else None)
 
 
 def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajectory]:

@@ -89,6 +89,10 @@ class Course:
             Whether a new lesson has begun.
         """
         curriculum, window = self.curriculum, self._window
+        if window and not episodes and not window[-1][0]:  # SAC's iterations are short: those without an end are one
+            before = window.pop()
+            if curriculum.measure != PROGRESS:
+                total, count = total + before[1], count + before[2]
         window.append((episodes, total, count))
         ended = sum(row[0] for row in window)
         while ended - window[0][0] >= curriculum.min_lesson_length:

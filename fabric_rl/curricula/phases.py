@@ -159,7 +159,7 @@ class Phases(Callback):
             skill.streak(before, state.metrics) for skill, before in zip(phase.promotions, self._streaks, strict=True)
         ]
         self._waited += 1
-        self._measured |= state.metrics.keys()
+        self._measured |= {*state.metrics, *state.sums}  # what an iteration may know without an end of an episode
         if self._waited == PATIENCE and state.fabric.is_global_zero:
             for name in (skill.metric for skill in phase.promotions if skill.metric not in self._measured):
                 hint = did_you_mean(name, sorted(self._measured))

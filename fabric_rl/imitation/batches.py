@@ -37,6 +37,14 @@ class Trajectory(Protocol):
         """`[T, n]`."""
 
     @property
+    def reward(self) -> NDArray[np.float32] | None:
+        """`[T]`, or `[T, K]` of K reward signals, where it is known."""
+
+    @property
+    def terminated(self) -> bool:
+        """Whether it ended for good."""
+
+    @property
     def episode(self) -> str:
         """Shared by all players of an episode; empty: there is one."""
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from fabric_rl.form import Numbers, fitting
 from fabric_rl.rollouts.finite import bounds, require_finite
 from fabric_rl.rollouts.steps import checked_array
-from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, OffPolicyAgent, reads_masks
+from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, reads_masks
 
 TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
@@ -105,11 +105,9 @@ class Rollout:
         if heads != wanted:
             names = ", ".join(self.reward_signals) or "its reward"
             more = f" and --signals {self._added} ({', '.join(signals)})" if signals else ""
-            off_policy = isinstance(agent, OffPolicyAgent)
-            advice = "take an environment with one" if off_policy else f"set --agent.value_heads {wanted}"
             raise ValueError(
                 f"{type(env).__name__} has {wanted - self._added} reward signals ({names}){more}, "
-                f"{type(agent).__name__} {heads} value heads; {advice}"
+                f"{type(agent).__name__} {heads} value heads; set --agent.value_heads {wanted}"
             )
         self.log_prob = torch.zeros(size, device=device)
         values = (*size, heads) if heads > 1 else size

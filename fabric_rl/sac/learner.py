@@ -1,7 +1,7 @@
 """ReplayLearner: puts rollouts into a replay buffer and learns from what it draws there."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fabric_rl.args import SACArgs, TrainArgs
 from fabric_rl.form import GeneratorState, Maybe, check
+from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
@@ -17,8 +18,11 @@ from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.sac.demonstrations import replayed
 from fabric_rl.sac.replay import ReplayBuffer
-from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent
+from fabric_rl.signals.base import Steps
+from fabric_rl.signals.signals import LearningSignals, Signals
+from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions
 
 
 class ReplayLearner(Onlooker):
@@ -37,11 +41,15 @@ class ReplayLearner(Onlooker):
         timers: Timers,
         sac: SACArgs,
         rollout: Rollout,
+        gamma: Tensor,
+        signals: Signals,
+        demonstrations: Sequence[Trajectory],
     ) -> None:
         """Takes the parts and allocates the buffer.
 
         Raises:
-            ValueError: The buffer is too large for this machine, too small for a rollout, or the agent is sharded.
+            ValueError: The buffer is too large for this machine, too small for a rollout, or the agent is sharded; or
+                the demonstrations cannot be replayed.
         """
         super().__init__(fabric, agent, optimizer, args)
         if is_sharded(agent):
@@ -49,7 +57,12 @@ class ReplayLearner(Onlooker):
         self._model, self._sac, self._timers = model, sac, timers
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
-        self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, sac.buffer_folder)
+        self._signals = signals if isinstance(signals, LearningSignals) else None
+        kinds = (sac.buffer_folder, self._signals is not None)
+        self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, *kinds, sac.per_alpha)
+        theirs = (demonstrations, args.extrinsic_strength, like, self._draws, *kinds)
+        self._shown = replayed(*theirs) if demonstrations else None
+        self._how = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
         self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}
         self._small = is_small(agent, args.batch_size or 1)
@@ -80,8 +93,10 @@ class ReplayLearner(Onlooker):
                 torch._foreach_copy_(list(self._copies.values()), self._weights)
             self._before = self._copies
             with one_thread(if_small=self._small):
-                losses = self._updates(minibatch_size)
+                losses = self._learn_signals(batch, minibatch_size) | self._updates(minibatch_size)
             self._before = None
+        else:
+            losses = self._learn_signals(batch, 0)
         for normalizer in self._normalizers:
             normalizer.update(batch.obs, self.fabric)
         return losses
@@ -90,10 +105,9 @@ class ReplayLearner(Onlooker):
         """The optimizer steps of an iteration: the more ranks collect, the more, so that their ratio stays."""
         rows: list[Tensor] = []
         names: list[str] = []
-        gamma = self.args.gammas[0]
         for _ in range(self._sac.num_update * self.fabric.world_size):
             with self._timers("draw"):
-                minibatch = self.replay.sample(minibatch_size, self._sac.n_step, gamma)
+                drawn, minibatch = self._minibatch(minibatch_size)
             with self._timers("forward"), self.fabric.autocast():
                 loss, stats = self._model.training_step(minibatch)
             with self._timers("backward"):
@@ -105,8 +119,13 @@ class ReplayLearner(Onlooker):
                 self.optimizer.step()
                 self.optimizer.zero_grad()
                 self.agent.update_targets(self._sac.tau)
+            if self._sac.per_alpha:
+                if stats.get("td_error", loss).dim() != 1:
+                    name = type(self.agent).__name__
+                    raise SettingError(f"--per_alpha: --agent {name} does not report the statistic td_error, [B]")
+                self.replay.prioritize(drawn, stats["td_error"][: len(drawn)])
             names = list(stats)
-            rows.append(torch.stack([figure.float() for figure in stats.values()]))
+            rows.append(torch.stack([figure.float().mean() for figure in stats.values()]))
         losses = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
         bad = next((name for name, figure in losses.items() if not math.isfinite(figure)), None)
         if bad is not None and getattr(self._precision, "scaler", None) is None:
@@ -115,6 +134,32 @@ class ReplayLearner(Onlooker):
         return {f"sac/{name}": figure for name, figure in losses.items()} | {
             "sac/replay_steps": float(len(self.replay))
         }
+
+    def _minibatch(self, size: int) -> tuple[Tensor, Transitions]:
+        """Steps to learn from, those of demonstrations last, and the numbers of the others in the buffer."""
+        shown = 0 if self._shown is None else round(size * self._sac.demonstration_share)
+        drawn = self.replay.draw(size - shown)
+        minibatch = self.replay.take(drawn, *self._how)
+        if self._sac.per_alpha:
+            beta = self._sac.per_beta + (1 - self._sac.per_beta) * float(self.agent.progress)
+            minibatch = minibatch._replace(weight=self.replay.weights(drawn, beta))
+        if self._shown is None:
+            return drawn, minibatch
+        theirs = self._shown.take(self._shown.draw(shown), *self._how)
+        if minibatch.weight is not None:
+            theirs = theirs._replace(weight=minibatch.weight.new_ones(shown))
+        pairs = zip(minibatch, theirs, strict=True)
+        return drawn, Transitions(*(None if x is None or y is None else torch.cat((x, y)) for x, y in pairs))  # type: ignore[arg-type]
+
+    def _learn_signals(self, newest: Minibatch, size: int) -> dict[str, float]:
+        """Lets the signals learn from minibatches of so many replayed steps; with 0 they only count what they see."""
+        if self._signals is None:
+            return {}
+        assert newest.next_obs is not None
+        count = (self._sac.reward_signal_num_update or self._sac.num_update) * self.fabric.world_size if size else 0
+        sizes = [signal.minibatch_size or size for signal in self._signals.signals]
+        drawn = [(self.replay.steps(self.replay.draw(each)) for _ in range(count)) for each in sizes]
+        return self._signals.learn_from(Steps(newest.obs, newest.action, newest.next_obs), drawn)
 
     def rank_state_dict(self) -> dict[str, Any]:
         """The buffer, if it is to be saved, and the generator that draws from it."""

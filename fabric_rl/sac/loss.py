@@ -11,35 +11,35 @@ from torch import Tensor
 _LEAST_LOG_PROB = -100.0  # e^-100 is 0 in float32; below, 0 times a huge temperature times minus infinity is NaN
 
 
-def soft_value(q: Tensor, log_prob: Tensor, temperature: Tensor) -> Tensor:
-    r"""One-sample estimate of :math:`V(s) = E_a[\min_k Q_k(s, a) - \alpha \log \pi(a|s)]`.
+def soft_value(q: Tensor, entropy: Tensor, temperature: Tensor) -> Tensor:
+    r""":math:`V_k(s) = E_a[\min_j Q_{jk}(s, a)] + [k = 0] \alpha H(\pi(\cdot|s))` of K reward signals.
+
+    Entropy counts with the first one's rewards.
 
     Args:
-        q: `[2, B]`, both critics of an action drawn from the policy.
-        log_prob: `[B]`, of that action.
+        q: `[B, K]`, the smaller critic's expectation for each reward signal; or that of one action.
+        entropy: `[B]`, or `-log_prob` of that action.
         temperature: 0-dim, alpha.
 
     Returns:
-        `[B]`.
+        `[B, K]`.
     """
-    return q.amin(dim=0) - temperature * log_prob
+    return torch.cat((q[:, :1] + (temperature * entropy)[:, None], q[:, 1:]), dim=1)
 
 
-def expected_soft_value(q: Tensor, log_probs: Tensor, temperature: Tensor) -> Tensor:
-    r"""The same, exactly: :math:`V(s) = \sum_i \sum_a \pi_i(a|s) (\min_k Q_{k,i}(s, a) - \alpha \log \pi_i(a|s))`.
+def expected_q(q: Tensor, log_probs: Tensor) -> Tensor:
+    r"""Exactly :math:`E_a[\min_j Q_j(s, a)] = \sum_i \sum_a \pi_i(a|s) \min_j Q_{ji}(s, a)`.
 
     An action of several independent parts i has the Q-value :math:`\sum_i Q_i(s, a_i)`.
 
     Args:
-        q: `[2, B, P, n]`, both critics of every choice of each of the P parts.
+        q: `[2, B, K, P, n]`, both critics of every choice of each of the P parts, for K reward signals.
         log_probs: `[B, P, n]`; what is forbidden or does not exist has probability 0.
-        temperature: 0-dim, alpha.
 
     Returns:
-        `[B]`.
+        `[B, K]`.
     """
-    each = q.amin(dim=0) - temperature * log_probs.clamp_min(_LEAST_LOG_PROB)
-    return (log_probs.exp() * each).sum(dim=(-2, -1))
+    return (log_probs.exp().unsqueeze(1) * q.amin(dim=0)).sum(dim=(-2, -1))
 
 
 def entropy_of(log_probs: Tensor) -> Tensor:
@@ -47,20 +47,18 @@ def entropy_of(log_probs: Tensor) -> Tensor:
     return -(log_probs.exp() * log_probs.clamp_min(_LEAST_LOG_PROB)).sum(dim=(-2, -1))
 
 
-def critic_loss(q: Tensor, reward: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:
-    r"""The sum over the critics of :math:`\frac{1}{2} E[(Q_k(s, a) - (r + d V(s')))^2]`.
+def critic_loss(q: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+    r"""The sum over critics and reward signals of :math:`\frac{1}{2} E[w (Q_{jk}(s, a) - y_k)^2]`.
 
     Args:
-        q: `[2, B]`, both critics of the replayed actions.
-        reward: `[B]`, of up to n steps.
-        discount: `[B]`, d: gamma to the number of these steps, 0 where the episode has terminated.
-        next_value: `[B]`, of the target networks; no gradient goes through it.
+        q: `[2, B, K]`, both critics of the replayed actions.
+        target: `[B, K]`, :math:`y_k = r_k + d_k V_k(s')`, see `Transitions`; no gradient goes through it.
+        weight: `[B]`, w; None: 1.
     """
-    if not q.shape[1:] == reward.shape == discount.shape == next_value.shape:
-        shapes = ", ".join(str(list(x.shape)) for x in (q, reward, discount, next_value))
-        raise ValueError(f"critic_loss: q must be [K, B], reward, discount and next_value [B]; got {shapes}")
-    target = reward + discount * next_value.detach()
-    return 0.5 * (q - target).square().mean(dim=1).sum()
+    if q.shape[1:] != target.shape:
+        raise ValueError(f"critic_loss: q must be [2, B, K], target [B, K]; got {list(q.shape)}, {list(target.shape)}")
+    squares = (q - target.detach()).square().sum(dim=(0, 2))
+    return 0.5 * (squares if weight is None else weight * squares).mean()
 
 
 def temperature_loss(log_temperature: Tensor, entropy: Tensor, target_entropy: float) -> Tensor:

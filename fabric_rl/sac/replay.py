@@ -4,7 +4,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,14 @@ import torch
 from torch import Tensor
 
 from fabric_rl.form import Numbers, check, fitting
+from fabric_rl.sac.sum_tree import SumTree
+from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Transitions
 
 _COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask")
 _FEW = 64
-"""Last observations of truncated episodes that there is room for at first; it grows by doubling."""
+"""Last observations of episodes that there is room for at first; it grows by doubling."""
+_LEAST_ERROR = 1e-6
 
 
 class ReplayBuffer:
@@ -27,10 +30,19 @@ class ReplayBuffer:
     written next holds what follows the newest step, so one row more is allocated than steps fit in. Behind a step that
     ended an episode another one begins (SAME_STEP autoreset); the last observations of truncated episodes, from which
     values are bootstrapped, are kept apart, in the order of time.
+
+    Steps are named by numbers, which `draw` gives: of their row and sub-environment, flat.
     """
 
     def __init__(
-        self, size: int, like: Minibatch, num_envs: int, generator: torch.Generator, folder: str | Path | None = None
+        self,
+        size: int,
+        like: Minibatch,
+        num_envs: int,
+        generator: torch.Generator,
+        folder: str | Path | None = None,
+        keep_ends: bool = False,
+        alpha: float = 0.0,
     ) -> None:
         """Allocates.
 
@@ -40,11 +52,15 @@ class ReplayBuffer:
             num_envs: N, sub-environments.
             generator: Draws; on the CPU.
             folder: Keep the steps in files there, which vanish with the process, instead of on the device.
+            keep_ends: Keep the last observations of terminated episodes, too, which reward signals pay for.
+            alpha: Draw steps in proportion to `|td_error|^alpha` (Schaul et al. 2016, "Prioritized Experience
+                Replay", equation 1); 0: all alike. New ones get the highest priority that there has been.
 
         Raises:
             ValueError: Not two steps of each sub-environment fit in, or memory or disk are too small.
         """
         self.num_envs, self._generator, self._device = num_envs, generator, like.obs.device
+        self._keep_ends, self._alpha = keep_ends, alpha
         self._rows = size // num_envs + 1
         if self._rows < 3:
             raise ValueError(f"--buffer_size {size} holds less than two steps of {num_envs} sub-environments")
@@ -56,6 +72,8 @@ class ReplayBuffer:
         home = self._columns["obs"].device
         self._last = torch.empty(_FEW, *like.obs.shape[1:], dtype=like.obs.dtype, device=home)
         self._number = torch.zeros(self._rows, num_envs, dtype=torch.int64, device=home)  # which of those, since ever
+        self._tree = SumTree(self._rows * num_envs, home) if alpha else None
+        self._highest = torch.ones((), device=home)  # priority
         self._begin()
 
     def __len__(self) -> int:
@@ -81,89 +99,166 @@ class ReplayBuffer:
         following = {"obs": _rows(batch.next_obs, steps)}
         if batch.next_action_mask is not None:
             following["action_mask"] = _rows(batch.next_action_mask, steps)
-        cut = columns["done"] & ~columns["terminated"]
-        self._write(columns, {name: tensor[-1] for name, tensor in following.items()}, following["obs"][cut])
+        self._cut_what_was_reset(columns["obs"][0])
+        ends = self._kept(columns["done"], columns["terminated"])
+        self._write(columns, {name: tensor[-1] for name, tensor in following.items()}, following["obs"][ends])
 
-    def sample(self, count: int, n_step: int, gamma: float) -> Transitions:
-        """Draws steps, each as likely, with replacement.
-
-        Returns of up to `n_step` rewards are cut short by the end of an episode and by the newest step.
+    def draw(self, count: int) -> Tensor:
+        """Draws steps with replacement, by their priorities or each as likely.
 
         Args:
             count: B.
-            n_step: At most so many rewards.
-            gamma: Discount.
+
+        Returns:
+            `[B]` their numbers.
         """
+        if self._tree is not None:
+            return self._tree.draw(count, self._generator)
         drawn = torch.randint(len(self), (count,), generator=self._generator).to(self._last.device)
         age, env = drawn // self.num_envs, drawn % self.num_envs  # age 0 is the oldest row
-        at = (self._position - self._filled + age) % self._rows * self.num_envs + env
-        size = self._rows * self.num_envs
+        return (self._position - self._filled + age) % self._rows * self.num_envs + env
+
+    def weights(self, at: Tensor, beta: float) -> Tensor:
+        """What the drawn steps `at [B]` count, since some are drawn more often than others (equation 2 there).
+
+        `[B]` float32, `(n P(i))^-beta` as a share of the greatest of them.
+        """
+        assert self._tree is not None
+        found = (len(self) * self._tree.leaves[at] / self._tree.total) ** -beta
+        return (found / found.max()).float().to(self._device)
+
+    def prioritize(self, at: Tensor, errors: Tensor) -> None:
+        """Sets the priorities of the steps `at [B]` by their errors `[B]`, 0 or more."""
+        assert self._tree is not None
+        priorities = (errors.to(self._tree.leaves) + _LEAST_ERROR) ** self._alpha
+        self._highest = torch.maximum(self._highest, priorities.max())
+        self._tree.set(at, priorities)
+
+    def steps(self, at: Tensor) -> Steps:
+        """The steps `at [B]`, one each, for reward signals; needs `keep_ends`."""
         flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
-        end, reward = at, flat["reward"][at]
-        steps = torch.ones_like(at)
+        after = self._after(flat["obs"], at, flat["done"][at])
+        return Steps(*(x.to(self._device) for x in (flat["obs"][at], flat["action"][at], after)))
+
+    def take(
+        self,
+        at: Tensor,
+        n_step: int,
+        gamma: Tensor,
+        episodic: Tensor | None = None,
+        pay: Callable[[Steps], Tensor] | None = None,
+    ) -> Transitions:
+        """The steps `at` with returns of up to `n_step` rewards: fewer before an end and the newest step.
+
+        Args:
+            at: `[B]`, see `draw`.
+            n_step: At most so many rewards.
+            gamma: Discount, or `[K]` of K reward signals.
+            episodic: `[K]` bool, the signal's returns end with an episode; None: all do.
+            pay: What the last signals pay, anew: `[M]` steps to `[M, S]` rewards.
+        """
+        size, rows = self._rows * self.num_envs, self._rows
+        flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
+        age = (at // self.num_envs - self._position + self._filled) % rows
+        chain, there = [at], [torch.ones_like(at, dtype=torch.bool)]
         for number in range(1, n_step):
-            goes_on = ~flat["done"][end] & (age + number < self._filled) & (steps == number)
-            end = torch.where(goes_on, (end + self.num_envs) % size, end)
-            reward = torch.where(goes_on, reward + gamma**number * flat["reward"][end], reward)
-            steps = steps + goes_on
+            there.append(there[-1] & ~flat["done"][chain[-1]] & (age + number < self._filled))
+            chain.append(torch.where(there[-1], (chain[-1] + self.num_envs) % size, chain[-1]))
+        end, counts = chain[-1], torch.stack(there)  # [n, B]
+        reward = flat["reward"].view(size, -1)[torch.stack(chain)].to(self._device)  # [n, B, K]
+        if pay is not None:
+            paid = pay(self.steps(torch.cat(chain))).view(n_step, len(at), -1)
+            reward = torch.cat((reward[..., : -paid.shape[-1]], paid), dim=-1)
+        own, gammas = counts.to(self._device), gamma.view(-1).to(self._device)  # [K]
+        powers = gammas ** torch.arange(n_step, device=self._device)[:, None]
+        reward = (reward * powers[:, None] * own[..., None]).sum(dim=0)
         terminated = flat["terminated"][end]
-        following = (end + self.num_envs) % size
-        next_obs, mask, next_mask = flat["obs"][following], None, None
+        alive = ~terminated.to(self._device)[:, None]
+        alive = alive if episodic is None else alive | ~episodic
+        discount = gammas ** own.sum(dim=0)[:, None] * alive
         cut = flat["done"][end] & ~terminated
-        if self._next > self._first:
-            last = self._last[self._number.flatten()[end] % len(self._last)]
-            next_obs = torch.where(cut.view(-1, *[1] * (next_obs.dim() - 1)), last, next_obs)
+        next_obs, mask, next_mask = self._after(flat["obs"], end, cut), None, None
         if "action_mask" in flat:  # nothing says what was allowed in a last observation
             mask, allowed = flat["action_mask"][at], flat["action_mask"]
-            next_mask = torch.where(cut[:, None], allowed[end], allowed[following])
-        discount = gamma ** steps.float() * ~terminated
-        drawn_steps = (flat["obs"][at], flat["action"][at], reward, next_obs, discount, mask, next_mask)
-        return Transitions(*(None if x is None else x.to(self._device) for x in drawn_steps))  # type: ignore[arg-type]
+            next_mask = torch.where(cut[:, None], allowed[end], allowed[(end + self.num_envs) % size])
+        shape = (len(at), *self._columns["reward"].shape[2:])
+        returns = (reward.view(shape), next_obs, discount.view(shape))
+        found = (flat["obs"][at], flat["action"][at], *returns, mask, next_mask)
+        return Transitions(*(None if x is None else x.to(self._device) for x in found))  # type: ignore[arg-type]
+
+    def _after(self, obs: Tensor, at: Tensor, ended: Tensor) -> Tensor:
+        """What follows the steps `at [B]`: where `ended`, the last observation that was kept, else the row after it."""
+        after = obs[(at + self.num_envs) % len(obs)]
+        if self._next == self._first:
+            return after
+        last = self._last[self._number.flatten()[at] % len(self._last)]
+        return torch.where(ended.view(-1, *[1] * (after.dim() - 1)), last, after)
+
+    def _kept(self, done: Tensor, terminated: Tensor) -> Tensor:
+        """The steps whose last observations are kept."""
+        return done if self._keep_ends else done & ~terminated
 
     def state_dict(self) -> dict[str, Tensor]:
         """All steps in the order of time, and what follows the newest one."""
         rows = (self._position - self._filled + torch.arange(self._filled + 1)) % self._rows
         whole = ("obs", "action_mask")  # the others end a row before
         state = {name: x[rows if name in whole else rows[:-1]] for name, x in self._columns.items()}
-        return state | {"last": self._last[torch.arange(self._first, self._next) % len(self._last)]}
+        ends = self._number[rows[:-1]][self._kept(state["done"], state["terminated"])]
+        state["last"] = self._last[ends % len(self._last)]
+        if self._tree is None:
+            return state
+        priority = self._tree.leaves.view(self._rows, -1)[rows[:-1]]  # drawn by where they stand, which is kept
+        return state | {"priority": priority, "highest": self._highest, "position": torch.tensor(self._position)}
 
     def check(self, state: Mapping[str, Any], where: str) -> None:
         """Raises ValueError unless `state_dict` of a buffer like this one, of any fill, gave that."""
         with fitting(where):
             rows, last = len(state["reward"]), len(state["last"])
-            cut = int((state["done"] & ~state["terminated"]).sum())
+            ends = int(self._kept(state["done"], state["terminated"]).sum())
         if rows >= self._rows:
             raise ValueError(f"{where} has {rows} rows of steps, --buffer_size makes {self._rows - 1}")
         form = {
             name: Numbers(x.new_zeros(()).expand(rows + (name in ("obs", "action_mask")), *x.shape[1:]))
             for name, x in self._columns.items()
         }
-        check(state, form | {"last": Numbers(self._last.new_zeros(()).expand(last, *self._last.shape[1:]))}, where)
-        if cut != last:
-            raise ValueError(f"{where} has {last} last observations of {cut} truncated episodes")
+        form["last"] = Numbers(self._last.new_zeros(()).expand(last, *self._last.shape[1:]))
+        if self._tree is not None and "priority" in state:
+            like = self._tree.leaves.new_zeros(())
+            form |= {"priority": Numbers(like.expand(rows, self.num_envs), 1e-100), "highest": Numbers(like, 1e-100)}
+            form["position"] = Numbers(torch.tensor(0), 0)
+        check(state, form, where)
+        if ends != last:
+            raise ValueError(f"{where} has {last} last observations of {ends} episodes that ended")
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Goes on from what `state_dict` gave."""
-        self._begin()
         rows = len(state["reward"])
+        self._begin(int(state["position"] - rows) % self._rows if "position" in state else 0)
         if rows:
             following = {name: state[name][-1] for name in ("obs", "action_mask") if name in state}
             self._write({name: state[name][:rows] for name in self._columns}, following, state["last"])
+            if self._tree is not None and "priority" in state:
+                at = (self._position - rows + torch.arange(rows)) % self._rows * self.num_envs
+                at = (at[:, None] + torch.arange(self.num_envs)).flatten()
+                self._tree.set(at.to(self._last.device), state["priority"].flatten())
+                self._highest = state["highest"].to(self._highest)
 
-    def _begin(self) -> None:
+    def _begin(self, position: int = 0) -> None:
         """Empties it."""
-        self._position = self._filled = 0
+        self._position, self._filled = position, 0
+        if self._tree is not None:
+            self._highest = torch.ones_like(self._tree.total)
+            self._tree.set(torch.arange(len(self._tree.leaves)), torch.zeros(()))
         self._first = self._next = 0  # numbers of the last observations that are kept, since ever
 
     def _write(self, columns: Mapping[str, Tensor], following: Mapping[str, Tensor], last: Tensor) -> None:
-        """Writes rows `[T, N, ...]`, what follows the newest, and the last observations of truncated episodes."""
+        """Writes rows `[T, N, ...]`, what follows the newest, and the last observations that are kept."""
         steps = len(columns["reward"])
         home = self._last.device
         dropped = max(0, self._filled + steps - (self._rows - 1))
         if dropped:
             oldest = (self._position - self._filled + torch.arange(dropped)) % self._rows
-            ends = self._columns["done"][oldest] & ~self._columns["terminated"][oldest]
-            self._first += int(ends.sum())
+            self._first += int(self._kept(*(self._columns[name][oldest] for name in ("done", "terminated"))).sum())
         rows = (self._position + torch.arange(steps)) % self._rows
         for name, tensor in columns.items():
             self._columns[name][rows] = tensor.to(home)
@@ -171,13 +266,30 @@ class ReplayBuffer:
         self._filled += steps - dropped
         for name, tensor in following.items():
             self._columns[name][self._position] = tensor.to(home)
+        self._note_last(rows, self._kept(columns["done"], columns["terminated"]).to(home), last.to(home))
+        if self._tree is not None:  # the row that will be written next has no steps yet
+            at = torch.cat((rows, torch.tensor([self._position]))).to(home) * self.num_envs
+            at = at[:, None] + torch.arange(self.num_envs, device=home)
+            self._tree.set(at[:-1].flatten(), self._highest)
+            self._tree.set(at[-1], torch.zeros(()))
+
+    def _cut_what_was_reset(self, obs: Tensor) -> None:
+        """Truncates the episodes that do not go on with `obs [N, ...]`: the environment began new ones in between."""
+        newest = (self._position - 1) % self._rows
+        after, done = self._columns["obs"][self._position], self._columns["done"][newest]
+        cut = (after != obs.to(after.device)).flatten(1).any(dim=1) & ~done
+        if self._filled and bool(cut.any()):
+            self._columns["done"][newest] = done | cut
+            self._note_last(torch.tensor([newest]), cut[None], after[cut])
+
+    def _note_last(self, rows: Tensor, ends: Tensor, last: Tensor) -> None:
+        """Keeps `last [M, ...]`, the last observations of the steps of `rows [T]` that are `ends [T, N]`."""
         if len(last):
             self._make_room(len(last))
-            numbers = torch.arange(self._next, self._next + len(last), device=home)
-            self._last[numbers % len(self._last)] = last.to(home)
-            cut = (columns["done"] & ~columns["terminated"]).to(home)
-            number = torch.zeros(cut.shape, dtype=torch.int64, device=home)
-            number[cut] = numbers
+            numbers = torch.arange(self._next, self._next + len(last), device=last.device)
+            self._last[numbers % len(self._last)] = last
+            number = self._number[rows]
+            number[ends] = numbers
             self._number[rows] = number
             self._next += len(last)
 

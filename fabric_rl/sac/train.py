@@ -5,10 +5,12 @@ from dataclasses import fields, replace
 from typing import Any, cast
 
 from lightning import Fabric
+from torch import Tensor
 
 from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
 from fabric_rl.callback import Callback
 from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.estimator import GAE
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
@@ -17,6 +19,8 @@ from fabric_rl.session.build import LearnerParts, Scheme, build
 from fabric_rl.session.ends import begin, finish
 from fabric_rl.session.evidence import keep_evidence_of_nan
 from fabric_rl.session.stopping import StopSignals
+from fabric_rl.signals.base import SignalFactory
+from fabric_rl.signals.signals import Signals
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, OffPolicyAgent
 
 BATCH_SIZE, STEPS_PER_ROW = 256, 1000
@@ -36,21 +40,25 @@ def train_off_policy(
     weights: dict[str, Any] | None = None,
     inference: bool = False,
     sac: SACArgs = SACArgs(),  # noqa: B008 - frozen
+    signals: Sequence[SignalFactory] = (),
+    demonstrations: Sequence[Trajectory] = (),
 ) -> dict[str, Any]:
     """Trains an `OffPolicyAgent` with SAC; every rank calls it, after `fabric.launch()`.
 
     What it takes, returns and raises is as with `fabric_rl.train`, but `sac` are the settings of replaying, `args` has
     none that are PPO's alone, and a batch that `on_learn_start` returns goes into the buffer in the rollout's place.
+    `demonstrations` are what the files `sac.demonstrations` hold.
 
     Raises:
         ValueError: Also where a setting is PPO's, or the buffer is too large or too small.
     """
-    session = build(fabric, env, agent, _adapted(args, sac), callbacks, GAE(), inference, OffPolicy(sac))
+    scheme = OffPolicy(sac, demonstrations)
+    session = build(fabric, env, agent, _adapted(args, sac), callbacks, GAE(), inference, scheme, signals)
     record, saver = begin(session, run, plain, saving, resume, weights)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     player = cast(OffPolicyAgent, session.agent)
 
-    with hooks, record, StopSignals(state) as signals, keep_evidence_of_nan(session, run):
+    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session, run):
         saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()
@@ -58,6 +66,7 @@ def train_off_policy(
             player.acts_at_random = not inference and state.steps < sac.buffer_init_steps
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
+                session.signals.pay(rollout)
             batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
             with record("learn"):
                 losses = learner.learn(batch, state.minibatch_size)  # buffer -> num_update x agent.training_step
@@ -65,7 +74,7 @@ def train_off_policy(
             record.reduce(losses)
             hooks.on_iteration_end()
             record.publish()
-            save_now = signals.agree(saver.minutes_due)
+            save_now = stops.agree(saver.minutes_due)
             saver.after_iteration(save_now)
     return finish(session, record, saver)
 
@@ -73,8 +82,8 @@ def train_off_policy(
 class OffPolicy(Scheme):
     """Sessions that learn from replayed steps."""
 
-    def __init__(self, sac: SACArgs) -> None:
-        self.sac = sac
+    def __init__(self, sac: SACArgs, demonstrations: Sequence[Trajectory] = ()) -> None:
+        self.sac, self.demonstrations = sac, demonstrations
 
     def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
         if not isinstance(agent, OffPolicyAgent):
@@ -83,7 +92,9 @@ class OffPolicy(Scheme):
             raise ValueError(f"--agent {type(agent).__name__}: nothing with memory can learn from replayed steps yet")
         return args.batch_size or BATCH_SIZE
 
-    def learner(self, parts: LearnerParts, rollout: Rollout, rollout_steps: int) -> ReplayLearner:
+    def learner(
+        self, parts: LearnerParts, rollout: Rollout, rollout_steps: int, gamma: Tensor, signals: Signals
+    ) -> ReplayLearner:
         size, interval = self.sac.buffer_size, self.sac.train_interval
         if rollout_steps > size:
             raise ValueError(
@@ -96,7 +107,15 @@ class OffPolicy(Scheme):
                 f"--buffer_init_steps {self.sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
                 f"{whole} steps; raise --buffer_size"
             )
-        return ReplayLearner(*parts, self.sac, rollout)
+        if self.sac.demonstrations and not self.demonstrations:
+            raise ValueError("--demonstrations: files are named, but nothing of what they hold was given")
+        if self.sac.reward_signal_num_update and not signals.signals:
+            raise ValueError("--reward_signal_num_update has no effect without --signals; leave it out")
+        for signal in signals.signals:
+            if signal.epochs is not None:
+                name = type(signal).__name__
+                raise ValueError(f"--signals {name}: epochs are PPO's passes; SAC has --reward_signal_num_update")
+        return ReplayLearner(*parts, self.sac, rollout, gamma, signals, self.demonstrations)
 
 
 def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:

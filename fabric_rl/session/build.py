@@ -66,8 +66,10 @@ class Scheme:
             raise TypeError(f"--agent {name} learns from replayed steps: fabric_rl.train_off_policy trains it")
         return args.minibatch_for(rollout_steps, agent.sequence_length)
 
-    def learner(self, parts: LearnerParts, rollout: Rollout, rollout_steps: int) -> Onlooker:
-        """What learns from such rollouts."""
+    def learner(
+        self, parts: LearnerParts, rollout: Rollout, rollout_steps: int, gamma: Tensor, signals: Signals
+    ) -> Onlooker:
+        """What learns from such rollouts, with the discounts of their rewards, and what pays the last of those."""
         return Learner(*parts, parts.args.rollouts_kept(rollout_steps))
 
 
@@ -157,7 +159,7 @@ def build(
             raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
         paid = LearningSignals(paying, args, fabric, peers, rollout.num_envs) if paying else paid
         learner_parts = LearnerParts(fabric, peers, module, model, optimizer, args, timers)
-        learner = scheme.learner(learner_parts, rollout, rollout_steps)
+        learner = scheme.learner(learner_parts, rollout, rollout_steps, gamma, paid)
     hooks = (HooksOfInference if inference else Hooks)(state, callbacks)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, paid)
     return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)

@@ -89,7 +89,7 @@ class RND(RewardSignal):
         count = float(self.normalizer.count)
         if self.normalize_steps is not None and count >= self.normalize_steps:
             return {}
-        if not count:
+        if not count or len(steps.next_obs) < 2:  # one observation has no variance
             return super().update_statistics(steps, fabric)
         sample = steps.next_obs[:_SAMPLE]
         before = self.target(self.normalizer(sample))

@@ -1,7 +1,7 @@
 """The reward signals of a run on this rank: they pay for a rollout, and then learn from it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -120,19 +120,24 @@ class LearningSignals(Signals):
         super().pay(rollout)
         self._settle(rollout)
         steps, self._figures = _steps(rollout), {}
-        rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
         for number, signal in enumerate(self.signals):
             column = rollout.reward[..., number - len(self.signals)]
             if not signal.normalizer.count:
                 column.zero_()
                 continue
-            with one_thread(if_small=is_small(signal, len(steps.obs))):
-                parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]
-            raw = torch.cat(parts).float().view(column.shape)
-            if not raw.isfinite().all():
-                raise NonFiniteError(f"--signals {type(signal).__name__}: a reward became NaN or infinite")
+            raw = _raw(signal, steps).view(column.shape)
             column.copy_(signal.strength * (self._scaled(number, raw) if signal.scales else raw))
             self._figures |= {f"{signal.name}/reward": float(column.mean()), f"{signal.name}/raw": float(raw.mean())}
+
+    @torch.no_grad()
+    def rewards(self, steps: Steps) -> Tensor:
+        """`[B, S]` what the S signals pay for such steps as they are now, and with the deviations of now.
+
+        Raises:
+            NonFiniteError: A reward is NaN or infinite.
+        """
+        raw = [(signal, _raw(signal, steps)) for signal in self.signals]
+        return torch.stack([s.strength * (s.scaled(paid) if s.scales else paid) for s, paid in raw], dim=1)
 
     def _scaled(self, number: int, raw: Tensor) -> Tensor:
         """Adds rewards `[T, N]` to the statistics of their discounted sums, then scales them."""
@@ -156,29 +161,54 @@ class LearningSignals(Signals):
         Raises:
             NonFiniteError: A loss became NaN or infinite.
         """
-        steps, figures = _steps(rollout), self._figures
-        for signal, model, optimizer in zip(self.signals, self._models, self._optimizers, strict=True):
-            size = min(signal.minibatch_size or minibatch_size, len(steps.obs))
-            with one_thread(if_small=is_small(signal, size)):
-                said = signal.update_statistics(steps, self._peers)
-                said |= self._updates(signal, model, optimizer, steps, size)
+        steps = _steps(rollout)
+        sizes = [min(signal.minibatch_size or minibatch_size, len(steps.obs)) for signal in self.signals]
+        passes = [self._passes(signal, steps, size) for signal, size in zip(self.signals, sizes, strict=True)]
+        return self.learn_from(steps, passes)
+
+    def learn_from(self, newest: Steps, minibatches: Sequence[Iterable[Steps]]) -> dict[str, float]:
+        """As `learn`, from minibatches of each signal's own.
+
+        Args:
+            newest: All steps of this rank's newest rollout, for the statistics.
+            minibatches: Those of each signal; as many on every rank.
+        """
+        figures = self._figures
+        together = zip(self.signals, self._models, self._optimizers, minibatches, strict=True)
+        for signal, model, optimizer, its_own in together:
+            said = signal.update_statistics(newest, self._peers)
+            said |= self._updates(signal, model, optimizer, its_own)
             figures |= {f"{signal.name}/{name}": value for name, value in said.items()}
         return figures
 
-    def _updates(self, signal: RewardSignal, model: Any, optimizer: Any, steps: Steps, size: int) -> dict[str, float]:  # noqa: ANN401
-        """Passes of shuffled minibatches; returns the means over them and all ranks."""
-        rows: list[Tensor] = []
-        names: list[str] = []
+    def _passes(self, signal: RewardSignal, steps: Steps, size: int) -> Iterator[Steps]:
+        """Passes of shuffled minibatches."""
         for _ in range(signal.epochs or self.args.update_epochs):
             order = torch.randperm(len(steps.obs), generator=self._draws).to(steps.obs.device)
             for indices in order[: len(order) // size * size].view(-1, size):
-                loss, stats = model(signal.prepared(steps.map(indices), self._draws))
+                yield steps.map(indices)
+
+    def _updates(
+        self,
+        signal: RewardSignal,
+        model: Any,  # noqa: ANN401
+        optimizer: Any,  # noqa: ANN401
+        minibatches: Iterable[Steps],
+    ) -> dict[str, float]:
+        """A step for each minibatch; returns the means over them and all ranks."""
+        rows: list[Tensor] = []
+        names: list[str] = []
+        for steps in minibatches:
+            with one_thread(if_small=is_small(signal, len(steps.obs))):
+                loss, stats = model(signal.prepared(steps, self._draws))
                 self._peers.backward(loss)
                 optimizer.step()
                 optimizer.zero_grad()
-                stats = {"loss": loss.detach(), **stats}
-                names = list(stats)
-                rows.append(torch.stack([figure.float() for figure in stats.values()]))
+            stats = {"loss": loss.detach(), **stats}
+            names = list(stats)
+            rows.append(torch.stack([figure.float() for figure in stats.values()]))
+        if not rows:
+            return {}
         own = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
         found = means(reduce_sums(self._peers, {name: (value, 1.0) for name, value in own.items()}))
         bad = next((name for name, value in found.items() if not math.isfinite(value)), None)
@@ -237,6 +267,17 @@ class LearningSignals(Signals):
         saved = {entry["name"]: entry for entry in state}
         pairs = zip(self.signals, self._optimizers, strict=True)
         return [(s, optimizer, saved[s.name]) for s, optimizer in pairs if s.name in saved]
+
+
+def _raw(signal: RewardSignal, steps: Steps) -> Tensor:
+    """`[B]` float32, what a signal's `reward` gives, some steps at a time; a NonFiniteError unless all is finite."""
+    rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
+    with one_thread(if_small=is_small(signal, len(steps.obs))):
+        parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]
+    raw = torch.cat(parts).float()
+    if not raw.isfinite().all():
+        raise NonFiniteError(f"--signals {type(signal).__name__}: a reward became NaN or infinite")
+    return raw
 
 
 def _steps(rollout: Rollout) -> Steps:

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
 from agents import SACLightningAgent
-from fabric_rl.sac.loss import critic_loss, expected_soft_value
+from fabric_rl.sac.loss import critic_loss, entropy_of, expected_q, soft_value
 from fabric_rl.types import Transitions
 
 VECTOR = Box(-np.inf, np.inf, (6,), np.float32)
@@ -98,7 +98,7 @@ def test_each_loss_moves_parameters_of_its_own(space, masked):
     loss.backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in agent.parameters() if p.requires_grad)
     assert not any(p.requires_grad for p in agent.target_critics.parameters())
-    assert set(stats) == {"critic_loss", "policy_loss", "entropy", "temperature", "q"}
+    assert set(stats) == {"critic_loss", "policy_loss", "entropy", "temperature", "q", "td_error"}
     critics = [p.grad.clone() for p in agent.critics.parameters()]
 
     only_critics = copy.deepcopy(agent)
@@ -108,9 +108,9 @@ def test_each_loss_moves_parameters_of_its_own(space, masked):
     with torch.no_grad():
         targets = lambda a: only_critics.target_critics(after if a is None else torch.cat((after, a), -1))  # noqa: E731
         params = head(only_critics.actor(after))
-        value, _ = head.value(params, batch.next_action_mask, targets, torch.tensor(1.0))
+        value = soft_value(*head.value(params, batch.next_action_mask, targets), torch.tensor(1.0))
     q = head.q_of(batch.action, lambda a: only_critics.critics(seen if a is None else torch.cat((seen, a), -1)))
-    critic_loss(q, batch.reward, batch.discount, value).backward()
+    critic_loss(q, batch.reward[:, None] + batch.discount[:, None] * value).backward()
     for expected, got in zip(only_critics.critics.parameters(), critics, strict=True):
         torch.testing.assert_close(got, expected.grad)
 
@@ -129,8 +129,10 @@ def test_the_value_of_discrete_actions_and_their_probabilities():
     obs = torch.randn(7, 6)
     log_probs = torch.log_softmax(agent.policy_head(agent.actor(obs)), dim=-1)
     q = agent.critics(obs)
-    expected = expected_soft_value(q[:, :, None], log_probs[:, None], torch.tensor(0.5))
-    torch.testing.assert_close(agent.value(obs), expected)
+    log_probs = log_probs[:, None]
+    expected = soft_value(expected_q(q[:, :, None, None], log_probs), entropy_of(log_probs), torch.tensor(0.5))
+    torch.testing.assert_close(agent.value(obs), expected[:, 0])
+    log_probs = log_probs[:, 0]
     torch.testing.assert_close(agent.probabilities(obs), log_probs.exp())
     (found,) = agent.distributions(obs, None, None)
     torch.testing.assert_close(found.base_dist.probs[:, 0].float(), log_probs.exp())

@@ -84,6 +84,18 @@ def test_what_was_not_measured_decides_nothing():
     assert c.update(4, 0, 10)  # zero is a number like others
 
 
+def test_iterations_without_an_end_are_kept_as_one():
+    c = course("game/touches", thresholds=(3.0,), min_lesson_length=2)
+    for _ in range(1000):
+        assert not c.update(0, 2.0, 1)
+    assert not c.update(1, 0, 0) and len(c.state_dict()["window"]) == 2
+    assert not c.update(1, 5.0, 2)  # two episodes: the touches before them are over
+    assert c.measured == 5 / 2
+    c = course("progress", (0.5,), min_lesson_length=1)
+    c.update(0, 0.9, 1)
+    assert not c.update(0, 0.2, 1) and not c.update(1, 0.3, 1) and c.measured == 0.3
+
+
 def test_a_course_goes_on_where_it_was_saved():
     c, other = course(signal_smoothing=True), course(signal_smoothing=True)
     c.update(4, 4 * 12, 4), c.update(3, 3 * 12, 3)

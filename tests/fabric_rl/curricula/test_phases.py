@@ -55,9 +55,8 @@ def test_the_rule(phase, streaks, steps, done):
 
 def walk(phases, metrics, steps_each=100, first_rank=False):
     """The phase's number after every iteration."""
-    state = SimpleNamespace(
-        env=None, steps=0, metrics={}, phase="", learning_rate=None, fabric=SimpleNamespace(is_global_zero=first_rank)
-    )
+    rank = SimpleNamespace(is_global_zero=first_rank)
+    state = SimpleNamespace(env=None, steps=0, metrics={}, sums={}, phase="", learning_rate=None, fabric=rank)
     phases.on_train_start(state)
     numbers = []
     for each in metrics:

@@ -71,9 +71,13 @@ def buffer_of(size, batch, num_envs, folder=None):
     return ReplayBuffer(size, batch, num_envs, torch.Generator().manual_seed(0), folder)
 
 
+def sampled(replay, count=3000, n_step=1):
+    return replay.take(replay.draw(count), n_step, torch.tensor(GAMMA))
+
+
 def drawn(replay, n_step=1, count=3000):
     """All that a buffer has to give, by observation."""
-    sample = replay.sample(count, n_step, GAMMA)
+    sample = sampled(replay, count, n_step)
     columns = (sample.action, sample.reward, sample.next_obs[:, 0], sample.discount)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return dict(zip(sample.obs[:, 0].tolist(), rows, strict=True))
@@ -109,7 +113,7 @@ def test_every_step_is_as_likely():
     replay = buffer_of(8, batch, 2)
     replay.add(episodes.rollout(3))
     replay.add(episodes.rollout(3))
-    counts = torch.unique(replay.sample(80_000, 1, GAMMA).obs, return_counts=True)[1]
+    counts = torch.unique(sampled(replay, 80_000).obs, return_counts=True)[1]
     assert len(counts) == 8 and counts.min() > 9500 and counts.max() < 10500
 
 
@@ -130,7 +134,7 @@ def test_masks_go_with_their_observations():
     for _ in range(9):
         replay.add(batch)
         batch = episodes.rollout(4)
-    sample = replay.sample(500, 1, GAMMA)
+    sample = sampled(replay, 500)
     assert torch.equal(sample.action_mask, mask_of(sample.obs[:, 0]))
     going_on = sample.discount == GAMMA
     goes_on = going_on & (sample.next_obs[:, 0] == sample.obs[:, 0] + 2)  # of two in turn, without a new episode
@@ -156,8 +160,8 @@ def test_a_restored_buffer_draws_the_same(added):
     for each in (replay, again):
         each.add(more)
     again._generator.set_state(replay._generator.get_state())
-    for left, right in zip(replay.sample(200, 3, GAMMA), again.sample(200, 3, GAMMA), strict=True):
-        assert torch.equal(left, right)
+    for left, right in zip(sampled(replay, 200, 3), sampled(again, 200, 3), strict=True):
+        assert left is right is None or torch.equal(left, right)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_a_restored_buffer_draws_the_same(added):
         (lambda s: s.pop("obs"), "replay lacks 'obs'"),
         (lambda s: s.update(reward=s["reward"] * torch.nan), r"replay\['reward'\] has NaN"),
         (lambda s: s.update(obs=s["obs"][:-1]), r"replay\['obs'\] is a tensor float32 \[6, 2, 1\]"),
-        (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations of 0 truncated episodes"),
+        (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations of 0 episodes that ended"),
         (lambda s: s.pop("done"), "replay does not fit: it lacks 'done'"),
         (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "has 54 rows"),
     ],
@@ -212,3 +216,113 @@ def test_a_rollout_that_does_not_fit():
         replay.add(episodes.rollout(5))
     replay.add(episodes.rollout(4))
     assert len(replay) == 8
+
+
+# ---------------------------------------------------------------------- priorities
+
+
+def prioritized(batch, size=8, num_envs=2):
+    return ReplayBuffer(size, batch, num_envs, torch.Generator().manual_seed(0), alpha=0.5)
+
+
+def test_steps_are_drawn_by_their_errors_and_weigh_less_for_it():
+    """Errors of 0, 4, 16, 4 are priorities of 0.001, 2, 4, 2."""
+    episodes = Episodes(2, seed=0)
+    batch = episodes.rollout(2)
+    replay = prioritized(batch)
+    replay.add(batch)
+    at = torch.tensor([0, 1, 2, 3])
+    replay.prioritize(at, torch.tensor([0.0, 4.0, 16.0, 4.0]))
+    shares = torch.bincount(replay.draw(8001)).div(8001).tolist()
+    assert shares == pytest.approx([0.001 / 8, 0.25, 0.5, 0.25], abs=0.001)
+    weights = replay.weights(torch.tensor([1, 2]), 0.4).tolist()
+    assert weights == pytest.approx([1.0, (2 / 4) ** 0.4])
+
+
+def test_new_steps_have_the_highest_priority_and_dropped_ones_none():
+    episodes = Episodes(2, seed=0)
+    batch = episodes.rollout(3)
+    replay = prioritized(batch)
+    replay.add(batch)
+    replay.prioritize(replay.draw(50), torch.full((50,), 9.0))
+    for _ in range(5):
+        newest = episodes.rollout(3)
+        replay.add(newest)
+        found = replay.take(replay.draw(4000), 1, torch.tensor(GAMMA))
+        assert len(set(found.obs[:, 0].tolist())) == 8  # as many as it holds
+        counts = {obs: int((found.obs == obs).sum()) for obs in newest.obs[:, 0].tolist()}
+        assert all(count == 4000 / 8 for count in counts.values())
+
+
+@pytest.mark.parametrize("added", [0, 1, 2, 5])
+def test_a_restored_buffer_draws_by_the_same_priorities(added):
+    episodes = Episodes(2, seed=1)
+    like = episodes.rollout(3)
+    replay, again = prioritized(like), prioritized(like)
+    for number in range(added):
+        replay.add(episodes.rollout(3))
+        drawn = replay.draw(5)
+        replay.prioritize(drawn, drawn.float() + number)
+    state = replay.state_dict()
+    again.check(state, "replay")
+    again.add(episodes.rollout(3))
+    again.load_state_dict(state)
+    more = episodes.rollout(3)
+    for each in (replay, again):
+        each.add(more)
+    again._generator.set_state(replay._generator.get_state())
+    assert torch.equal(replay.draw(200), again.draw(200))
+    assert torch.equal(replay._tree._nodes, again._tree._nodes)
+
+
+def test_priorities_that_cannot_be_are_refused():
+    episodes = Episodes(2, seed=1)
+    replay = prioritized(episodes.rollout(3))
+    replay.add(episodes.rollout(3))
+    state = replay.state_dict()
+    with pytest.raises(ValueError, match=r"replay\['priority'\] has numbers below what can be"):
+        replay.check(state | {"priority": -state["priority"]}, "replay")
+
+
+# ---------------------------------------------------------------------- what reward signals need
+
+
+def test_steps_for_signals_have_the_last_observations_of_all_episodes():
+    episodes = Episodes(3, seed=2)
+    batch = episodes.rollout(4)
+    replay = ReplayBuffer(30, batch, 3, torch.Generator().manual_seed(0), keep_ends=True)
+    for _ in range(9):
+        replay.add(batch)
+        batch = episodes.rollout(4)
+    after = {step[0]: step[3] for steps in episodes.steps for step in steps}
+    found = replay.steps(replay.draw(600))
+    assert [after[obs] for obs in found.obs[:, 0].tolist()] == found.next_obs[:, 0].tolist()
+    again = ReplayBuffer(30, batch, 3, torch.Generator().manual_seed(0), keep_ends=True)
+    again.check(replay.state_dict(), "replay")
+    again.load_state_dict(replay.state_dict())
+    found = again.steps(again.draw(600))
+    assert [after[obs] for obs in found.obs[:, 0].tolist()] == found.next_obs[:, 0].tolist()
+
+
+def test_an_environment_that_began_anew_in_between_has_cut_its_episodes():
+    """As where it cannot be saved, at a checkpoint: what follows there is no next observation."""
+    episodes = Episodes(3, seed=3)
+    episodes.rng.choice = lambda _: ""
+    batch = episodes.rollout(2)
+    replay = buffer_of(30, batch, 3)
+    replay.add(batch)
+    last = [steps[-1][0] for steps in episodes.steps]
+    episodes.obs[0], episodes.obs[2] = episodes.new(), episodes.new()
+    replay.add(episodes.rollout(1))
+    again = buffer_of(30, batch, 3)
+    again.check(replay.state_dict(), "replay")
+    again.load_state_dict(replay.state_dict())
+    for each in (replay, again):
+        found = drawn(each, n_step=3)
+        for env, obs in enumerate(last):
+            _, reward, after, discount = found[obs]
+            step = episodes.steps[env][1]
+            if env == 1:
+                assert discount == GAMMA**2 and reward == pytest.approx(step[2] + GAMMA * episodes.steps[1][2][2])
+            else:
+                assert (discount, after) == (GAMMA, step[3]) and reward == pytest.approx(step[2])
