@@ -2,11 +2,15 @@
 
     python benchmarks/cloning.py                                   # CartPole and the ball chaser: half an hour
     python benchmarks/cloning.py --only cartpole
+    python benchmarks/cloning.py --only further                    # PPO from a clone and from nothing: an hour
     python benchmarks/cloning.py --only human --replays GAMES      # a folder with at least two .replay files
 
 `cartpole`: ten episodes of an agent that was trained with configs/cartpole.yaml are cloned; the figure is the mean
 return of the clone, which takes its likeliest actions. `chaser`: thirty minutes of the ball chaser against itself are
-cloned; the figure is the touches per car and minute of two clones that play each other, and of two chasers. `human`:
+cloned; the figure is the touches per car and minute of two clones that play each other, and of two chasers, with 95 %
+intervals over ten pairs of matches. `further`: PPO in configs/rocket_1v1_quickstart.yaml (its pool and learning
+settings, with AdvancedObsPlus), from a clone that it stays close to at first, and from nothing; the figure is the
+steps until an agent touches the ball 12 times a minute, on average over 100,000 steps. `human`:
 all games but the last of a folder are cloned; the figure is the mean log-likelihood of the last game's actions, and
 that of a uniform policy, in nats. The last line is JSON.
 """
@@ -22,6 +26,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from signals import band
+
+from fabric_rl.runs.curves import read_metrics
+
+PARTS = ("cartpole", "chaser", "further", "human")
 ROOT = Path(__file__).parent.parent
 COMMAND = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()"]
 AGENT = [
@@ -30,6 +39,8 @@ AGENT = [
     "--agent.critic_hidden_sizes=[256,256]",
 ]
 ONE_CORE = {"OMP_NUM_THREADS": "1"}
+QUICKSTART = ["--config", "configs/rocket_1v1_quickstart.yaml", "--env.init_args.obs", "envs.AdvancedObsPlus"]
+QUICKSTART += ["--env.init_args.num_arenas", "64", "--agent.init_args.normalize_obs", "true"]
 
 
 def fabric_rl(*words: object) -> None:
@@ -56,15 +67,51 @@ def cartpole(folder: Path) -> dict[str, Any]:
     return dict(zip(names, returns, strict=True)) | {"reached": returns[1] >= 475}
 
 
-def chaser(folder: Path, minutes: float = 30) -> dict[str, Any]:
-    """Touches per car and minute of two clones that play each other, and of two chasers, in 20 matches each."""
-    fabric_rl("demos", "record", "chaser", folder / "chaser.frd", "--minutes", minutes, "--random_starts", 0.9)
+def chased(folder: Path) -> Path:
+    """Thirty minutes of the ball chaser, which makes mistakes at times."""
+    file, often = folder / "chaser.frd", ("--random_starts", 0.9, "--noise", 0.1)
+    fabric_rl("demos", "record", "chaser", file, "--minutes", 30, *often)
+    return file
+
+
+def touches(folder: Path, who: Path | str, pairs: int = 10) -> dict[str, float]:
+    """Touches per car and minute of two that are alike: mean, and half of its 95 % interval over pairs of matches."""
+    words = (who, who, "--matches", 2, "--sample", "true", "--seed")
+    found = [figures(folder, *words, seed)["touches_per_minute"] for seed in range(pairs)]
+    return band([sum(each) / 2 for each in found])
+
+
+def chaser(folder: Path) -> dict[str, Any]:
+    """Touches of a clone, and of the chaser."""
     env = ["--env=envs.RocketSimPool", "--env.team_size=1", "--env.obs=envs.AdvancedObsPlus"]
     own = [*env, *AGENT, "--agent.normalize_obs=true", "--runs_dir", folder, "--run_id", "chased"]
-    fabric_rl("clone", folder / "chaser.frd", *own, "--epochs", 30)
-    both = [figures(folder, who, who, "--matches", 20, "--sample", "true") for who in (folder / "chased", "chaser")]
-    clone, bot = (sum(each["touches_per_minute"]) / 2 for each in both)
-    return {"clone": clone, "chaser": bot, "reached": clone >= 0.6 * bot}
+    fabric_rl("clone", chased(folder), *own)
+    clone, bot = touches(folder, folder / "chased"), touches(folder, "chaser")
+    return {"clone": clone, "chaser": bot, "reached": clone["mean"] >= 0.6 * bot["mean"]}
+
+
+def further(folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Any]:
+    """Steps of PPO to 12 touches, by seed, from a clone and from nothing; None: not in the whole training."""
+    fabric_rl("clone", chased(folder), *QUICKSTART, "--runs_dir", folder, "--run_id", "clone")
+    clone = folder / "clone"
+    kicked = ["--initialize_from", clone, "--kickstart", "Kickstart", "--kickstart.reference", clone]
+    found: dict[str, Any] = {}
+    for name, total, more in (("clone", 1_500_000, kicked), ("nothing", 2_000_000, [])):
+        words = [*more, "--total_timesteps", total]
+        found[name] = [steps_to(12, folder, f"{name}_{seed}", seed, words) for seed in seeds]
+    last = max(steps or math.inf for steps in found["clone"])
+    return found | {"reached": all(2 * last <= (steps or 2_000_000) for steps in found["nothing"])}
+
+
+def steps_to(goal: float, folder: Path, name: str, seed: int, words: Sequence[object]) -> int | None:
+    """Trains, and says after how many steps the touches of the last 100,000 were at least so many a minute."""
+    one = ["--accelerator", "cpu", "--devices", 1, "--num_threads", 1, "--env.init_args.num_threads", 1, "--plain"]
+    fabric_rl("train", *QUICKSTART, *words, *one, "--seed", seed, "--runs_dir", folder, "--run_id", name)
+    steps, values = read_metrics(folder / name / "metrics.csv")["game/touches_per_minute"]
+    for now in steps[steps >= 100_000]:
+        if values[(steps > now - 100_000) & (steps <= now)].mean() >= goal:
+            return int(now)
+    return None
 
 
 def human(folder: Path, replays: Path) -> dict[str, Any]:
@@ -91,7 +138,7 @@ def human(folder: Path, replays: Path) -> dict[str, Any]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=("cartpole", "chaser", "human"), default=["cartpole", "chaser"])
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=["cartpole", "chaser"])
     parser.add_argument("--replays", type=Path, help="folder with .replay files, for human")
     arguments = parser.parse_args(argv)
     found = {}
@@ -104,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                     parser.error("human needs --replays FOLDER")
                 found[part] = human(folder, arguments.replays.absolute())
             else:
-                found[part] = {"cartpole": cartpole, "chaser": chaser}[part](folder)
+                found[part] = {"cartpole": cartpole, "chaser": chaser, "further": further}[part](folder)
     print(json.dumps(found))
 
 

@@ -21,12 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from lightning import Fabric
 from machine import describe_machine
 from scipy.stats import t
 
 from agents import PPOLightningAgent
-from envs import GymnasiumEnvs
+from envs import GymnasiumEnvs, RocketSimPool
 from fabric_rl import Callback, TrainArgs, train
 from fabric_rl.signals import GAIL, RND, Curiosity, SignalFactory
 
@@ -55,8 +57,22 @@ KINDS: dict[str, list[SignalFactory]] = {
     "none": [],
     "rnd": [RND],
     "curiosity": [Curiosity],
-    "gail": [lambda *spaces: GAIL(*spaces).show(_anything())],
+    "gail": [lambda *spaces: GAIL(*spaces).show([_Anything(*spaces)])],
 }
+WIDE: dict[str, Any] = {"actor_hidden_sizes": (256, 256), "critic_hidden_sizes": (256, 256), "layer_norm": True}
+WORLDS: dict[str, tuple[Any, dict[str, Any], TrainArgs]] = {
+    "CartPole-v1": (
+        partial(GymnasiumEnvs, "CartPole-v1", 16),
+        {},
+        TrainArgs(total_timesteps=4 * STEPS, num_steps=STEPS // 16, update_epochs=4, minibatch_size=256),
+    ),
+    "RocketSim 1v1": (
+        partial(RocketSimPool, 16, num_threads=1),
+        WIDE | {"activation": torch.nn.ReLU},
+        TrainArgs(total_timesteps=4 * STEPS, num_steps=STEPS // 32, update_epochs=2, minibatch_size=512),
+    ),
+}
+"""Environment, agent and settings; the second as configs/rocket_1v1_quickstart.yaml with fewer arenas."""
 
 
 def flags_of(task: str, runs_dir: Path) -> list[str]:
@@ -90,15 +106,12 @@ def band(returns: Sequence[float]) -> dict[str, float]:
     return {"mean": mean, "half_width": half}
 
 
-def _anything() -> list[Any]:
+class _Anything:
     """What is shown where only the speed counts."""
-    import numpy as np
 
-    class Episode:
-        obs, action = np.zeros((101, 4), np.float32), np.zeros(100, np.int64)
-        weight = np.ones(100, np.float32)
-
-    return [Episode()]
+    def __init__(self, observation_space: Any, action_space: Any) -> None:  # noqa: ANN401
+        self.obs = np.zeros((101, *observation_space.shape), np.float32)
+        self.action, self.weight = np.zeros(100, np.int64), np.ones(100, np.float32)
 
 
 class Clock(Callback):
@@ -117,16 +130,15 @@ class Clock(Callback):
         self.seconds.append(time.process_time() - self._began)
 
 
-def speed(rounds: int) -> dict[str, float]:
-    """Steps per second of CartPole-v1 by the processor's clock, each kind in turns."""
+def speed(rounds: int, world: str) -> dict[str, float]:
+    """Steps per second by the processor's clock, each kind in turns."""
+    env, settings, args = WORLDS[world]
     seconds: dict[str, list[float]] = {name: [] for name in KINDS}
     for _ in range(rounds):
         for name, signals in KINDS.items():
             clock = Clock()
-            agent = partial(PPOLightningAgent, value_heads=1 + len(signals))
-            args = TrainArgs(total_timesteps=4 * STEPS, num_steps=STEPS // 16, update_epochs=4, minibatch_size=256)
+            agent = partial(PPOLightningAgent, value_heads=1 + len(signals), **settings)
             fabric = Fabric(accelerator="cpu", devices=1, loggers=[])
-            env = partial(GymnasiumEnvs, "CartPole-v1", 16)
             train(fabric, env, agent, args, callbacks=[clock], plain=True, signals=signals)
             seconds[name] += clock.seconds[1:]
     return {name: STEPS / statistics.median(each) for name, each in seconds.items()}
@@ -150,7 +162,7 @@ def main() -> None:
             found[task] = {"target": TASKS[task][1], "returns": returns} | band(returns)
             print(task, found[task], file=sys.stderr, flush=True)
     if options.only != "tasks":
-        found["steps_per_second"] = speed(options.rounds)
+        found["steps_per_second"] = {world: speed(options.rounds, world) for world in WORLDS}
     print(json.dumps(found))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.form import fitting
+from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.sharding import gathered
 from fabric_rl.types import Minibatch
@@ -88,6 +89,8 @@ class Hooks:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Gives each callback what one of its name remembered: there may be others now, or in another order.
 
+        What nobody takes is told.
+
         Raises:
             ValueError: One cannot take it.
         """
@@ -98,6 +101,8 @@ class Hooks:
                 with fitting(f"what was saved of {same[0]}"):
                     callback.load_state_dict(same[1])
                 kept.remove(same)
+        for name in (name for name, remembered in kept if remembered):
+            logger.info("%s: in the checkpoint, but no more in this run, which goes on without", name)
 
 
 class HooksOfInference(Hooks):

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.demonstrations.states import WEIGHT
+from envs.demonstrations.states import MEANT, WEIGHT
 from envs.demonstrations.states import columns as columns_of_states
 from envs.replays.columns import Column, check_columns, column_of, frames_in, unpack_chunk
 from envs.replays.records import CHUNK, END, HEADER, TOTAL, pack_json, unpack, unpack_json
@@ -215,7 +215,7 @@ def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
     shapes = {column.name: column.shape for column in columns}
     wanted = {"obs": shapes.get("obs"), "action": shapes.get("action"), "reward": ()}
     if about["demonstration"] == STATES:
-        wanted = {column.name: column.shape for column in columns_of_states(count)}
+        wanted = {column.name: column.shape for column in columns_of_states(count, MEANT in shapes)}
     for name, shape in wanted.items():
         if name not in shapes:
             raise ValueError(f"it lacks the column {name}")

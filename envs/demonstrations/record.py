@@ -12,7 +12,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.bots.base import TeamBots
 from envs.demonstrations.file import OBSERVATIONS, STATES, DemonstrationWriter
-from envs.demonstrations.states import frame_of
+from envs.demonstrations.states import MEANT, frame_of
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
@@ -43,19 +43,24 @@ def about_states(
 
 
 class StateRecorder(StateLogger):
-    """Writes every episode of a pool's first arena when it ends."""
+    """Writes every episode of a pool's first arena when it ends.
+
+    Attributes:
+        beside: Columns that the frames have beside those of the state, as they are now.
+    """
 
     def __init__(self, writer: DemonstrationWriter) -> None:
         self._writer, self._frames = writer, list[Mapping[str, NDArray[Any]]]()
+        self.beside: dict[str, NDArray[Any]] = {}
 
     def update(self, state: GameState, done: Bool) -> None:
-        self._frames.append(frame_of(state))
+        self._frames.append(frame_of(state) | self.beside)
         if done[0]:
             self.end(bool(state.goal_scored[0]))
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if mask[0]:
-            self._frames = [frame_of(state)]
+            self._frames = [frame_of(state) | self.beside]
 
     def end(self, terminated: bool = False) -> None:
         """Writes the episode as it is, if it has a step."""
@@ -77,12 +82,13 @@ def record_states(
     tick_skip: int,
     delay: int,
     random_starts: float,
+    noise: float = 0.0,
 ) -> None:
     """Lets bots play in one arena, from kickoff or a random state to goal (or `EPISODE_SECONDS`), and writes it all.
 
     Args:
         bots: Play.
-        writer: With `states.columns`.
+        writer: With `states.columns`, noisy ones if there is noise.
         minutes: Game time.
         team_size: Cars in each team.
         seed: Of the first states.
@@ -90,8 +96,11 @@ def record_states(
         delay: Ticks at the start of a step that still run the previous action.
         random_starts: Share of the episodes that begin in a random state, 0..1. Bots and physics are deterministic:
             from the five kickoffs alone they play the same few games again and again.
+        noise: Share of the decisions, 0..1, in whose place a random action is carried out (Laskey et al. 2017, DART).
     """
-    recorder = StateRecorder(writer)
+    recorder, draws = StateRecorder(writer), np.random.default_rng(seed)
+    if noise:
+        recorder.beside[MEANT] = np.zeros((2 * team_size, 8), np.float32)
     pool = RocketSimPool(
         num_arenas=1,
         team_size=team_size,
@@ -109,7 +118,12 @@ def record_states(
         for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))):
             if pool.state.episode_ticks[0] == 0:
                 bots.reset(np.ones(1, np.bool_), pool.state)
-            pool.step(bots.actions(pool.state, pool.action_parser))
+            actions = bots.actions(pool.state, pool.action_parser)
+            if noise:
+                recorder.beside = {MEANT: pool.action_parser.parse(actions, pool.state).rows.copy()}
+                drawn = draws.uniform(-1, 1, actions.shape).astype(np.float32)
+                actions = np.where(draws.random((len(actions), 1)) < noise, drawn, actions)
+            pool.step(actions)
         recorder.end()
     finally:
         pool.close()

@@ -14,8 +14,13 @@ WEIGHT = "weight"
 """Column: how much the step that led to the frame counts, for each car: 1 what was seen, less what was inferred."""
 
 
-def columns(num_cars: int) -> list[Column]:
-    """The columns of states: `weight`; the rest as in `GameState`, of the world's side.
+MEANT = "meant"
+"""Column `[C, 8]`: what the player would have done, where `controls` are at times a random action; without it they are
+what it did."""
+
+
+def columns(num_cars: int, noisy: bool = False) -> list[Column]:
+    """The columns of states: `weight`, and `meant` if `noisy`; the rest as in `GameState`, of the world's side.
 
     `ball` and `cars` are RocketSim's rows (`envs.state.layout` names their columns), `details` those of `CAR_DETAILS`.
     """
@@ -35,7 +40,7 @@ def columns(num_cars: int) -> list[Column]:
         field = CAR_DETAILS[name]
         dtype = {"b": "|u1", "i": "|i1"}.get(field.base.kind, "<f4")
         found.append(Column(name, dtype, (num_cars, *field.shape)))
-    return found
+    return [*found, Column(MEANT, "<f4", (num_cars, 8))] if noisy else found
 
 
 def frame_of(state: GameState, weight: NDArray[np.float32] | float = 1.0, arena: int = 0) -> dict[str, NDArray[Any]]:

@@ -12,7 +12,7 @@ from envs.actions import ActionParser, DelayAction, StickyButtons
 from envs.actions.base import mask_by, unwrapped
 from envs.bots.actions import nearest_actions, soft_labels
 from envs.demonstrations.file import Demonstration, Episode
-from envs.demonstrations.states import WEIGHT, states_of
+from envs.demonstrations.states import MEANT, WEIGHT, states_of
 from envs.obs import ObsBuilder
 from envs.obs.base import build_named
 from envs.rewards import Reward, RewardSignals, paid_by
@@ -86,6 +86,7 @@ class _Replayed:
     def __init__(self, episode: Episode, num_blue: int, obs: ObsBuilder, action: ActionParser, soft: bool) -> None:
         self.episode, self.states = episode, states_of(episode.columns, num_blue)
         frames, cars = self.states.present.shape
+        meant = episode.columns.get(MEANT, self.states.controls)
         self.obs = np.empty((frames, cars, *(obs.space(num_blue, cars - num_blue).shape)), np.float32)
         found: list[tuple[NDArray[Any], Bool | None, Float | None]] = []
         for number in range(frames):
@@ -96,7 +97,9 @@ class _Replayed:
                 action.reset(np.ones(1, np.bool_), state)
             build_named(obs, state, self.obs[number : number + 1])
             if number + 1 < frames:
-                found.append(self._decided(action, state, self.states.controls[number + 1], soft))
+                found.append(self._decided(action, state, meant[number + 1], soft))
+                done = nearest_actions(action, self.states.controls[number + 1], state.on_ground[0])
+                action.parse(done, state)  # what it remembers
         self.action = np.stack([each[0] for each in found])  # [T, C, ...]
         self.mask, self.soft = (
             None if found[0][column] is None else np.stack([each[column] for each in found])  # type: ignore[misc]
@@ -109,10 +112,8 @@ class _Replayed:
     ) -> tuple[NDArray[Any], Bool | None, Float | None]:
         mask = mask_by(action, state)
         allowed = None if mask is None else mask[0]
-        chosen = nearest_actions(action, controls, state.on_ground[0], allowed)
         fits = soft_labels(action, controls, state.on_ground[0], allowed) if soft else None
-        action.parse(chosen, state)  # what it remembers
-        return chosen, allowed, fits
+        return nearest_actions(action, controls, state.on_ground[0], allowed), allowed, fits
 
     def paid(self, reward: Reward) -> Float:
         """`[T, C]`, or `[T, C, K]` of K reward signals: what the reward pays for the steps, as in the pool."""

@@ -63,6 +63,7 @@ def record_demos(
     sample: bool = False,
     tick_skip: int | None = None,
     random_starts: float = 0.5,
+    noise: float = 0.0,
     runs_dir: str = "runs",
 ) -> int:
     """Lets a player play, and writes what it saw and did as a demonstration (.frd).
@@ -83,11 +84,15 @@ def record_demos(
         tick_skip: Ticks per decision; default: as the player was trained.
         random_starts: Share of the episodes that begin in a random state, 0..1, in Rocket League. Bots are
             deterministic: from the five kickoffs alone they play the same few games again and again.
+        noise: Share of the decisions, below 1, in whose place a random action is carried out, in Rocket League. The
+            file says what the player would have done there: it shows how to come back from mistakes.
         runs_dir: Folder of the run ids.
     """
     check_out([out], [SUFFIX], "OUT")
     if not 0 <= random_starts <= 1:
         raise ValueError(f"--random_starts must be between 0 and 1, got {random_starts}")
+    if not 0 <= noise < 1:
+        raise ValueError(f"--noise must be 0 or more, and below 1, got {noise}")
     if not 0 < minutes <= 6000:
         raise ValueError(f"--minutes must be above 0 and at most 6000, got {minutes}")
     if episodes < 1:
@@ -97,10 +102,12 @@ def record_demos(
         if trained is not None:
             if opponent is not None:
                 raise ValueError(f"--opponent {opponent}: {player} was not trained in Rocket League; leave it out")
+            if noise:
+                raise ValueError(f"--noise {noise}: {player} was not trained in Rocket League; leave it out")
             found = _record_episodes(trained, out, episodes, seed, sample)
         else:
             duel = Duel.of(player, opponent or player, team_size, sample, tick_skip, runs_dir)
-            found = _record_play(duel, out, minutes, seed, random_starts, both=opponent is None)
+            found = _record_play(duel, out, minutes, seed, random_starts, noise, both=opponent is None)
     return _written(found)
 
 
@@ -111,14 +118,15 @@ def _written(found: DemonstrationWriter) -> int:
 
 
 def _record_play(
-    duel: Duel, out: Path, minutes: float, seed: int, random_starts: float, both: bool
+    duel: Duel, out: Path, minutes: float, seed: int, random_starts: float, noise: float, both: bool
 ) -> DemonstrationWriter:
     cars = 2 * duel.team_size
     demonstrators = range(cars if both else duel.team_size)
     about = about_states(duel.names, [0] * duel.team_size + [1] * duel.team_size, demonstrators, duel.tick_skip)
-    with DemonstrationWriter(out, columns(cars), about) as writer:
+    about |= {"noise": noise} if noise else {}
+    with DemonstrationWriter(out, columns(cars, noise > 0), about) as writer:
         shape = (duel.team_size, seed, duel.tick_skip, duel.action_delay_ticks)
-        record_states(duel.bots(seed), writer, minutes, *shape, random_starts)
+        record_states(duel.bots(seed), writer, minutes, *shape, random_starts, noise)
     return writer
 
 

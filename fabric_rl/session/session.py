@@ -28,7 +28,7 @@ from fabric_rl.rollouts.steps import checked_tuple, kind_of
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import check_fits, fingerprint
-from fabric_rl.signals.signals import Signals
+from fabric_rl.signals.signals import Signals, with_value_heads
 from fabric_rl.trial import calling
 from fabric_rl.types import ActorCritic
 
@@ -106,7 +106,7 @@ class Session:
 
         Args:
             resume: What `state_dict` gave.
-            weights: The agent's of another run, under `agent`.
+            weights: The agent's of another run, under `agent`; where it has one value head, those of signals are new.
 
         Returns:
             Whether the run is exactly one without a break.
@@ -115,7 +115,8 @@ class Session:
             CheckpointError: They are of another environment or agent.
         """
         if weights is not None:
-            self.learner.load_weights(weights["agent"])
+            agent = weights["agent"]
+            self.learner.load_weights(with_value_heads(agent, self.agent) if self.signals.signals else agent)
         if resume is None:
             return True
         try:

@@ -1,7 +1,7 @@
 """The reward signals of a run on this rank: they pay for a rollout, and then learn from it."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,12 +14,13 @@ from torch.nn.parallel import DistributedDataParallel
 from fabric_rl.args import TrainArgs
 from fabric_rl.form import GeneratorState, check, fitting
 from fabric_rl.learning.learner import check_optimizer
+from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.sums import means, reduce_sums
 from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
-from fabric_rl.types import NonFiniteError
+from fabric_rl.types import ActorCritic, NonFiniteError
 
 _AT_ONCE = 2**22
 """Numbers of observations that a signal pays for at once."""
@@ -36,6 +37,23 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
         names = (name, *(f"{name}_{count}" for count in range(2, number + 2)))
         signal.name = next(each for each in names if each not in taken)
     return signals
+
+
+def with_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
+    """Weights of an agent with one value head as those of one with several, of which the first alone knows something.
+
+    Args:
+        weights: Of another run; may be anything, what does not fit is left as it is.
+        agent: The new one.
+    """
+    found, own = dict(weights), agent.state_dict()
+    for name in found.keys() & own.keys():
+        old, new = found[name], own[name]
+        if isinstance(old, Tensor) and old.shape == (1, *new.shape[1:]) and len(new) == agent.value_heads:
+            found[name] = torch.cat([old.to(new), new[1:]])
+    if any(found[name] is not weights[name] for name in weights):
+        logger.info("one value head in the weights, %d here: those of the signals begin new", agent.value_heads)
+    return found
 
 
 class Signals:

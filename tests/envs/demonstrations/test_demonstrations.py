@@ -24,7 +24,9 @@ from envs import (
     TimeoutCondition,
 )
 from envs.actions import ActionTable, DelayAction, RepeatAction, StickyButtons
+from envs.bots import BallChaser
 from envs.bots.actions import nearest_actions, soft_labels
+from envs.bots.base import TeamBots
 from envs.demonstrations.file import Demonstration, DemonstrationWriter
 from envs.demonstrations.record import (
     RecordedEnvs,
@@ -32,8 +34,9 @@ from envs.demonstrations.record import (
     about_observations,
     about_states,
     columns_of,
+    record_states,
 )
-from envs.demonstrations.states import columns
+from envs.demonstrations.states import MEANT, columns, states_of
 from envs.demonstrations.trajectories import of_observations, trajectories
 from envs.replays.columns import Column
 from envs.replays.records import CHUNK, TOTAL, pack, pack_json
@@ -112,6 +115,30 @@ def test_masks_are_those_of_the_game(tmp_path):
         assert np.array_equal(trajectory.action_mask, told)
         assert trajectory.action_mask[np.arange(len(told)), trajectory.action].all()
         assert not trajectory.soft[~told].any()
+
+
+def test_of_a_noisy_player_it_is_learned_what_it_would_have_done(tmp_path):
+    about = about_states(("chaser", "chaser"), [0, 1], range(2), 8)
+    with DemonstrationWriter(tmp_path / "a.frd", columns(2, noisy=True), about) as writer:
+        bots = TeamBots(BallChaser(), BallChaser())
+        record_states(bots, writer, 1.2, 1, seed=3, tick_skip=8, delay=1, random_starts=1.0, noise=0.25)
+    demonstration = Demonstration(tmp_path / "a.frd")
+    other = 0.0
+    for number, episode in enumerate(demonstration.episodes()):
+        states = states_of(episode.columns, 1)
+        meant, told = episode.columns[MEANT][1:], episode.columns["controls"][1:]
+        assert np.allclose(meant, BallChaser().act(states)[:-1], atol=1e-5)
+        other += float((meant != told).any(axis=2).sum()) / 2
+        seen = [
+            each
+            for each in trajectories(demonstration, 1, AdvancedObs(), LookupTable())
+            if each.episode.endswith(f":{number}")
+        ]
+        for car, each in enumerate(seen):
+            labels = nearest_actions(LookupTable(), meant[:, car], states.on_ground[:-1, car])
+            assert np.array_equal(each.action, labels) and (each.weight > 0).any()
+            assert np.array_equal(each.obs[1:, AdvancedObs.PREVIOUS_ACTION], told[:, car])
+    assert 0.2 < other / 1080 < 0.3
 
 
 @pytest.mark.parametrize("action", [ContinuousAction(), MultiDiscreteAction()])

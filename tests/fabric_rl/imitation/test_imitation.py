@@ -12,10 +12,11 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from lightning import Fabric
 from torch.distributions import Categorical, kl_divergence
 
-from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, SACLightningAgent
+from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, RolesAgent, SACLightningAgent
 from envs import GymnasiumEnvs
 from envs.demonstrations import Trajectory
 from fabric_rl import Callback, Minibatch, TrainArgs, train
+from fabric_rl.hooks import Hooks
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.imitation import pretrain as pretraining
 from fabric_rl.imitation.batches import learn_pass, shown
@@ -162,7 +163,8 @@ class Keep(Callback):
 
 def trained(*callbacks, steps=512, agent=PPOLightningAgent, **more):
     keep = Keep()
-    args = TrainArgs(total_timesteps=steps, num_steps=32, minibatch_size=64, update_epochs=2)
+    compiled = more.pop("compile", False)
+    args = TrainArgs(total_timesteps=steps, num_steps=32, minibatch_size=64, update_epochs=2, compile=compiled)
     fabric = more.pop("fabric", None) or Fabric(accelerator="cpu", devices=1)
     env = partial(GymnasiumEnvs, "CartPole-v1", 4)
     with warnings.catch_warnings():
@@ -223,6 +225,20 @@ def test_kickstarting_pulls_towards_the_reference():
     plain = trained(steps=1024, agent=quick)
     for name, p in plain.agent.named_parameters():
         assert torch.equal(p, dict(free.agent.named_parameters())[name])  # no weight of it is the agent's
+
+
+@pytest.mark.parametrize(
+    ("precision", "compiled"),
+    [("bf16-mixed", False), pytest.param("bf16-mixed", True, marks=pytest.mark.slow)],
+)
+def test_both_learn_the_same_in_bfloat16_and_compiled(precision, compiled):
+    def losses(precision, compiled):
+        both = Cloning(["x"], samples_per_update=64).show(driven()), Kickstart("x", 0.5).take(reference())
+        fabric = Fabric(accelerator="cpu", devices=1, precision=precision)
+        last = trained(*both, steps=256, fabric=fabric, compile=compiled).metrics[-1]
+        return [last[name] for name in ("cloning/loss", "ppo/reference_kl")]
+
+    assert losses(precision, compiled) == pytest.approx(losses("32-true", compiled), rel=0.01)
 
 
 @pytest.mark.parametrize("what", ["cloning", "kickstart"])
@@ -300,6 +316,27 @@ def test_a_squashed_reference_is_for_squashed_agents_alone():
         kickstart.on_train_start(state)
     state.agent = build(squash=True)
     kickstart.on_train_start(state)
+
+
+def test_what_a_resumed_run_leaves_out_is_told(caplog):
+    kickstart = Kickstart("x").take(reference())
+    trained(kickstart, steps=128)
+    saved = Hooks(SimpleNamespace(), [kickstart, Cloning(["x"]), Keep()]).state_dict()
+    with caplog.at_level("INFO"):
+        Hooks(SimpleNamespace(), [Cloning(["x"])]).load_state_dict(saved)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Kickstart: in the checkpoint, but no more in this run, which goes on without"
+    ]
+
+
+@pytest.mark.parametrize("part", [Cloning(["x"]).show(driven()), Kickstart("x")])
+def test_agents_of_roles_and_sac_are_told(part):
+    space = Box(np.array([-1, 0], np.float32), np.array([1, 1], np.float32))
+    roles = {name: PPOLightningAgent for name in ("a", "b")}
+    for agent in (RolesAgent(space, Discrete(2), roles), SACLightningAgent(SEEN, Discrete(2))):
+        said = "(cannot imitate|takes no reference); take one of the PPO"
+        with pytest.raises(TypeError, match=f"^--(cloning|kickstart): {type(agent).__name__} {said}"):
+            part.on_train_start(SimpleNamespace(agent=agent))
 
 
 def test_agents_that_cannot_imitate_are_told():

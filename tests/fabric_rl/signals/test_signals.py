@@ -292,6 +292,28 @@ def test_settings_that_cannot_work_are_named(setting, message):
         RND(VECTOR, THREE, **setting)
 
 
+@pytest.mark.parametrize("agent", [PPOLightningAgent, partial(PPOLightningAgent, shared_trunk=True)])
+def test_an_agent_with_one_value_head_goes_on_with_signals(agent, caplog):
+    old = agent(*(getattr(gymnasium.make("MountainCar-v0"), f"{name}_space") for name in ("observation", "action")))
+    weights, begun = old.state_dict(), {}
+
+    class Look(Callback):
+        def on_iteration_start(self, state):
+            begun.update({name: tensor.clone() for name, tensor in state.agent.state_dict().items()})
+            state.stop = True
+
+    seen = Look()
+    args = TrainArgs(total_timesteps=64, num_steps=16, update_epochs=1)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    env, heads = partial(GymnasiumEnvs, "MountainCar-v0", 4), partial(agent, value_heads=3)
+    with caplog.at_level("INFO"):
+        train(fabric, env, heads, args, callbacks=[seen], plain=True, signals=BOTH, weights={"agent": weights})
+    assert caplog.text.count("one value head in the weights, 3 here: those of the signals begin new") == 1
+    assert torch.equal(begun["value_head.layer.weight"][:1], weights["value_head.layer.weight"])
+    assert begun["value_head.layer.weight"][1:].abs().sum() > 0
+    assert all(torch.equal(begun[name], weights[name]) for name in weights if not name.startswith("value_head"))
+
+
 def test_an_agent_without_the_heads_is_told_the_number():
     with pytest.raises(ValueError, match=r"signals 2 \(rnd, curiosity\).* 1 value heads; set agent.value_heads 3"):
         run(128, agent=PPOLightningAgent)
