@@ -23,6 +23,8 @@ from .loop import train as train
 from .rollouts.collect import collect as collect
 from .rollouts.episodes import EpisodeStats as EpisodeStats
 from .rollouts.rollout import Rollout as Rollout
+from .runs.comparison import Comparison as Comparison
+from .runs.comparison import compare as compare
 from .runs.folder import Run as Run
 from .runs.plots import learning_curves as learning_curves
 from .runs.resume import load_checkpoint as load_checkpoint

@@ -222,8 +222,6 @@ class StartArgs:
     """Name of the run's folder; default: date and time."""
     runs_dir: str = "runs"
     """Folder that holds all runs."""
-    group: str | None = None
-    """Name of the runs that this one is compared with others as one of (docs/bench.md)."""
     resume: bool | str = False
     """Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run. Without
     any: on a terminal a choice of milestones, else the newest run that fits, else a new one."""
@@ -234,6 +232,8 @@ class StartArgs:
     says how that one began, and has no effect when it goes on."""
     inference: bool = False
     """Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own."""
+    group: str | None = None
+    """Name of the group of runs that this one is of, to be compared with other groups (docs/bench.md)."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:

@@ -50,13 +50,18 @@ COMMANDS = {
         "list the runs of a folder, show one, or compare several",
         {
             "show": Command("fabric_rl.commands.runs:show_run", "one run with all its milestones"),
-            "compare": Command("fabric_rl.commands.runs:compare", "curves of several runs, as a picture and as text"),
+            "compare": Command(
+                "fabric_rl.commands.runs:compare_runs", "curves of several runs, as a picture and as text"
+            ),
         },
     ),
     "seeds": Command(
         "fabric_rl.commands.seeds:seeds", "train with several seeds; what is done stays, what failed is listed"
     ),
     "tune": Command("fabric_rl.commands.tune:tune", "which settings train fastest on this machine, as a config file"),
+    "compare": Command(
+        "fabric_rl.commands.compare:compare", "groups of runs side by side, with what their seeds can tell"
+    ),
     "evaluate": Command(
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
     ),

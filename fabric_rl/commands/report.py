@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from envs.replays.replay import SUFFIX, excerpt, read_replay
 from fabric_rl.commands.output import check_out
 from fabric_rl.commands.runs import USUAL_METRICS
+from fabric_rl.commands.sections import templates
 from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.runs.curves import Curve, choose_metrics, read_metrics
 from fabric_rl.runs.json_files import read_json, write_text
@@ -24,7 +24,6 @@ from fabric_rl.runs.records import RunRecord, find_run, number_of
 from fabric_rl.runs.tables import figure_text, when_text
 from fabric_rl.viewer.page import page_with
 
-_TEMPLATE = Path(__file__).with_suffix(".html")
 _MOST_POINTS = 400
 _MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
@@ -68,9 +67,9 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
     for name in curves:
         groups.setdefault(name.partition("/")[0], []).append(name)
     parts = [name for name in curves if f"reward_percent/{name.removeprefix('reward/')}" in curves]
-    environment = Environment(loader=FileSystemLoader(_TEMPLATE.parent), autoescape=True, undefined=StrictUndefined)
+    environment = templates()
     environment.filters |= {"figure": figure_text, "when": when_text}
-    return environment.get_template(_TEMPLATE.name).render(
+    return environment.get_template("report.html").render(
         run=run,
         began=_began(run.folder),
         minutes=_minutes(run, curves),

@@ -13,7 +13,7 @@ from fabric_rl.runs.tables import comparison_table, milestones_table, run_table,
 
 _RUNS = Path("runs")
 USUAL_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")
-"""What `compare` shows if nothing is asked for."""
+"""What `fabric-rl runs compare` shows if nothing is asked for."""
 
 
 def runs(runs_dir: Path = _RUNS) -> int:
@@ -47,7 +47,9 @@ def show_run(id: str, runs_dir: Path = _RUNS) -> int:
     return 0
 
 
-def compare(ids: Sequence[str], metrics: Sequence[str] = (), output: Path | None = None, runs_dir: Path = _RUNS) -> int:
+def compare_runs(
+    ids: Sequence[str], metrics: Sequence[str] = (), output: Path | None = None, runs_dir: Path = _RUNS
+) -> int:
     """Draws the curves of several runs into a PNG and the terminal.
 
     Args:

@@ -33,8 +33,8 @@ EXPORTED = "weights.ckpt"
 """An agent without its run: `fabric_rl.runs.trained.export`."""
 _HOW_IT_BEGAN = ("initialize_from", "inference")
 """Settings that say how a run began; they stay as they were then."""
-_DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
-_DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
+DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
+DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
 """Settings that a run of before may lack since they came later: it had them."""
 
 
@@ -97,7 +97,7 @@ class Provenance:
         except (OSError, ValueError):
             return [f"all settings: {self.config} is damaged"]
         names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-        came = {name for name in _DEFAULTS if name not in old and new.get(name) == _DEFAULTS[name]}
+        came = {name for name in DEFAULTS if name not in old and new.get(name) == DEFAULTS[name]}
         came |= {"num_threads"}.difference(old)
         came |= {name for name in names if old.get(name, new.get(name)) == [] and (name in old) != (name in new)}
         names = [name for name in names if name not in came.union(_HOW_IT_BEGAN)]

@@ -15,7 +15,7 @@ import yaml
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from fabric_rl import load_checkpoint
-from fabric_rl.commands.runs import compare, show_run
+from fabric_rl.commands.runs import compare_runs, show_run
 from fabric_rl.commands.runs import runs as list_runs
 from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.checkpoint_names import checkpoints
@@ -440,7 +440,7 @@ def test_runs_are_listed_shown_and_compared(first, runs, capsys):
     out = capsys.readouterr().out
     assert "512" in out and "384, 512, 640" in out
     try:
-        status = compare(["first", "second"], ["ppo/entropy"], runs_dir=runs)
+        status = compare_runs(["first", "second"], ["ppo/entropy"], runs_dir=runs)
     except ImportError as error:
         assert "installed; pip install" in str(error)
     else:

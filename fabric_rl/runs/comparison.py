@@ -1,0 +1,296 @@
+r"""Comparing groups of runs, as Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice", do.
+
+    IQM(x) = mean of the middle half of the scores of all runs and tasks (25 % are cut off at either end)
+    P(X > Y) = 1/M sum_m 1/(N K) sum_{i,j} S(x_{m,i}, y_{m,j}),  S = 1 if x > y, 1/2 if x = y, else 0
+    profile(tau) = 1/M sum_m 1/N sum_i [x_{m,i} > tau]
+
+of M tasks with N and K runs. Intervals are percentiles of the stratified bootstrap: runs are drawn anew, with
+replacement, among those of the same group and task. They say where other seeds would lead, not other tasks.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.runs.curves import Curve
+from fabric_rl.runs.groups import Group, Member, differences, find_groups
+from fabric_rl.runs.plots import SPEED, minutes_at
+
+Numbers = NDArray[np.float64]
+METRICS = ("evaluation/return", "reward/episode_return")
+"""What is compared if nothing is asked for: the first that all runs have."""
+ALL = "all tasks"
+Reached = tuple[float, float] | None
+"""Agent-steps and minutes until something happened; None where it never did."""
+FEW = 5
+"""Runs; the bootstrap's intervals of fewer are too narrow."""
+_POINTS, _LONGER, _NO_DIFFERENCE = 101, 1.01, 0.02
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its interval: numbers, or `[points]` of a curve over `x [points]`."""
+
+    value: Any
+    low: Any
+    high: Any
+    x: Any = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Final scores of a group: means of the last tenth of each run's rows, up to where the shortest run ends."""
+
+    group: str
+    task: str
+    """Or `ALL`: of all tasks, each scaled to 0 (worst) .. 1 (best)."""
+    iqm: Estimate
+    mean: float
+    median: float
+    scores: dict[str, float]
+    """By run id."""
+    reached: dict[str, Reached]
+    """By run id: the task's threshold."""
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """How likely a run of one group is better than one of another."""
+
+    group: str
+    than: str
+    probability: Estimate
+    tells: bool
+    """Whether these seeds tell the two apart."""
+    runs_needed: int | None
+    """Runs of each that would, if the difference is what it looks like; None where they do, or none is to be seen."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` has found; `dataclasses.asdict` makes a dict of it."""
+
+    metric: str
+    confidence: float
+    differences: dict[str, dict[str, str]]
+    """Settings that differ: name -> group -> value."""
+    notes: list[str]
+    """What to know before one believes the figures."""
+    scores: list[Scores]
+    improvements: list[Improvement]
+    curves: dict[str, dict[str, Estimate]]
+    """Interquartile mean over agent-steps: task -> group."""
+    profiles: dict[str, Estimate]
+    """Share of runs whose scaled score is above x: group -> curve."""
+    thresholds: dict[str, float]
+    """By task."""
+
+
+def iqm(*tasks: Numbers, axis: int = -1) -> Numbers:
+    """Interquartile mean of the scores of all tasks, each `[runs]` along `axis`."""
+    return np.asarray(stats.trim_mean(np.concatenate(tasks, axis), 0.25, axis))
+
+
+def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
+    """P(X > Y); first the scores of X on each task, then those of Y, runs along the last axis."""
+    each = []
+    for x, y in zip(tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :], strict=True):
+        x, y = np.moveaxis(x, axis, -1)[..., :, None], np.moveaxis(y, axis, -1)[..., None, :]
+        each.append(((x > y) + 0.5 * (x == y)).mean((-2, -1)))
+    return np.asarray(np.mean(each, axis=0))
+
+
+def _mean_of_tasks(*tasks: Numbers, axis: int = -1) -> Numbers:
+    return np.asarray(np.mean([task.mean(axis) for task in tasks], axis=0))
+
+
+def estimate(
+    statistic: Callable[..., Numbers],
+    tasks: Sequence[Numbers],
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    x: Numbers | None = None,
+) -> Estimate:
+    """A figure with its interval by the stratified bootstrap.
+
+    Args:
+        statistic: Of arrays like those of `tasks`, along `axis`.
+        tasks: `[runs]` or `[runs, points]` for each task, two runs or more; each is drawn from by itself.
+        confidence: Of the interval.
+        resamples: How often runs are drawn.
+        seed: Of the draws.
+        x: Points of a curve.
+    """
+    generator = np.random.default_rng(seed)
+    how: dict[str, Any] = {"confidence_level": confidence, "n_resamples": resamples, "method": "percentile"}
+    low, high = stats.bootstrap(tasks, statistic, axis=0, random_state=generator, **how).confidence_interval
+    value = statistic(*(np.moveaxis(task, 0, -1) for task in tasks), axis=-1)
+    numbers = (np.asarray(each).tolist() for each in (value, low, high, x))
+    return Estimate(*numbers)
+
+
+@speaking_of_arguments()
+def compare(
+    groups: Sequence[str] | Mapping[str, Sequence[str | Path]],
+    metric: str | None = None,
+    runs_dir: str | Path = "runs",
+    threshold: float | None = None,
+    minimize: bool = False,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Comparison:
+    """Compares groups of runs by a metric.
+
+    Args:
+        groups: Names of groups (`fabric-rl seeds --group`), or patterns of run ids such as `gae_*`; or run ids or
+            folders for each label.
+        metric: A column of `metrics.csv`; default: the first of `METRICS` that all runs have.
+        runs_dir: Folder of all runs.
+        threshold: For the time and steps until it is reached, of a single task; default: where the worst group ends.
+        minimize: Lower is better.
+        ranges: What counts as 0 and as 1 on each of several tasks; default: the worst and best final score of all.
+        confidence: Of the intervals.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+
+    Raises:
+        ValueError: There is no such group, run or metric, a group has one run only, or their tasks differ.
+    """
+    if not 0.5 <= confidence < 1:
+        raise ValueError(f"--confidence must be from 0.5 to below 1, got {confidence}")
+    found = find_groups(groups, runs_dir)
+    labels, tasks = list(found), sorted(next(iter(found.values())))
+    members = [run for group in found.values() for runs in group.values() for run in runs]
+    metric = _chosen(metric, members)
+    if threshold is not None and len(tasks) > 1:
+        raise ValueError("--threshold is of one task, and these groups were trained on several")
+    how: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    sign = -1 if minimize else 1
+    parts = [
+        _on_task(task, {label: found[label][task] for label in labels}, metric, threshold, sign, how) for task in tasks
+    ]
+    rows, notes = [row for _, own, _ in parts for row in own], _notes(found, metric)
+    scaled = {
+        label: [
+            _scaled(own, label, sign, (ranges or {}).get(task)) for task, (_, own, _) in zip(tasks, parts, strict=True)
+        ]
+        for label in labels
+    }
+    if len(tasks) > 1:
+        ids = {label: [name for row in rows if row.group == label for name in row.scores] for label in labels}
+        rows += [_scores(label, ALL, dict.fromkeys(ids[label]), scaled[label], how) for label in labels]
+    pairs = [_improvement(a, b, scaled, how) for a, b in combinations(labels, 2)]
+    for pair in (pair for pair in pairs if not pair.tells):
+        more = f"; about {pair.runs_needed} runs of each would, if the difference is what it looks like"
+        notes.append(f"these seeds cannot tell {pair.group} from {pair.than}{more if pair.runs_needed else ''}")
+    taus = np.linspace(0, 1, _POINTS)
+    profiles = {
+        label: estimate(_mean_of_tasks, [(each[:, None] > taus).astype(float) for each in scaled[label]], x=taus, **how)
+        for label in labels
+    }
+    curves, _, thresholds = (dict(zip(tasks, each, strict=True)) for each in zip(*parts, strict=True))
+    return Comparison(metric, confidence, differences(found), notes, rows, pairs, curves, profiles, thresholds)
+
+
+def _on_task(
+    task: str,
+    groups: Mapping[str, Sequence[Member]],
+    metric: str,
+    threshold: float | None,
+    sign: int,
+    how: dict[str, Any],
+) -> tuple[dict[str, Estimate], list[Scores], float]:
+    """Curves and scores of groups on one task, and its threshold; `sign` is -1 where lower is better."""
+    drawn = [run.curves[metric] for runs in groups.values() for run in runs]
+    begin, end = max(x[0] for x, _ in drawn), min(x[-1] for x, _ in drawn)
+    if begin > end:
+        raise ValueError(f"runs on {task} have no steps in common; train all for as long")
+    points = np.linspace(begin, end, _POINTS)
+    curves, finals = {}, {}
+    for label, runs in groups.items():
+        on_grid = np.stack([np.interp(points, *run.curves[metric]) for run in runs])
+        curves[label] = estimate(iqm, [on_grid], x=points, **how)
+        until = [y[x <= end] for x, y in (run.curves[metric] for run in runs)]
+        finals[label] = np.array([y[-max(1, len(y) // 10) :].mean() for y in until])
+    ends = [float(iqm(each)) for each in finals.values()]
+    threshold = sign * min(sign * each for each in ends) if threshold is None else threshold
+    scores = []
+    for label, runs in groups.items():
+        reached = {run.name: _reached(run.curves, metric, threshold, sign) for run in runs}
+        scores.append(_scores(label, task, reached, [finals[label]], how))
+    return curves, scores, threshold
+
+
+def _chosen(metric: str | None, runs: Sequence[Member]) -> str:
+    """The metric that is compared, which every run has; else a ValueError."""
+    usual = (name for name in METRICS if all(name in run.curves for run in runs))
+    chosen = metric or next(usual, METRICS[-1])
+    for run in runs:
+        if chosen not in run.curves:
+            known = list(run.curves)
+            hint = did_you_mean(chosen, known) or f"; it has {', '.join(known) or 'none'}"
+            raise ValueError(f"--metric {chosen}: run {run.name} has no such metric{hint}")
+    return chosen
+
+
+def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
+    """What is to be said of the runs that are compared."""
+    notes = []
+    for label, task, runs in ((label, task, runs) for label, group in groups.items() for task, runs in group.items()):
+        notes += [f"run {run.name} is unfinished" for run in runs if run.record.status == "unfinished"]
+        notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
+        if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
+            notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
+        if len(runs) < FEW:
+            notes.append(f"group {label} has {len(runs)} runs on {task}: intervals of fewer than {FEW} are too narrow")
+    for task in next(iter(groups.values())):
+        ends = [run.curves[metric][0][-1] for group in groups.values() for run in group[task]]
+        if max(ends) > _LONGER * min(ends):
+            notes.append(f"{task}: all is compared up to {min(ends):,.0f} steps, where the shortest run ends")
+    return notes
+
+
+def _scores(
+    group: str, task: str, reached: Mapping[str, Reached], tasks: Sequence[Numbers], how: dict[str, Any]
+) -> Scores:
+    every = np.concatenate(tasks)
+    figures = estimate(iqm, tasks, **how), float(every.mean()), float(np.median(every))
+    return Scores(group, task, *figures, dict(zip(reached, every.tolist(), strict=True)), dict(reached))
+
+
+def _scaled(scores: Sequence[Scores], label: str, sign: int, given: tuple[float, float] | None) -> Numbers:
+    """A group's scores on a task, where 0 is worst and 1 is best."""
+    every = [sign * score for row in scores for score in row.scores.values()]
+    worst, best = (min(every), max(every)) if given is None else (sign * each for each in given)
+    own = next(row.scores for row in scores if row.group == label)
+    return (sign * np.array(list(own.values())) - worst) / ((best - worst) or 1.0)
+
+
+def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, sign: int) -> Reached:
+    steps, values = curves[metric]
+    there = steps[sign * values >= sign * threshold][:1]
+    minutes = minutes_at(there, curves[SPEED]) if SPEED in curves else there * math.nan
+    return (float(there[0]), float(minutes[0])) if len(there) else None
+
+
+def _improvement(a: str, b: str, scaled: Mapping[str, Sequence[Numbers]], how: dict[str, Any]) -> Improvement:
+    """P(A > B). It tells where the interval leaves 1/2 out, and so many runs could convince an exact rank test."""
+    found = estimate(probability_of_improvement, [*scaled[a], *scaled[b]], **how)
+    least_p = 2 * math.prod(1 / math.comb(len(x) + len(y), len(x)) for x, y in zip(scaled[a], scaled[b], strict=True))
+    tells = not found.low <= 0.5 <= found.high and least_p <= 1 - how["confidence"]
+    away, half = abs(found.value - 0.5), (found.high - found.low) / 2
+    runs = min(map(len, (*scaled[a], *scaled[b])))
+    needed = None if tells or away < _NO_DIFFERENCE else max(runs + 1, math.ceil(runs * (half / away) ** 2))
+    return Improvement(a, b, found, tells, needed)
