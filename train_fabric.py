@@ -19,6 +19,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
+import gymnasium
 from lightning.fabric.loggers.logger import Logger
 
 from agents import PPOLightningAgent
@@ -78,8 +79,10 @@ def main(
     self_play: SelfPlay | None = None,
     cloning: Cloning | None = None,
     kickstart: Kickstart | None = None,
-    env_id: str | None = None,
+    env_id: type[gymnasium.Env[Any, Any]] | str | None = None,
     num_envs: int | None = None,
+    env_kwargs: dict[str, Any] | None = None,
+    wrappers: Sequence[Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]] = (),
     capture_video: bool = False,
     render: bool = False,
     watch: bool = False,
@@ -104,8 +107,10 @@ def main(
         self_play: Opponents in the environment: snapshots of the agent, bots, other agents (docs/selfplay.md).
         cloning: Behavioural cloning of demonstrations beside PPO (docs/demonstrations.md).
         kickstart: Another policy that PPO stays close to, less and less (docs/demonstrations.md).
-        env_id: A Gymnasium id such as CartPole-v1, instead of `env`.
+        env_id: A Gymnasium id such as CartPole-v1, or the path of a gymnasium.Env class, instead of `env`.
         num_envs: Copies of `env_id` on every rank.
+        env_kwargs: Settings of `env_id`: '{"continuous": true}'.
+        wrappers: Gymnasium wrappers around `env_id`, the first one innermost.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
         render: Show rank 0's first arena in RocketSimVis, which is started beside (docs/watching.md).
         watch: Show the games that the run records (--record_minutes) in the browser.
@@ -126,12 +131,15 @@ def main(
         resolved_config, lost = settings_of_call(main, locals(), as_settings)
         if lost and launch.is_rank_0():
             say(f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/runs.md)")
-    if num_envs is not None and env_id is None:
+    of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
+    if env_id is None and any(of_id.values()):
         raise ValueError(
-            "--num_envs goes with --env_id; other environments have their own setting, e.g. --env.num_arenas"
+            f"{', '.join(flag for flag, given in of_id.items() if given)} goes with --env_id; other environments have "
+            "their own setting, e.g. --env.num_arenas"
         )
     if env_id is not None:
-        env = partial(GymnasiumEnvs, env_id, 4 if num_envs is None else num_envs)
+        copies = 4 if num_envs is None else num_envs
+        env = partial(GymnasiumEnvs, env_id, copies, wrappers=wrappers, settings=env_kwargs)
     made = taken_apart(env).function
     for flag, wanted, setting in (("capture_video", capture_video, "video_folder"), ("render", render, "render_mode")):
         if wanted and args.num_players:

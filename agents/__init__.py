@@ -5,6 +5,7 @@ import fabric_rl.types  # noqa: F401 - before torch: the package settles how Ope
 # isort: split
 from agents.attention import AttentionPPOAgent
 from agents.conv import ConvPPOAgent
+from agents.multi_input import MultiInputPPOAgent
 from agents.ppo import PPOLightningAgent
 from agents.recurrent import RecurrentPPOAgent
 from agents.roles import RolesAgent
@@ -13,6 +14,7 @@ from agents.sac import SACLightningAgent
 __all__ = [
     "AttentionPPOAgent",
     "ConvPPOAgent",
+    "MultiInputPPOAgent",
     "PPOLightningAgent",
     "RecurrentPPOAgent",
     "RolesAgent",

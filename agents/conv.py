@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers
-from agents.parts.encoders import MIN_PIXELS, Pixels, conv_layers
+from agents.parts.encoders import Pixels, image_encoder
 from agents.parts.heads import GaussianOptions, policy_head
 from fabric_rl.schedules import Schedule
 
@@ -21,8 +21,8 @@ class ConvPPOAgent(PPOAgent):
     Args:
         observation_space: Of one sub-environment; a Box of images: `[H, W]`, `[H, W, C]` or `[C, H, W]`, or several
             frames of the latter two. See `Pixels`.
-        encoder: Convolutions: simple (2 layers, images of 20 pixels or more), nature_cnn (3 layers, from 36 pixels) or
-            resnet (6 residual blocks, from 15 pixels).
+        encoder: Convolutions: simple (2 layers, images of 20 pixels or more), nature_cnn (3 layers, from 36 pixels),
+            resnet (6 residual blocks, from 15 pixels) or match3 (2 layers of 3 x 3, from 5 pixels: grids).
         hidden_sizes: Hidden layers after the convolutions.
         channels_first: Whether the channels (or stacked grey frames) are the first axis of an image or the last one.
             By default the shape tells: the channels are the shortest axis.
@@ -34,7 +34,7 @@ class ConvPPOAgent(PPOAgent):
         self,
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
-        encoder: Literal["simple", "nature_cnn", "resnet"] = "simple",
+        encoder: Literal["simple", "nature_cnn", "resnet", "match3"] = "simple",
         hidden_sizes: Sequence[int] = (256,),
         channels_first: bool | None = None,
         activation: type[nn.Module] = nn.ReLU,
@@ -57,22 +57,10 @@ class ConvPPOAgent(PPOAgent):
         )
         name = type(self).__name__
         check_sizes(name, hidden_sizes=hidden_sizes, value_heads=value_heads)
-        if encoder not in MIN_PIXELS:
-            raise ValueError(f"{name}: --agent.encoder must be one of {', '.join(MIN_PIXELS)}, got {encoder}")
         self.value_heads = value_heads
 
         self.pixels = Pixels(name, observation_space, channels_first)
-        height, width = self.pixels.height, self.pixels.width
-        if min(height, width) < MIN_PIXELS[encoder]:
-            smaller = [f"{other} from {size}" for other, size in MIN_PIXELS.items() if size <= min(height, width)]
-            raise ValueError(
-                f"{name}: --agent.encoder {encoder} needs images of at least {MIN_PIXELS[encoder]} pixels a side, but "
-                f"the environment's have {height} x {width}; choose larger images"
-                + (f" or another encoder ({', '.join(smaller)})" if smaller else "")
-            )
-        self.encoder = conv_layers(encoder, self.pixels.channels, activation, ortho_init)
-        with torch.no_grad():
-            encoded = self.encoder(torch.zeros(1, self.pixels.channels, height, width)).numel()
+        self.encoder, encoded = image_encoder(name, encoder, self.pixels, activation, ortho_init)
         self.hidden = hidden_layers(encoded, hidden_sizes, activation, layer_norm, ortho_init)
         features = [encoded, *hidden_sizes][-1]
         gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)

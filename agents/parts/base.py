@@ -10,11 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution, kl_divergence
 
+from agents.parts.encoders import fitting, is_image
 from agents.parts.heads import CategoricalHead, PolicyHead, linear
 from fabric_rl.learning.imitation import Shown, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
+
+_LARGE = 15
+"""Pixels a side from which an image among the entries of an observation is no vector."""
 
 
 def hidden_layers(
@@ -66,13 +70,16 @@ def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = Fals
         privileged: The agent can keep columns from its actor, see `actor_size`.
 
     Raises:
-        ValueError: The observations are not vectors, or some columns are for the critic only and the agent cannot tell.
+        ValueError: The observations are not vectors, have images in them, or some columns are for the critic only and
+            the agent cannot tell.
     """
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         raise ValueError(
-            f"{agent} reads vector observations (Box with one axis), but the environment has {space}; "
-            "choose another --agent, --env or --env_id"
+            f"{agent} reads vector observations (Box with one axis), but the environment has {space}; {fitting(space)}"
         )
+    images = [name for name, entry in getattr(space, "entries", {}).items() if is_image(entry, _LARGE)]
+    if images:
+        raise ValueError(f"{agent} reads vectors, but the observation {images[0]} is an image; {fitting(space)}")
     size = int(space.shape[0])
     if not privileged and actor_size(space) != size:
         raise ValueError(

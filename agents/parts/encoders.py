@@ -8,11 +8,32 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-MIN_PIXELS = {"simple": 20, "nature_cnn": 36, "resnet": 15}
+MIN_PIXELS = {"simple": 20, "nature_cnn": 36, "resnet": 15, "match3": 5}
 """Encoder -> the least height and width of its images, as in ML-Agents."""
 
-_PLAIN = {"simple": ((16, 8, 4), (32, 4, 2)), "nature_cnn": ((32, 8, 4), (64, 4, 2), (64, 3, 1))}
+_PLAIN = {
+    "simple": ((16, 8, 4), (32, 4, 2)),
+    "nature_cnn": ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
+    "match3": ((35, 3, 1), (144, 3, 1)),
+}
 """Channels, kernel and stride of each convolution."""
+
+
+def fitting(space: gymnasium.Space[Any]) -> str:
+    """Which agent reads such observations, as the end of a message."""
+    axes = len(space.shape) if isinstance(space, gymnasium.spaces.Box) else 0
+    agent = {1: "PPOLightningAgent", 2: "ConvPPOAgent", 3: "ConvPPOAgent", 4: "ConvPPOAgent"}.get(axes)
+    if any(is_image(entry) for entry in getattr(space, "entries", {}).values()):
+        agent = "MultiInputPPOAgent"
+    if agent is None:
+        return "take an environment with arrays of numbers; --env_id makes vectors of Dict, Tuple and Discrete"
+    return f"take --agent agents.{agent}, or another --env or --env_id"
+
+
+def is_image(space: gymnasium.Space[Any], side: int = min(MIN_PIXELS.values())) -> bool:
+    """Whether it is a Box of 3 or 4 axes, or of 2 axes of pixels, two of which are at least so long."""
+    shape = space.shape if isinstance(space, gymnasium.spaces.Box) else ()
+    return 2 - (space.dtype == np.uint8) < len(shape) < 5 and sorted(shape)[-2] >= side
 
 
 class Pixels(nn.Module):
@@ -38,8 +59,7 @@ class Pixels(nn.Module):
         shape: tuple[int, ...] = space.shape if isinstance(space, gymnasium.spaces.Box) else ()
         if not isinstance(space, gymnasium.spaces.Box) or len(shape) not in (2, 3, 4) or 0 in shape:
             raise ValueError(
-                f"{agent} reads images (Box of 2, 3 or 4 axes), but the environment has {space}; choose another "
-                "--agent, --env or --env_id"
+                f"{agent} reads images (Box of 2, 3 or 4 axes), but the environment has {space}; {fitting(space)}"
             )
         image = shape[-3:]
         if len(shape) == 2:
@@ -97,6 +117,7 @@ def conv_layers(encoder: str, channels: int, activation: type[nn.Module], ortho_
 
     - simple: 16 of 8 x 8, stride 4; 32 of 4 x 4, stride 2.
     - nature_cnn (Mnih et al. 2015): 32 of 8 x 8, stride 4; 64 of 4 x 4, stride 2; 64 of 3 x 3.
+    - match3 (Gudmundsson et al. 2018), for boards and grids: 35 of 3 x 3; 144 of 3 x 3.
     - resnet (IMPALA, Espeholt et al. 2018): three times a 3 x 3 convolution (16, 32, 32), 3 x 3 max-pooling of stride 2
       and two residual blocks. The pooling has no padding, in IMPALA it has.
 
@@ -122,3 +143,26 @@ def conv_layers(encoder: str, channels: int, activation: type[nn.Module], ortho_
             nn.init.orthogonal_(layer.weight, math.sqrt(2))
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
     return network
+
+
+def image_encoder(
+    agent: str, encoder: str, pixels: Pixels, activation: type[nn.Module], ortho_init: bool
+) -> tuple[nn.Sequential, int]:
+    """See `conv_layers`; with it the number of features `C' * H' * W'` that it makes of an image.
+
+    Raises:
+        ValueError: There is no such encoder, or the images are too small for it.
+    """
+    if encoder not in MIN_PIXELS:
+        raise ValueError(f"{agent}: --agent.encoder must be one of {', '.join(MIN_PIXELS)}, got {encoder}")
+    height, width = pixels.height, pixels.width
+    if min(height, width) < MIN_PIXELS[encoder]:
+        smaller = [f"{other} from {size}" for other, size in MIN_PIXELS.items() if size <= min(height, width)]
+        raise ValueError(
+            f"{agent}: --agent.encoder {encoder} needs images of at least {MIN_PIXELS[encoder]} pixels a side, but "
+            f"the environment's have {height} x {width}; choose larger images"
+            + (f" or another encoder ({', '.join(smaller)})" if smaller else "")
+        )
+    layers = conv_layers(encoder, pixels.channels, activation, ortho_init)
+    with torch.no_grad():
+        return layers, layers(torch.zeros(1, pixels.channels, height, width)).numel()

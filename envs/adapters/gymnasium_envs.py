@@ -1,34 +1,40 @@
-"""GymnasiumEnvs: any registered Gymnasium environment as a vector environment with SAME_STEP autoreset."""
+"""GymnasiumEnvs: any Gymnasium environment as a vector environment with SAME_STEP autoreset."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from envs.adapters.drawn_numbers import DrawnNumbers
+from envs.adapters.flat_observations import FlatObservations
 from envs.checks import check_part, check_seed, finite_numbers, is_number, is_whole, whole_number
 from envs.parameters import ParameterRandomizer
 from envs.render.videos import RecordVideos
 
 _MOST_ENVS = 65_536
 """In one process; each is a Python object of its own."""
+_FAMILIES = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
+"""How ids begin -> the package that registers them."""
 
 
 class GymnasiumEnvs(VectorWrapper):
     """`num_envs` copies of a Gymnasium environment, stepped one after another in this process.
 
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
-    `infos["_final_obs"]`.
+    `infos["_final_obs"]`. Observations that are no array (Dict, Tuple, Discrete, ...) become vectors, see
+    `FlatObservations`.
     """
 
     def __init__(
         self,
-        env_id: str,
+        env_id: type[gymnasium.Env[Any, Any]] | str,
         num_envs: int = 4,
         seed: int = 0,
         video_folder: str | Path | None = None,
@@ -39,19 +45,19 @@ class GymnasiumEnvs(VectorWrapper):
         """Makes the environments.
 
         Args:
-            env_id: A registered id, for example CartPole-v1.
+            env_id: A registered id, for example CartPole-v1, or a class (its path on the command line).
             num_envs: How many run side by side.
             seed: Seed of the first `reset()`.
             video_folder: If given, sub-environment 0 records mp4 files there: the first 20 s of episodes 0, 1, 8, 27,
                 ... 1000, 2000, ..., at most 320 pixels wide, encoded by another process.
             wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
-            settings: Keyword arguments for `gymnasium.make`.
+            settings: Keyword arguments of the environment.
             parameters: Which of the environment's own numbers (CartPole's `gravity`, ...) are drawn anew for episodes.
                 Sub-environment `i` draws from a stream of its own of `seed + i`. Default: none.
 
         Raises:
-            ValueError: An unknown id, an id whose package is missing, a size that cannot work, or a parameter that
-                there is not.
+            ValueError: An unknown id, an id whose package is missing, settings or a wrapper that do not fit it,
+                observations that no agent reads, a size that cannot work, or a parameter that there is not.
             TypeError: `parameters` is something else.
         """
         whole_number("GymnasiumEnvs", "num_envs", num_envs, most=_MOST_ENVS)
@@ -61,13 +67,16 @@ class GymnasiumEnvs(VectorWrapper):
             wrappers = (partial(self._draw, parameters), *wrappers)
         self._drawn: list[DrawnNumbers] = []
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
+        name = env_id if isinstance(env_id, str) else env_id.__name__
         try:
-            makers = [_maker(env_id, folder, wrappers, settings or {}) for folder in folders]
+            spec = _registered(env_id) if isinstance(env_id, str) else EnvSpec(f"{name}-v0", cast(Any, env_id))
+            makers = [_maker(spec, folder, wrappers, settings or {}) for folder in folders]
             envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
-        except gymnasium.error.Error as error:
-            raise ValueError(f"GymnasiumEnvs: --env_id {env_id}: {error}") from error
+        except (gymnasium.error.Error, ValueError) as error:
+            hint = "; a class of your own goes by its path, my_file.MyEnv: is that right?" if "." in name else ""
+            raise ValueError(f"GymnasiumEnvs: --env_id {name}: {error}{hint}") from error
         super().__init__(envs)
-        self._envs, self._env_id = envs, env_id
+        self._envs, self._env_id = envs, name
         self._own_values: dict[str, Any] = {}
         self._first_seed: int | None = seed
         self.check_parameters({} if parameters is None else dict.fromkeys(parameters.samplers, 0))
@@ -179,17 +188,36 @@ class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
         return observation[self.columns]
 
 
+def _registered(env_id: str) -> str:
+    """The id, with its package imported; a ValueError that says what to install."""
+    package = next((package for start, package in _FAMILIES.items() if env_id.startswith(start)), None)
+    try:
+        if package is not None:
+            import_module(package)
+    except ImportError as error:
+        raise ValueError(f'it needs {error.name}; pip install "fabric-rl[tasks]"') from error
+    return env_id
+
+
 def _maker(
-    env_id: str,
+    spec: EnvSpec | str,
     video_folder: str | None,
     wrappers: Sequence[Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]],
     settings: dict[str, Any],
 ) -> Callable[[], gymnasium.Env[Any, Any]]:
     def make() -> gymnasium.Env[Any, Any]:
         video = {} if video_folder is None else {"render_mode": "rgb_array"}
-        env = gymnasium.make(env_id, **(settings | video))
+        try:
+            env = gymnasium.make(spec, **(settings | video))
+        except TypeError as error:
+            if not settings:
+                raise
+            raise ValueError(f"--env_kwargs: {error}") from error
         for wrapper in wrappers:
             env = wrapper(env)
+        space = env.observation_space
+        if not (isinstance(space, gymnasium.spaces.Box) and space.shape):
+            env = FlatObservations(env)
         return env if video_folder is None else RecordVideos(env, video_folder)
 
     return make

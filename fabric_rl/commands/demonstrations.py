@@ -12,7 +12,7 @@ from envs.demonstrations.file import Demonstration
 from envs.demonstrations.record import columns_of
 from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
 from envs.matches.recipe import PoolRecipe
-from envs.partials import taken_apart
+from envs.partials import as_settings, taken_apart
 from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.types import EnvFactory
 
@@ -36,7 +36,7 @@ def name_of_env(env: EnvFactory) -> str:
     """What a demonstration calls an environment that is no pool: the Gymnasium id, or the class."""
     call = taken_apart(env)
     if call.function is GymnasiumEnvs:
-        return str(call.named()["env_id"])
+        return str(as_settings(call.named()["env_id"]))
     return getattr(call.function, "__name__", type(call.function).__name__)
 
 

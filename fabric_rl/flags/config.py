@@ -18,7 +18,8 @@ DEFAULT_CONFIG = Path(__file__).parents[2] / "configs" / "rocket_1v1.yaml"
 _FLAG = re.compile(r"--[a-z][\w.]*")
 
 _OF_ENV_ID = "envs.GymnasiumEnvs"
-"""What `--env_id` and `--num_envs` are settings of."""
+_SETTINGS = {"env_id": "env_id", "num_envs": "num_envs", "env_kwargs": "settings", "wrappers": "wrappers"}
+"""Setting of a training -> of that class."""
 
 
 def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - whatever the file holds
@@ -36,8 +37,7 @@ def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - whatever the fi
     if not isinstance(settings, dict):
         raise ValueError(f"--config {config}: this is no YAML file of settings")
     if name == "env" and settings.get("env_id") is not None:
-        names = ("env_id", "num_envs")
-        own = {name: settings[name] for name in names if settings.get(name) is not None}
+        own = {own: settings[name] for name, own in _SETTINGS.items() if settings.get(name) is not None}
         return {"class_path": _OF_ENV_ID, "init_args": own}
     return settings.get(name)
 

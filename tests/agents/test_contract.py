@@ -17,10 +17,12 @@ from torch import nn
 
 import agents
 from agents.parts.heads import PolicyHead
+from envs.adapters.flat_observations import EntriesBox
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 
 VECTOR = Box(-np.inf, np.inf, (6,), np.float32)
+ENTRIES = EntriesBox({"seen": Box(-1, 1, (6, 5, 3), np.float32), "own": VECTOR})
 MEMORY = {"hidden_sizes": (16,), "memory_size": 12, "sequence_length": 4}
 SMALL = {"actor_hidden_sizes": (16,), "critic_hidden_sizes": (12,)}
 
@@ -52,6 +54,7 @@ AGENTS = [
     Case("RecurrentPPOAgent", VECTOR, MEMORY | {"cell": "gru", "burn_in": 3}, "-GRU with burn-in"),
     Case("AttentionPPOAgent", Box(-np.inf, np.inf, (5, 8), np.float32), SMALL | {"embed_size": 16, "num_heads": 2}),
     Case("ConvPPOAgent", Box(0, 255, (20, 20, 3), np.uint8), {"hidden_sizes": (16,)}),
+    Case("MultiInputPPOAgent", ENTRIES, {"encoder": "match3", "entry_sizes": (12,), "hidden_sizes": (16,)}),
 ]
 SPACES = {
     "Discrete": (Discrete(5, start=1), {}),

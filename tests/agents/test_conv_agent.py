@@ -109,10 +109,12 @@ def test_the_smallest_image(encoder, least):
 
 
 def test_too_small_an_image_names_the_encoders_that_would_do():
-    with pytest.raises(ValueError, match=r"have 30 x 30; .* or another encoder \(simple from 20, resnet from 15\)$"):
+    with pytest.raises(
+        ValueError, match=r"have 30 x 30; .* or another encoder \(simple from 20, resnet from 15, match3 from 5\)$"
+    ):
         agent_with(Box(0, 255, (30, 30), np.uint8), encoder="nature_cnn")
     with pytest.raises(ValueError, match=r"choose larger images$"):
-        agent_with(Box(0, 255, (10, 10), np.uint8))
+        agent_with(Box(0, 255, (4, 4), np.uint8))
 
 
 def test_a_residual_block_adds():
@@ -194,7 +196,11 @@ def test_layouts(shape, flag, expected):
         (Box(-1, 1, (70,)), {}, "ConvPPOAgent reads images .* has Box"),
         (gymnasium.spaces.Dict(a=IMAGE), {}, "ConvPPOAgent reads images .* has Dict"),
         (Box(0, 255, (36, 36, 36), np.uint8), {}, r"cannot tell which axis of images of shape \(36, 36, 36\)"),
-        (IMAGE, {"encoder": "alexnet"}, "--agent.encoder must be one of simple, nature_cnn, resnet, got alexnet"),
+        (
+            IMAGE,
+            {"encoder": "alexnet"},
+            "--agent.encoder must be one of simple, nature_cnn, resnet, match3, got alexnet",
+        ),
         (IMAGE, {"hidden_sizes": (0,)}, "--agent.hidden_sizes must be positive sizes"),
         (IMAGE, {"critic_lr": -1.0}, "--agent.critic_lr must be positive"),
         (IMAGE, {"clip_coef": 0.0}, "--agent.clip_coef must be .*0.0"),

@@ -119,6 +119,12 @@ CASES = {
         ["--minibatch_size 33", "32 steps", "--num_steps 8"],
     ),
     "number of copies without an id": ("--num-envs 4", ["--num_envs", "--env_id"]),
+    "wrappers without an id": ("--wrappers+=gymnasium.wrappers.FlattenObservation", ["--wrappers goes with --env_id"]),
+    "a wrapper that does not fit": (
+        "--env_id CartPole-v1 --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys [a]",
+        ["--env_id CartPole-v1: FilterObservation: ", "only usable with `Dict`"],
+    ),
+    "no such class": ("--env_id my_file.Env", ["--env_id my_file.Env: ", "a class of your own goes by its path"]),
     "video of something that cannot be drawn": (
         "--config configs/rocket_1v1_processes.yaml --capture-video",
         ["--capture_video: RocketSimPool, and what --env_id names, can be shown, ProcessPool cannot"],

@@ -185,6 +185,27 @@ def test_print_config_is_a_config_file(forks, root, tmp_path):
     assert weights["actor.0.weight"].shape[0] == 8
 
 
+def test_a_class_with_settings_and_wrappers_trains_and_plays_from_its_run(forks, root, tmp_path):
+    """Dict and Tuple observations; once here, once in another process, then as the run's own settings say."""
+    task = ["--env_id", "tests.envs.adapters.tasks.Entries", "--num_envs", 2, "--env_kwargs", '{"length": 4}']
+    task += ["--wrappers+=gymnasium.wrappers.FilterObservation", "--wrappers.filter_keys", "[here,seen]"]
+    flags = [*TINY, "--agent", "agents.MultiInputPPOAgent", "--total_timesteps", 32, "--runs_dir", tmp_path]
+    far = ["--num_players", 1, "--devices", 2]
+    runs = [forks.start(*task, *flags, "--run_id", "here"), forks.start(*task, *flags, *far, "--run_id", "far")]
+    statuses, _, err = forks.wait(runs)
+    assert statuses == [0, 0], err
+    settings = yaml.safe_load((tmp_path / "here/config.yaml").read_text())
+    assert settings["env_id"] == "tests.envs.adapters.tasks.Entries" and settings["env_kwargs"] == {"length": 4}
+    longer = ["--runs_dir", tmp_path, "--run_id", "here", "--resume", "--total_timesteps", 64]
+    assert forks.wait([forks.start(*longer)])[0] == [0]
+    for name in ("here", "far"):
+        assert load_checkpoint(tmp_path / name)[1]["agent"]["encoders.1.1.0.weight"].shape == (64, 2)
+    played = ["evaluate", "here", "--runs_dir", tmp_path, "--episodes", 4]
+    statuses, out, err = forks.wait([forks.start(*played, program="fabric-rl")])
+    assert statuses == [0], err
+    assert "mean length 4" in out
+
+
 def test_every_config_file_trains(forks, root, tmp_path):
     files = sorted((root / "configs").glob("*.yaml"))
     assert files
