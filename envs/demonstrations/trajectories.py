@@ -58,7 +58,8 @@ def trajectories(
         action: Says what they could do; a copy of it. What they did is the action that comes closest, see
             `envs.bots.actions.nearest_actions`.
         soft: Give `soft`, too, where `action` is a table.
-        reward: Pays for the steps; a copy of it. None: nobody does.
+        reward: Pays for the steps; a copy of it. Actions are those that it paid for then, also where the player meant
+            another one. None: nobody pays.
 
     Yields:
         One trajectory for each demonstrating car of each episode.
@@ -72,7 +73,7 @@ def trajectories(
             raise ValueError(f"{name}: controls do not tell what was chosen; imitate with the parser inside it")
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
     for number, episode in enumerate(demonstration.episodes()):
-        seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft)
+        seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft, reward is None)
         paid = None if reward is None else seen.paid(copy.deepcopy(reward))
         for car in demonstrators:
             if seen.states.present[0, car]:
@@ -83,10 +84,12 @@ def trajectories(
 class _Replayed:
     """An episode gone through once, step by step, since builders and parsers remember."""
 
-    def __init__(self, episode: Episode, num_blue: int, obs: ObsBuilder, action: ActionParser, soft: bool) -> None:
+    def __init__(
+        self, episode: Episode, num_blue: int, obs: ObsBuilder, action: ActionParser, soft: bool, as_meant: bool
+    ) -> None:
         self.episode, self.states = episode, states_of(episode.columns, num_blue)
         frames, cars = self.states.present.shape
-        meant = episode.columns.get(MEANT, self.states.controls)
+        meant = episode.columns.get(MEANT if as_meant else "controls", self.states.controls)
         self.obs = np.empty((frames, cars, *(obs.space(num_blue, cars - num_blue).shape)), np.float32)
         found: list[tuple[NDArray[Any], Bool | None, Float | None]] = []
         for number in range(frames):

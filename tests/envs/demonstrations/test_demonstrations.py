@@ -22,6 +22,7 @@ from envs import (
     StackedObs,
     StateAwareTable,
     TimeoutCondition,
+    TouchReward,
 )
 from envs.actions import ActionTable, DelayAction, RepeatAction, StickyButtons
 from envs.bots import BallChaser
@@ -139,6 +140,10 @@ def test_of_a_noisy_player_it_is_learned_what_it_would_have_done(tmp_path):
             assert np.array_equal(each.action, labels) and (each.weight > 0).any()
             assert np.array_equal(each.obs[1:, AdvancedObs.PREVIOUS_ACTION], told[:, car])
     assert 0.2 < other / 1080 < 0.3
+    for reward, column in ((None, MEANT), (TouchReward(), "controls")):  # a reward is paid for what was done
+        each = next(trajectories(demonstration, 1, AdvancedObs(), ContinuousAction(), reward=reward))
+        rows = ContinuousAction().parse(each.action, None).rows
+        assert np.array_equal(rows, next(demonstration.episodes()).columns[column][1:, 0])
 
 
 @pytest.mark.parametrize("action", [ContinuousAction(), MultiDiscreteAction()])

@@ -111,7 +111,7 @@ def test_half_of_each_minibatch_comes_from_them(fabric, alpha):
 
     env = partial(GymnasiumEnvs, "CartPole-v1", 2)
     shown = trajectories_of([CARTPOLE], env, rewards=True)
-    sac = SACArgs(buffer_init_steps=40, demonstration_share=0.25, per_alpha=alpha)
+    sac = SACArgs(buffer_init_steps=40, demonstrations=(CARTPOLE,), demonstration_share=0.25, per_alpha=alpha)
     args = TrainArgs(total_timesteps=80, batch_size=64)
     train_off_policy(fabric, env, build, args, plain=True, sac=sac, demonstrations=shown)
     known = {tuple(row) for each in shown for row in each.obs.tolist()}
@@ -132,7 +132,8 @@ def test_masked_pools_learn_from_states(fabric):
 
 def test_from_the_command_line_with_a_signal_that_imitates(tmp_path, capsys):
     signal = ["--signals+=fabric_rl.signals.GAIL", f"--signals.demos=[{CARTPOLE}]", "--extrinsic_strength=0"]
-    flags = ["--config", "configs/sac_cartpole.yaml", "--total_timesteps", "400", "--buffer_init_steps", "200"]
+    flags = ["--config", "configs/sac_cartpole.yaml", "--total_timesteps", "200", "--buffer_init_steps", "160"]
+    flags += ["--batch_size", "32", "--num_update", "1"]
     cli([*flags, "--demonstrations", f"[{CARTPOLE}]", *signal, "--runs_dir", str(tmp_path), "--run_id", "r"])
     header = (tmp_path / "r" / "metrics.csv").read_text().splitlines()[0]
     assert "gail/reward" in header and "sac/td_error" in header
