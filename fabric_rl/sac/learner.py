@@ -1,7 +1,7 @@
 """ReplayLearner: puts rollouts into a replay buffer and learns from what it draws there."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -158,8 +158,12 @@ class ReplayLearner(Onlooker):
         assert newest.next_obs is not None
         count = (self._sac.reward_signal_num_update or self._sac.num_update) * self.fabric.world_size if size else 0
         sizes = [signal.minibatch_size or size for signal in self._signals.signals]
-        drawn = [(self.replay.steps(self.replay.draw(each)) for _ in range(count)) for each in sizes]
-        return self._signals.learn_from(Steps(newest.obs, newest.action, newest.next_obs), drawn)
+
+        def drawn(each: int) -> Iterator[Steps]:
+            return (self.replay.steps(self.replay.draw(each)) for _ in range(count))
+
+        steps = Steps(newest.obs, newest.action, newest.next_obs)
+        return self._signals.learn_from(steps, [drawn(each) for each in sizes], sizes)
 
     def rank_state_dict(self) -> dict[str, Any]:
         """The buffer, if it is to be saved, and the generator that draws from it."""

@@ -240,7 +240,7 @@ class ReplayBuffer:
             if self._tree is not None and "priority" in state:
                 at = (self._position - rows + torch.arange(rows)) % self._rows * self.num_envs
                 at = (at[:, None] + torch.arange(self.num_envs)).flatten()
-                self._tree.set(at.to(self._last.device), state["priority"].flatten())
+                self._tree.set(at, state["priority"].flatten())
                 self._highest = state["highest"].to(self._highest)
 
     def _begin(self, position: int = 0) -> None:

@@ -29,6 +29,7 @@ class SumTree:
 
     def set(self, at: Tensor, weights: Tensor) -> None:
         """Gives the leaves `at [B]` the weights, 0-dim or `[B]`, 0 or more; one that comes twice gets the greatest."""
+        at = at.to(self._nodes.device)
         self.leaves.scatter_reduce_(0, at, weights.to(self._nodes).expand(len(at)), "amax", include_self=False)
         node = at + (1 << self._depth)
         for _ in range(self._depth):

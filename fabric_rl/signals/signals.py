@@ -182,20 +182,24 @@ class LearningSignals(Signals):
         steps = _steps(rollout)
         sizes = [min(signal.minibatch_size or minibatch_size, len(steps.obs)) for signal in self.signals]
         passes = [self._passes(signal, steps, size) for signal, size in zip(self.signals, sizes, strict=True)]
-        return self.learn_from(steps, passes)
+        return self.learn_from(steps, passes, sizes)
 
-    def learn_from(self, newest: Steps, minibatches: Sequence[Iterable[Steps]]) -> dict[str, float]:
+    def learn_from(
+        self, newest: Steps, minibatches: Sequence[Iterable[Steps]], sizes: Sequence[int]
+    ) -> dict[str, float]:
         """As `learn`, from minibatches of each signal's own.
 
         Args:
             newest: All steps of this rank's newest rollout, for the statistics.
             minibatches: Those of each signal; as many on every rank.
+            sizes: Steps in each of a signal's.
         """
         figures = self._figures
-        together = zip(self.signals, self._models, self._optimizers, minibatches, strict=True)
-        for signal, model, optimizer, its_own in together:
-            said = signal.update_statistics(newest, self._peers)
-            said |= self._updates(signal, model, optimizer, its_own)
+        together = zip(self.signals, self._models, self._optimizers, minibatches, sizes, strict=True)
+        for signal, model, optimizer, its_own, size in together:
+            with one_thread(if_small=is_small(signal, size)):
+                said = signal.update_statistics(newest, self._peers)
+                said |= self._updates(signal, model, optimizer, its_own)
             figures |= {f"{signal.name}/{name}": value for name, value in said.items()}
         return figures
 
@@ -217,11 +221,10 @@ class LearningSignals(Signals):
         rows: list[Tensor] = []
         names: list[str] = []
         for steps in minibatches:
-            with one_thread(if_small=is_small(signal, len(steps.obs))):
-                loss, stats = model(signal.prepared(steps, self._draws))
-                self._peers.backward(loss)
-                optimizer.step()
-                optimizer.zero_grad()
+            loss, stats = model(signal.prepared(steps, self._draws))
+            self._peers.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
             stats = {"loss": loss.detach(), **stats}
             names = list(stats)
             rows.append(torch.stack([figure.float() for figure in stats.values()]))

@@ -122,6 +122,20 @@ def test_signals_learn_from_as_many_minibatches_as_asked_for(fabric, counter_env
     assert signal.sizes == [size] * (updates * 20)
 
 
+def test_each_signal_has_minibatches_of_its_own_size(fabric):
+    made = []
+
+    def build(*spaces):
+        made.append(After(*spaces, minibatch_size=3 + len(made)))
+        return made[-1]
+
+    agent = partial(SACLightningAgent, value_heads=3, actor_hidden_sizes=[8], critic_hidden_sizes=[8])
+    args, sac = TrainArgs(total_timesteps=20, batch_size=8), SACArgs(buffer_init_steps=0)
+    env = partial(GymnasiumEnvs, "CartPole-v1", 2)
+    train(fabric, env, agent, args, plain=True, sac=sac, signals=[build, build])
+    assert [set(signal.sizes) for signal in made] == [{3}, {4}]
+
+
 def test_before_the_first_update_signals_only_count_what_they_see(fabric, counter_env):
     _, signal = watched(fabric, counter_env, sac={"buffer_init_steps": 60})
     assert len(signal.sizes) == 11 and signal.normalizer.count == 120
