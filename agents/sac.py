@@ -110,7 +110,10 @@ class SACLightningAgent(OffPolicyAgent):
         """See `ActorCritic.act`; gives no values."""
         params = self._params(self.normalizer(obs.float()))
         if self.acts_at_random and not deterministic:
-            return ActOutput(*self.policy_head.sample_evenly(params, action_mask))
+            held = [] if self.held is None or action_mask is not None else self.held
+            if not held:
+                held.append(ActOutput(*self.policy_head.sample_evenly(params, action_mask)))
+            return held[0]
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask))
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:

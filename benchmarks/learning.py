@@ -28,6 +28,7 @@ from machine import describe_machine
 ROOT = Path(__file__).parent.parent
 # Task -> preset, further flags, the return to reach, and whether it is to be reached or stayed under.
 MLP = ["--agent", "agents.PPOLightningAgent"]
+TWO_RANKS = ["--devices", "2", "--batch_size", "128"]  # of each rank, whose environments make half of the steps
 TASKS: dict[str, tuple[str, Sequence[str], float, str]] = {
     "cartpole": ("cartpole", (), 475, "at least"),
     "acrobot": ("acrobot", (), -90, "at least"),
@@ -39,6 +40,8 @@ TASKS: dict[str, tuple[str, Sequence[str], float, str]] = {
     "sac_cartpole": ("sac_cartpole", (), 475, "at least"),
     "sac_mountaincar": ("sac_mountaincar", (), 90, "at least"),
     "sac_lunarlander": ("sac_lunarlander", (), 240, "at least"),
+    "sac_bipedalwalker": ("sac_bipedalwalker", (), 280, "at least"),
+    "sac_pendulum_ranks": ("sac_pendulum", TWO_RANKS, -200, "at least"),
 }
 PUBLISHED = {
     "cartpole": ("490 +- 6 at 500k (exploring)", "500 at 100k"),
@@ -48,6 +51,7 @@ PUBLISHED = {
     "sac_pendulum": ("", "-157 +- 89 at 20k"),
     "sac_mountaincar": ("", "94.7 at 50k (state-dependent exploration)"),
     "sac_lunarlander": ("", "260 +- 66 at 500k (LunarLanderContinuous-v2)"),
+    "sac_bipedalwalker": ("", "298 +- 33 at 500k"),
 }
 """By CleanRL's documentation (training episodes, 3 seeds) and RL Baselines3 Zoo's table of trained agents."""
 CURVE_POINTS = 60

@@ -174,6 +174,8 @@ class SACArgs:
     """SAC: newest steps of each rank that are kept to draw from."""
     buffer_init_steps: int = 1000
     """SAC: agent-steps (over all ranks) with random actions at first; learning begins when the buffers hold so many."""
+    hold_random_actions: bool = False
+    """SAC: a random action lasts for a round of `train_interval` steps, which gets farther than trembling."""
     train_interval: int = 1
     """SAC: steps of each sub-environment between two rounds of learning."""
     num_update: int = 1

@@ -191,10 +191,13 @@ class OffPolicyAgent(ActorCritic):
     Attributes:
         acts_at_random: `act` draws evenly from all actions (that are allowed), unless it is `deterministic`. The
             trainer sets it.
+        held: None, or a list: `act` puts the first random action there and repeats it, unless there are masks. The
+            trainer sets that, too.
     """
 
     minibatch_fields = ("reward", "terminated", "done", "next_obs", "next_action_mask")
     acts_at_random: bool = False
+    held: list[ActOutput] | None = None
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # see there
         """See `ActorCritic`. The statistic `td_error` may be `[B]`, each step's, by which `--per_alpha` draws."""

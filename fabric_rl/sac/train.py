@@ -64,9 +64,11 @@ def train_off_policy(
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
             player.acts_at_random = not inference and state.steps < sac.buffer_init_steps
+            player.held = [] if sac.hold_random_actions else None
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
                 session.signals.pay(rollout)
+            player.held = None
             batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
             with record("learn"):
                 losses = learner.learn(batch, state.minibatch_size)  # buffer -> num_update x agent.training_step

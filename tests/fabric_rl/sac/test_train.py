@@ -97,6 +97,24 @@ def test_the_first_steps_are_random_and_nothing_is_learned_from_too_few(counted)
     assert len(agent.seen) == 10 - 3
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_random_actions_may_last_for_a_round(fabric, held):
+    taken = []
+
+    class Notes(Callback):
+        def on_learn_start(self, state):
+            assert state.agent.held is None  # whoever acts between two rounds is not concerned
+            taken.append(state.batch.action.view(4, 2).clone())
+
+    args = TrainArgs(total_timesteps=32, batch_size=4, max_grad_norm=0)
+    sac = SACArgs(buffer_init_steps=24, train_interval=4, hold_random_actions=held)
+    env = partial(GymnasiumEnvs, "Pendulum-v1", 2)
+    train_off_policy(fabric, env, SACLightningAgent, args, callbacks=[Notes()], plain=True, sac=sac)
+    lasts = [bool((round == round[0]).all()) for round in taken]
+    assert lasts == ([True] * 3 if held else [False] * 3) + [False]
+    assert taken[0][0, 0] != taken[0][0, 1] and not torch.equal(taken[0], taken[1])
+
+
 def test_replayed_steps_belong_together(counted):
     """Sub-environment 1 is truncated after 2 steps: what follows is its own last observation, not the next one's."""
     agent = counted(sac={"num_update": 5}, gamma=0.5)
