@@ -5,13 +5,15 @@
     python benchmarks/signals.py --only speed                      # minutes
 
 The figure of a run is the mean return of its last 20 episodes, while it still explores; of `rocket` that is touches per
-episode of ten seconds. A run that is there is not trained again. Speed is measured in turns in one process, by the
-processor's clock, which other programs hardly change: steps per second of a whole iteration, with a signal and without.
+episode of ten seconds: ball and cars begin anywhere at rest, and there is a reward for nothing else. A run that is
+there is not trained again. Speed is measured in turns in one process, by the processor's clock, which other programs
+hardly change: steps per second of a whole iteration, with a signal and without.
 """
 
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -33,11 +35,23 @@ from fabric_rl import Callback, TrainArgs, train
 from fabric_rl.signals import GAIL, RND, Curiosity, SignalFactory
 
 ROOT = Path(__file__).parent.parent
-RND_ALONE = "--signals=[{class_path: fabric_rl.signals.RND, init_args: {strength: 0.5}}]"
 ROCKET = ["--config=configs/rocket_1v1.yaml", "--env.init_args.num_arenas=16", "--env.init_args.num_threads=1"]
-ROCKET += ["--env.init_args.reward=envs.TouchReward", "--standardize_returns=true", "--total_timesteps=1_000_000"]
+ROCKET += ["--env.init_args.obs={class_path: envs.RelativeObs, init_args: {num_pads: 0}}"]
+ROCKET += ["--env.init_args.state_setter={class_path: envs.RandomState, init_args: {random_ball_speed: false, "]
+ROCKET[-1] += "random_car_speed: false, grounded_share: 1.0, ball_on_ground_share: 1.0}}"
+ROCKET += ["--env.init_args.reward=envs.TouchReward", "--standardize_returns=true", "--total_timesteps=400_000"]
 ROCKET += ["--env.init_args.done=[{class_path: envs.TimeoutCondition, init_args: {timeout_seconds: 10}}]"]
-ROCKET += ["--num_steps=128", "--minibatch_size=1024", "--update_epochs=2", "--exp_buffer_size=null"]
+ROCKET += ["--num_steps=128", "--minibatch_size=1024", "--update_epochs=4", "--exp_buffer_size=null"]
+ROCKET += ["--agent.init_args.actor_hidden_sizes=[128,128]", "--agent.init_args.critic_hidden_sizes=[128,128]"]
+ROCKET += [
+    "--agent.init_args.actor_lr=1e-3",
+    "--agent.init_args.critic_lr=1e-3",
+    "--agent.init_args.normalize_obs=true",
+]
+CHASED = ["--signals=[{class_path: fabric_rl.signals.GAIL, init_args: {demos: [CHASER], episodic: false, epochs: 2, "]
+CHASED[-1] += "gradient_penalty: 1.0, hidden_sizes: [64], encoding_size: 64}}]"
+CLONED = ["--cloning=Cloning", "--cloning.demos=[CHASER]", "--cloning.samples_per_update=8192"]
+CLONED += ["--cloning.num_epoch=1", "--cloning.batch_size=256"]
 IMITATED = "[{class_path: fabric_rl.signals.GAIL, init_args: {demos: [%s], episodic: false, use_actions: true}}]"
 TASKS: dict[str, tuple[Sequence[str], float]] = {
     "mountaincar_rnd": (["--config=configs/mountaincar_rnd.yaml"], -130),
@@ -48,7 +62,7 @@ TASKS: dict[str, tuple[Sequence[str], float]] = {
     ),
     "cartpole_gail": (["--config=configs/cartpole_gail.yaml"], 450),
     "acrobot_gail": (["--config=configs/acrobot.yaml", "--extrinsic_strength=0", "--signals=ACROBOT"], -100),
-    "rocket_rnd": ([*ROCKET, RND_ALONE], 1),
+    "rocket_gail": ([*ROCKET, *CHASED, *CLONED], 1),
     "rocket_ppo": (ROCKET, 0),
 }
 """Flags, and the return to reach; plain PPO's is where it should stay."""
@@ -77,13 +91,20 @@ WORLDS: dict[str, tuple[Any, dict[str, Any], TrainArgs]] = {
 
 def flags_of(task: str, runs_dir: Path) -> list[str]:
     """The flags of a task; what has to be shown for it is recorded first, of an agent that learned from the reward."""
-    shown = runs_dir / "acrobot.frd"
-    if task == "acrobot_gail" and not shown.exists():
+    acrobot, chaser = runs_dir / "acrobot.frd", runs_dir / "chaser.frd"
+    if task == "acrobot_gail" and not acrobot.exists():
         run(["--config=configs/acrobot.yaml"], runs_dir, "acrobot_expert", 0)
-        record = "from fabric_rl.commands.main import main; main()"
-        words = ["demos", "record", "acrobot_expert", str(shown), "--episodes=10", f"--runs_dir={runs_dir}"]
-        subprocess.run([sys.executable, "-c", record, *words], cwd=ROOT, check=True)
-    return [flag.replace("ACROBOT", IMITATED % shown) for flag in TASKS[task][0]]
+        record("acrobot_expert", acrobot, "--episodes=10", f"--runs_dir={runs_dir}")
+    if task == "rocket_gail" and not chaser.exists():
+        record("chaser", chaser, "--minutes=30", "--random_starts=0.9", "--noise=0.1")
+    named = {"ACROBOT": IMITATED % acrobot, "CHASER": str(chaser)}
+    return [re.sub("ACROBOT|CHASER", lambda found: named[found[0]], flag) for flag in TASKS[task][0]]
+
+
+def record(player: str, out: Path, *flags: str) -> None:
+    """`fabric-rl demos record`."""
+    command = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()", "demos", "record"]
+    subprocess.run([*command, player, str(out), *flags], cwd=ROOT, check=True)
 
 
 def run(flags: Sequence[str], runs_dir: Path, name: str, seed: int) -> float:
