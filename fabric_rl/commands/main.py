@@ -59,6 +59,7 @@ COMMANDS = {
         "fabric_rl.commands.seeds:seeds", "train with several seeds; what is done stays, what failed is listed"
     ),
     "tune": Command("fabric_rl.commands.tune:tune", "which settings train fastest on this machine, as a config file"),
+    "sweep": Command("fabric_rl.commands.sweep:sweep", "try settings with several seeds each, and find good ones"),
     "compare": Command(
         "fabric_rl.commands.compare:compare", "groups of runs side by side, with what their seeds can tell"
     ),

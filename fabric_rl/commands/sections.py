@@ -1,6 +1,7 @@
 """What a command has found as titled tables: on the console, and as one page of HTML with a picture."""
 
 import base64
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -24,6 +25,10 @@ class Section:
     rows: Sequence[Sequence[str]] = ()
     lines: Sequence[str] = ()
 
+    def numeric(self, column: int) -> bool:
+        """Whether a column holds numbers, which stand on the right."""
+        return all(re.match(r"[-+\d]|never|$", row[column]) for row in self.rows)
+
 
 def templates() -> Environment:
     """The pages of this folder; whatever is put into them is text, never HTML."""
@@ -36,7 +41,7 @@ def show(sections: Sequence[Section]) -> None:
         if section.rows:
             table = Table(title=section.title)
             for number, name in enumerate(section.columns):
-                table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+                table.add_column(Text(name), justify="right" if section.numeric(number) else "left", overflow="fold")
             for row in section.rows:
                 table.add_row(*map(Text, row))
             console().print(table)

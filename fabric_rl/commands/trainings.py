@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
@@ -24,7 +25,7 @@ Item = TypeVar("Item")
 _OUTPUT = ".output"
 """Below the folder of all runs: what trainings print."""
 _OURS = ("--run_id", "--seed", "--resume", "--force", "--inference")
-_LOOK_SECONDS = 0.2
+_LOOK_SECONDS, _LOOKS_TO_ASK = 0.2, 5
 
 
 def settings_of(words: Sequence[str], command: str) -> Settings:
@@ -69,6 +70,7 @@ class Trainings:
     """Runs trainings, each as a process of its own, which all end with this one.
 
     Attributes:
+        runs_dir: Folder of all runs.
         stopping: Set when all are to end: each saves itself and can go on another time.
     """
 
@@ -81,7 +83,7 @@ class Trainings:
         """
         if parallel < 1:
             raise ValueError(f"--parallel must be at least 1, got {parallel}")
-        self.stopping, self.parallel, self._runs_dir = threading.Event(), parallel, Path(runs_dir)
+        self.stopping, self.parallel, self.runs_dir = threading.Event(), parallel, Path(runs_dir)
         known = hasattr(os, "sched_getaffinity")
         cores = sorted(os.sched_getaffinity(0)) if known else list(range(available_cores()))
         share = max(1, len(cores) // parallel)
@@ -98,18 +100,18 @@ class Trainings:
         Args:
             run_id: Name of the run.
             words: Flags of `train_fabric.py`, without those that name the run.
-            hopeless: Asked every moment whether the run is to end early.
+            hopeless: Asked every second or so whether the run is to end early.
 
         Returns:
             The run if it has come to its end, or None; and in the latter case why, in one line, or nothing where it was
             told to stop.
         """
-        folder, output = self._runs_dir / run_id, self._runs_dir / _OUTPUT / f"{run_id}.txt"
+        folder, output = self.runs_dir / run_id, self.runs_dir / _OUTPUT / f"{run_id}.txt"
         if (record := done(folder)) is not None or self.stopping.is_set():
             return record, ""
         output.parent.mkdir(parents=True, exist_ok=True)
         resume = ["--resume=true"] if (folder / "checkpoints").is_dir() else []
-        command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self._runs_dir}", f"--run_id={run_id}"]
+        command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self.runs_dir}", f"--run_id={run_id}"]
         cores = self._free.get()
         told = False
         try:
@@ -119,8 +121,10 @@ class Trainings:
                 child = subprocess.Popen([*command, *resume], env=variables, start_new_session=True, **streams)  # type: ignore[call-overload]
             if hasattr(os, "sched_setaffinity"):
                 os.sched_setaffinity(child.pid, cores)
-            while child.poll() is None:
-                if not told and (self.stopping.is_set() or hopeless()):
+            for looks in count(1):
+                if child.poll() is not None:
+                    break
+                if not told and (self.stopping.is_set() or (looks % _LOOKS_TO_ASK == 0 and hopeless())):
                     child.terminate()  # it saves itself; Windows ends it at once, and it goes on from its checkpoint
                     told = True
                 with suppress(subprocess.TimeoutExpired):

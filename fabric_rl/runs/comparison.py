@@ -21,7 +21,7 @@ from scipy import stats
 
 from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.runs.curves import Curve
+from fabric_rl.runs.curves import Curve, final_score
 from fabric_rl.runs.groups import Group, Member, differences, find_groups
 from fabric_rl.runs.plots import SPEED, minutes_at
 
@@ -173,7 +173,7 @@ def compare(
     found = find_groups(groups, runs_dir)
     labels, tasks = list(found), sorted(next(iter(found.values())))
     members = [run for group in found.values() for runs in group.values() for run in runs]
-    metric = _chosen(metric, members)
+    metric = chosen_metric(metric, {run.name: run.curves for run in members})
     if threshold is not None and len(tasks) > 1:
         raise ValueError("--threshold is of one task, and these groups were trained on several")
     how: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
@@ -222,8 +222,7 @@ def _on_task(
     for label, runs in groups.items():
         on_grid = np.stack([np.interp(points, *run.curves[metric]) for run in runs])
         curves[label] = estimate(iqm, [on_grid], x=points, **how)
-        until = [y[x <= end] for x, y in (run.curves[metric] for run in runs)]
-        finals[label] = np.array([y[-max(1, len(y) // 10) :].mean() for y in until])
+        finals[label] = np.array([final_score(run.curves[metric], end) for run in runs])
     ends = [float(iqm(each)) for each in finals.values()]
     threshold = sign * min(sign * each for each in ends) if threshold is None else threshold
     scores = []
@@ -233,15 +232,15 @@ def _on_task(
     return curves, scores, threshold
 
 
-def _chosen(metric: str | None, runs: Sequence[Member]) -> str:
-    """The metric that is compared, which every run has; else a ValueError."""
-    usual = (name for name in METRICS if all(name in run.curves for run in runs))
+def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -> str:
+    """The metric that counts, which every run (by its name) has logged; else a ValueError."""
+    usual = (name for name in METRICS if all(name in curves for curves in runs.values()))
     chosen = metric or next(usual, METRICS[-1])
-    for run in runs:
-        if chosen not in run.curves:
-            known = list(run.curves)
+    for run, curves in runs.items():
+        if chosen not in curves:
+            known = list(curves)
             hint = did_you_mean(chosen, known) or f"; it has {', '.join(known) or 'none'}"
-            raise ValueError(f"--metric {chosen}: run {run.name} has no such metric{hint}")
+            raise ValueError(f"--metric {chosen}: run {run} has no such metric{hint}")
     return chosen
 
 

@@ -46,6 +46,13 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
     }
 
 
+def final_score(curve: Curve, until: float = math.inf) -> float:
+    """The mean over the last tenth of the rows, at least one, up to so many steps."""
+    steps, values = curve
+    values = values[steps <= until]
+    return float(values[-max(1, len(values) // 10) :].mean())
+
+
 def choose_metrics(
     curves: dict[str, dict[str, Curve]], asked: Sequence[str] = (), usual: Sequence[str] = ()
 ) -> list[str]:

@@ -1,0 +1,288 @@
+"""`fabric-rl sweep`: tries settings with Optuna, each with the same seeds, and keeps the best."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from scipy import stats
+
+from fabric_rl.commands.output import new_figure
+from fabric_rl.commands.sections import Section, show, write_page
+from fabric_rl.commands.space import Choice, Setting, flags_of, read_space
+from fabric_rl.commands.trainings import Trainings, seeds_of, settings_of
+from fabric_rl.flags.parser import names_of
+from fabric_rl.runs.comparison import chosen_metric
+from fabric_rl.runs.curves import Curve, final_score, read_metrics
+from fabric_rl.runs.json_files import write_text
+from fabric_rl.runs.tables import figure_text
+
+_LOOKS = 4
+"""At a run, evenly over its steps: there a trial may turn out to be worse than the best one."""
+_SHOWN, _ENOUGH = 5, 10
+"""Trials that are printed, and how many tell which settings matter."""
+
+
+def sweep(
+    training: Sequence[str],
+    space: Path = Path("space.yaml"),
+    trials: int = 20,
+    parallel: int = 1,
+    seeds: str = "0..2",
+    metric: str | None = None,
+    minimize: bool = False,
+    folder: Path | None = None,
+) -> int:
+    """Tries settings, and finds good ones: Optuna chooses, every trial trains with the same seeds.
+
+    The same command again goes on, also after a kill, and so do several at once, on one machine or in a shared folder.
+
+    Args:
+        training: Flags of train_fabric.py: --config X and any others.
+        space: YAML file with the settings to try (docs/bench.md).
+        trials: How many to have in the end, of all calls together.
+        parallel: Trials at the same time; the cores are divided among them.
+        seeds: Of every trial, such as 0..2; two or more let it end early that is worse than the best.
+        metric: A column of metrics.csv; default: the return of evaluations, else of training.
+        minimize: Lower is better.
+        folder: Of the sweep, for its journal, runs, report and best.yaml; default: sweeps/ and the name of the space.
+
+    Returns:
+        1 if no trial has come to its end.
+
+    Raises:
+        ValueError: Wrong flags, or the folder holds a sweep with other ones.
+        ImportError: Optuna is not installed.
+    """
+    if "--runs_dir" in names_of(training) or "--group" in names_of(training):
+        raise ValueError("--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out")
+    numbers, base = seeds_of(seeds), settings_of(training, "sweep")
+    settings = read_space(space, training)
+    new_figure(1, 1)  # says what is missing before any work
+    folder = folder or Path("sweeps") / space.stem
+    trainings = Trainings(parallel, folder / "runs")
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = {"settings": base.arguments["resolved_config"], "space": space.read_text(encoding="utf-8")}
+    asked |= {"seeds": str(numbers), "metric": str(metric), "minimize": str(minimize)}
+    study = _study(folder, asked, minimize)
+    running = _Sweep(study, folder, training, settings, base.arguments["args"].total_timesteps, trainings)
+    try:
+        trainings.each(lambda _: running.work(trials, numbers, metric), range(parallel))
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", flush=True)
+        raise
+    finally:
+        done = _report(study, folder, training, settings)
+    return 0 if done else 1
+
+
+def _optuna() -> Any:  # noqa: ANN401 - it is optional and may not be there
+    try:
+        return import_module("optuna")
+    except ImportError as error:
+        raise ImportError('sweeps need optuna; pip install "fabric-rl[sweep]"') from error
+
+
+def _study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa: ANN401
+    """The sweep of a folder, or a new one; a ValueError if it was asked for otherwise."""
+    optuna = _optuna()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    journal, file = import_module("optuna.storages.journal"), str(folder / "study.journal")
+    storage = optuna.storages.JournalStorage(
+        journal.JournalFileBackend(file, lock_obj=journal.JournalFileOpenLock(file))
+    )
+    direction = "minimize" if minimize else "maximize"
+    with FileLock(folder / ".lock"):
+        study = optuna.create_study(study_name="sweep", storage=storage, direction=direction, load_if_exists=True)
+        other = [name for name in asked if study.user_attrs.get(name, asked[name]) != asked[name]]
+        if other:
+            raise ValueError(
+                f"--folder {folder}: holds a sweep with other {', '.join(other)}; choose another, or delete it"
+            )
+        for name, value in asked.items():
+            study.set_user_attr(name, value)
+    return study
+
+
+class _Sweep:
+    """What the threads of this process work on."""
+
+    def __init__(
+        self,
+        study: Any,  # noqa: ANN401
+        folder: Path,
+        words: Sequence[str],
+        space: Sequence[Setting],
+        steps: int,
+        trainings: Trainings,
+    ) -> None:
+        """Keeps what it needs.
+
+        Args:
+            study: Optuna's.
+            folder: Of the sweep.
+            words: Flags of every training.
+            space: Settings to try.
+            steps: Of a run, unless the space has them.
+            trainings: Runs them.
+        """
+        self.study, self.folder, self.space, self.trainings = study, folder, space, trainings
+        self._words, self._steps, self._states = words, steps, _optuna().trial.TrialState
+        self._sign = -1 if study.direction.name == "MINIMIZE" else 1
+        self._metric: str | None = None
+
+    def work(self, trials: int, seeds: Sequence[int], metric: str | None) -> None:
+        """Trains trial after trial until there are so many, or all is to stop."""
+        while not self.trainings.stopping.is_set() and (taken := self._next(trials)):
+            trial, lock = taken
+            try:
+                self._train(trial, seeds, metric)
+            finally:
+                lock.release()
+
+    def _next(self, trials: int) -> tuple[Any, FileLock] | None:
+        """A trial that a killed process has left, or a new one, with its lock held; None if there are enough."""
+        (self.folder / "locks").mkdir(exist_ok=True)
+        with FileLock(self.folder / ".lock"):
+            for left in self.study.get_trials(states=(self._states.RUNNING,)):
+                lock = self._lock(left.number)
+                with suppress(Timeout):  # somebody works on it
+                    lock.acquire()
+                    return _optuna().trial.Trial(self.study, left._trial_id), lock
+            begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state != self._states.WAITING]
+            if len(begun) >= trials:
+                return None
+            trial = self.study.ask()
+            lock = self._lock(trial.number)
+            lock.acquire()
+            return trial, lock
+
+    def _lock(self, number: int) -> FileLock:
+        return FileLock(self.folder / "locks" / f"trial{number}", timeout=0)
+
+    def _train(self, trial: Any, seeds: Sequence[int], metric: str | None) -> None:  # noqa: ANN401
+        """Trains with one seed after the other, unless a trial turns out to be worse than the best one."""
+        chosen: dict[str, Choice] = {}
+        for setting in self.space:
+            chosen |= setting.draw(trial, chosen)
+        steps = int(chosen.get("total_timesteps") or self._steps)
+        words = [*self._words, *flags_of(chosen), f"--group=trial{trial.number}"]
+        scores: list[list[float]] = []
+        for seed in seeds:
+            run_id = f"trial{trial.number}_seed{seed}"
+            hopeless = partial(self._hopeless, run_id, steps, scores)
+            record, reason = self.trainings.train(run_id, [*words, f"--seed={seed}"], hopeless)
+            if record is None and self.trainings.stopping.is_set():
+                return  # the next call goes on with it
+            if reason:
+                trial.set_user_attr("reason", reason)
+                self._tell(trial, self._states.FAIL, f"broken: {reason}")
+                return
+            if record is not None:
+                self._metric = self._metric or chosen_metric(metric, {run_id: self._curves(run_id)})
+                scores.append(self._looks(run_id, steps, done=True))
+            if record is None or (len(scores) < len(seeds) and self._is_worse(scores)):
+                self._tell(trial, self._states.PRUNED, f"ended at seed {seed}, since it is worse than the best")
+                return
+        trial.set_user_attr("scores", scores)
+        value = float(np.mean([looks[-1] for looks in scores]))
+        self._tell(trial, self._states.COMPLETE, figure_text(value), value)
+
+    def _tell(self, trial: Any, state: Any, words: str, value: float | None = None) -> None:  # noqa: ANN401
+        self.study.tell(trial, value, state)
+        print(f"trial {trial.number}: {words} ({_in_words(trial.params)})", flush=True)
+
+    def _curves(self, run_id: str) -> dict[str, Curve]:
+        return read_metrics(self.trainings.runs_dir / run_id / "metrics.csv")
+
+    def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float]:
+        """The scores of a run after each part of its steps, as far as it has come; all if it is `done`."""
+        curve = self._curves(run_id)[self._metric or ""]
+        first, last = curve[0][[0, -1]]
+        parts = [number * steps / _LOOKS for number in range(1, _LOOKS)]
+        looks = [final_score(curve, max(part, first)) for part in parts if done or first <= part <= last]
+        return [*looks, final_score(curve)] if done else looks
+
+    def _hopeless(self, run_id: str, steps: int, scores: Sequence[Sequence[float]]) -> bool:
+        with suppress(ValueError, LookupError):  # nothing is logged yet
+            looks = self._looks(run_id, steps)
+            return bool(looks) and self._is_worse([*scores, looks])
+        return False
+
+    def _is_worse(self, scores: Sequence[Sequence[float]]) -> bool:
+        with suppress(ValueError):  # no trial has come to its end
+            return is_worse(scores, self.study.best_trial.user_attrs["scores"], self._sign)
+        return False
+
+
+def is_worse(own: Sequence[Sequence[float]], best: Sequence[Sequence[float]], sign: int = 1) -> bool:
+    """Whether a trial is worse than the best one beyond doubt, by the same seeds after the same share of their steps.
+
+        mean(d) + t_{0.95, n-1} s(d) / sqrt(n) < 0,  d_i = own_i - best_i
+
+    Args:
+        own: Scores of two or more seeds, after each part of their steps; the last seed may not have done all.
+        best: Of the best trial.
+        sign: -1 where lower is better.
+    """
+    look = len(own[-1]) - 1
+    pairs = [(mine[look], theirs[look]) for mine, theirs in zip(own, best, strict=False) if look < len(theirs)]
+    if len(pairs) < 2:
+        return False
+    difference = sign * (np.array(pairs)[:, 0] - np.array(pairs)[:, 1])
+    half = stats.t.ppf(0.95, len(pairs) - 1) * difference.std(ddof=1) / np.sqrt(len(pairs))
+    return bool(difference.mean() + half < 0)
+
+
+def _in_words(params: Mapping[str, object]) -> str:
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in params.items()
+    )
+
+
+def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Setting]) -> bool:  # noqa: ANN401
+    """Writes what is known, and says it; whether a trial has come to its end."""
+    trials, states = study.get_trials(), _optuna().trial.TrialState
+    done = sorted((trial for trial in trials if trial.state == states.COMPLETE), key=lambda trial: trial.value)
+    done = done if study.direction.name == "MINIMIZE" else done[::-1]
+    broken = [trial for trial in trials if trial.state == states.FAIL]
+    sections = [
+        Section("Broken trials", lines=[f"trial {t.number} broken: {t.user_attrs.get('reason')}" for t in broken])
+    ]
+    if not done:
+        show(sections if broken else [])
+        return False
+    best = {setting.name: done[0].params[setting.name] for setting in space if setting.name in done[0].params}
+    write_text(folder / "best.yaml", settings_of([*words, *flags_of(best)], "sweep").arguments["resolved_config"])
+    if len(done) >= _ENOUGH:
+        importance = _optuna().importance
+        found = importance.get_param_importances(study, evaluator=importance.PedAnovaImportanceEvaluator())
+        rows = [[name, f"{share:.0%}"] for name, share in found.items()]
+        sections.insert(0, Section("What matters", ["setting", "share of the difference"], rows))
+    others = [trial for trial in trials if trial not in done and trial.state != states.FAIL]
+    rows = [[f"trial{t.number}", _score(t.value), t.state.name.lower(), _in_words(t.params)] for t in (*done, *others)]
+    columns = ["trial", "score", "state", "settings"]
+    show([Section(f"The best of {len(trials)} trials", columns, rows[:_SHOWN]), *sections])
+    figure = new_figure(8, 4)
+    axes = figure.subplots()
+    numbers, values = zip(*sorted((trial.number, trial.value) for trial in done), strict=True)
+    better = np.minimum if study.direction.name == "MINIMIZE" else np.maximum
+    axes.plot(numbers, values, "o", label="score of a trial")
+    axes.step(numbers, better.accumulate(values), where="post", label="best so far")
+    axes.set(xlabel="trial", ylabel="score")
+    axes.legend()
+    write_page(folder / "report.html", f"sweep {folder.name}", [Section("Trials", columns, rows), *sections], figure)
+    print(f"best settings: {folder / 'best.yaml'}; all trials: {folder / 'report.html'}")
+    if done[1:]:
+        print(
+            f"is it better? fabric-rl compare trial{done[0].number} trial{done[1].number} --runs_dir {folder / 'runs'}"
+        )
+    return True
+
+
+def _score(value: float | None) -> str:
+    return "" if value is None else figure_text(value)

@@ -1,0 +1,185 @@
+"""`fabric-rl sweep`: the space it reads, what it ends early, and real trials that break, are killed and go on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import optuna
+import pytest
+import yaml
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+from fabric_rl.commands.space import Setting, flags_of, read_space
+from fabric_rl.commands.sweep import is_worse
+from fabric_rl.runs.records import list_runs
+from tests.command import command
+from tests.forks import ROOT, SECONDS, environment
+
+FLAGS = ["--config", str(ROOT / "configs" / "cartpole.yaml"), "--total_timesteps", "256", "--num_steps", "32"]
+FLAGS += ["--record_minutes", "null"]
+
+
+def space_file(tmp_path, text):
+    path = tmp_path / "space.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_space_of_choices_ranges_and_conditions(tmp_path):
+    text = """
+agent.actor_lr: {low: 1e-4, high: 0.01, log: true}
+update_epochs: {low: 2, high: 10}
+agent.actor_hidden_sizes: [[16], [32, 32]]
+target_kl: [null, 0.02]
+lr_schedule: [linear, kl_adaptive, cosine]
+desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
+"""
+    space = read_space(space_file(tmp_path, text), FLAGS)
+    assert space[0] == Setting("agent.actor_lr", (), 1e-4, 0.01, log=True)
+    assert space[1] == Setting("update_epochs", (), 2, 10)
+    assert space[2].choices == ("[16]", "[32, 32]") and space[3].choices == (None, 0.02)
+    tried = {"agent.actor_lr": 0.001, "update_epochs": 3, "agent.actor_hidden_sizes": "[16]", "target_kl": None}
+    for schedule, more in (("cosine", {}), ("kl_adaptive", {"desired_kl": 0.01})):
+        trial, chosen = optuna.trial.FixedTrial(tried | {"lr_schedule": schedule, "desired_kl": 0.01}), {}
+        for setting in space:
+            chosen |= setting.draw(trial, chosen)
+        assert chosen == tried | {"lr_schedule": schedule} | more and type(chosen["update_epochs"]) is int
+    assert flags_of(tried) == [
+        *("--agent.actor_lr=0.001", "--update_epochs=3", "--agent.actor_hidden_sizes=[16]", "--target_kl=null"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gamm: [0.9, 0.99]", "--gamm: no such setting; did you mean --gamma?"),
+        ("agent.actor_lrr: [0.1]", "--agent.actor_lrr: PPOLightningAgent has no such setting; did you mean actor_lr?"),
+        ("gamma: [0.9, 2.0]", "--gamma must be between 0 and 1, got 2.0"),
+        (
+            "lr_schedule: [linear, bumpy]",
+            "--lr_schedule: expected one of constant, linear, cosine, kl_adaptive, got bumpy",
+        ),
+        ("seed: [1, 2]", "--seed: fabric-rl sweep decides that for every run; leave it out"),
+        ("gamma: 0.9", "gamma: give choices as [1, 2, 3], or a range as {low: 1.0e-4, high: 0.01, log: true}"),
+        ("gamma: {low: 0.9}", "gamma: give choices as [1, 2, 3], or a range"),
+        ("gamma: []", "gamma: give choices as [1, 2, 3], or a range"),
+        ("gamma: {low: 0.99, high: 0.9}", "gamma: low must be below high, and above 0 with log"),
+        ("ent_coef: {low: 0, high: 0.1, log: true}", "ent_coef: low must be below high, and above 0 with log"),
+        ("gamma: {low: a, high: b}", "could not convert string to float: 'a'"),
+        (
+            "gamma: {low: 0.9, high: 0.99, lag: true}",
+            "gamma: lag means nothing here; choices, low, high, log and when do",
+        ),
+        ("gamma: {choices: [0.9], when: {seed: 1}}", "gamma: when names seed, which must stand above it in the space"),
+        ("", "give settings by their flag names, such as gamma: [0.98, 0.99]"),
+        ("a: [", "this is no YAML file of settings"),
+    ],
+)
+def test_a_wrong_space_is_one_line_before_any_training(tmp_path, capsys, text, words):
+    path = space_file(tmp_path, text)
+    assert command("sweep", *FLAGS, "--space", path, "--folder", tmp_path / "sweep") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fabric-rl sweep: error: --space {path}") and words in line
+    assert not (tmp_path / "sweep").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--space", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
+        (["--runs_dir", "x"], "--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out"),
+        (["--parallel", "0"], "--parallel must be at least 1, got 0"),
+    ],
+)
+def test_wrong_flags_of_a_sweep(tmp_path, capsys, flags, words):
+    path = space_file(tmp_path, "gamma: [0.9, 0.99]")
+    assert command("sweep", *FLAGS, "--folder", tmp_path / "sweep", "--space", path, *flags) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("fabric-rl sweep: error: ") and words in line
+
+
+def test_a_trial_is_worse_by_an_interval_of_paired_differences():
+    best = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]
+    assert not is_worse([[0.0]], best)  # one seed has no interval
+    # Differences -5 and -7: mean -6, s / sqrt(2) = 1, t = 6.314: the upper end is 0.31; with -5 and -6.8: -0.22.
+    assert not is_worse([[0.0, 5.0], [0.0, 13.0]], best)
+    assert is_worse([[0.0, 5.0], [0.0, 13.2]], best)
+    assert is_worse([[0.0, 15.0], [0.0, 26.8]], best, sign=-1) and not is_worse([[0.0, 15.0], [0.0, 26.8]], best)
+    assert is_worse([[9.0, 9.0], [1.0]], [[10.0, 0.0], [2.0, 0.0]])  # at the first look of both
+
+
+def study_of(folder):
+    journal = str(folder / "study.journal")
+    backend = JournalFileBackend(journal, lock_obj=JournalFileOpenLock(journal))
+    return optuna.load_study(study_name="sweep", storage=optuna.storages.JournalStorage(backend))
+
+
+def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
+    path, folder = space_file(tmp_path, "minibatch_size: [32, 4096]\n"), tmp_path / "sweep"
+    words = ["sweep", *FLAGS, "--space", path, "--seeds", "3", "--folder", folder, "--parallel", 2]
+    assert command(*words, "--trials", 0) == 1
+    for size in (4096, 32):  # tried first
+        study_of(folder).enqueue_trial({"minibatch_size": size})
+    assert command(*words, "--trials", 2) == 0
+    out = capsys.readouterr().out
+    assert "trial 0: broken: --minibatch_size 4096 is larger than the rollout of one rank, 128 steps" in out
+    assert [trial.state.name for trial in study_of(folder).trials] == ["FAIL", "COMPLETE"]
+    assert "Broken trials" in (page := (folder / "report.html").read_text()) and "minibatch_size 32" in page
+    best = yaml.safe_load((folder / "best.yaml").read_text())
+    assert (best["minibatch_size"], best["total_timesteps"]) == (32, 256)
+    (run,) = list_runs(folder / "runs")
+    assert (run.name, run.group, run.status) == ("trial1_seed3", "trial1", "finished")
+    assert command(*words, "--trials", 2, "--gamma", "0.9") == 2
+    assert "holds a sweep with other settings; choose another" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_is_surely_worse_ends_early_and_a_missing_metric_ends_all(tmp_path, capsys):
+    """The metric is the learning rate, which has no luck in it."""
+    path, folder = space_file(tmp_path, "agent.actor_lr: {low: 1e-5, high: 1e-2}\n"), tmp_path / "sweep"
+    words = ["sweep", *FLAGS, "--lr_schedule", "constant", "--space", path, "--seeds", "0..2", "--folder", folder]
+    words += ["--metric", "ppo/learning_rate"]
+    assert command(*words, "--trials", 0) == 1
+    for rate in (1e-3, 1e-4, 1e-2):
+        study_of(folder).enqueue_trial({"agent.actor_lr": rate})
+    assert command(*words, "--trials", 3) == 0
+    out = capsys.readouterr().out
+    assert "trial 1: ended at seed 1, since it is worse than the best (agent.actor_lr 0.0001)" in out
+    assert [trial.state.name for trial in study_of(folder).trials] == ["COMPLETE", "PRUNED", "COMPLETE"]
+    assert study_of(folder).best_trial.number == 2 and len(list_runs(folder / "runs")) == 3 + 2 + 3
+    words[words.index(folder)] = tmp_path / "other"
+    assert command(*words[:-1], "ppo/learning_rates", "--trials", 3) == 2
+    assert "has no such metric; did you mean ppo/learning_rate?" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_twice_loses_no_finished_trial(tmp_path):
+    path, folder = space_file(tmp_path, "agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n"), tmp_path / "sweep"
+    words = ["sweep", *FLAGS, "--space", path, "--seeds", "0", "--trials", "20", "--parallel", "2", "--folder", folder]
+    start = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()", *map(str, words)]
+    known = {}
+
+    def finished():
+        if not (folder / "study.journal").exists():
+            return {}
+        trials = study_of(folder).trials if (folder / "study.journal").stat().st_size else []
+        return {trial.number: (trial.value, trial.params) for trial in trials if trial.state.name == "COMPLETE"}
+
+    for least in (3, 9):
+        running = subprocess.Popen(start, env=environment(), cwd=tmp_path, stdout=subprocess.DEVNULL)
+        began = time.monotonic()
+        while len(finished()) < least:
+            assert time.monotonic() - began < 5 * SECONDS and running.poll() is None
+            time.sleep(0.3)
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
+        known |= finished()
+        assert len(known) < 20
+    subprocess.run(start, env=environment(), cwd=tmp_path, check=True, timeout=5 * SECONDS, stdout=subprocess.DEVNULL)
+    found = finished()
+    assert len(found) == 20 == len(study_of(folder).trials) and found.items() >= known.items()
+    runs = list_runs(folder / "runs")
+    assert [run.status for run in runs] == ["finished"] * 20
+    assert "What matters" in (folder / "report.html").read_text()
