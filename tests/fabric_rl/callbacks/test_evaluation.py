@@ -10,11 +10,13 @@ import pytest
 import torch
 import yaml
 
-from agents import PPOLightningAgent
+from agents import MultiInputPPOAgent, PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Evaluation, History, Run, TrainArgs, load_checkpoint, load_trained, train
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs.trained import policy
+from fabric_rl.session.saving import Saving
+from tests.envs.adapters.tasks import Entries
 
 CARTPOLE = partial(GymnasiumEnvs, "CartPole-v1", 2)
 CONFIG = yaml.safe_dump(
@@ -83,6 +85,26 @@ def test_the_best_weights_stay_and_play_as_they_did(fabric, tmp_path):
     envs = best.env(seed=0)
     choose = best.choose(envs.single_observation_space, envs.single_action_space)
     assert play_episodes(envs, choose, 4, 0).returns.mean() == about["return"]
+
+
+def test_a_resumed_run_has_the_same_weights_and_figures(fabric, tmp_path):
+    """Observations of entries, in an environment that cannot be saved: with exact_resume."""
+
+    def run_on(name, resume=None):
+        run, history = Run.create(tmp_path, name), History()
+        env = partial(GymnasiumEnvs, Entries, 2, settings={"length": 5})
+        args = TrainArgs(total_timesteps=256, num_steps=32, update_epochs=1, minibatch_size=64)
+        saving = Saving(checkpoint_every_timesteps=128, keep_checkpoints=9, exact_resume=True)
+        callbacks = [Evaluation(every_steps=64, episodes=2, env=env), history]
+        train(fabric, env, MultiInputPPOAgent, args, run, callbacks, plain=True, saving=saving, resume=resume)
+        run.release()
+        return run, history
+
+    whole, first = run_on("whole")
+    rest, second = run_on("rest", load_checkpoint(whole.checkpoints / "step_000000000128.ckpt")[1])
+    assert figures(first)[2:] == figures(second) and len(figures(first)) == 4
+    there, here = (load_checkpoint(run.dir)[1]["agent"] for run in (whole, rest))
+    assert all(torch.equal(there[name], here[name]) for name in there)
 
 
 def test_patience_ends_training_also_over_a_resume(fabric, counter_env, known_agent, tmp_path):
