@@ -38,7 +38,7 @@ from fabric_rl import (
     train,
     train_off_policy,
 )
-from fabric_rl.callbacks import Profiler
+from fabric_rl.callbacks import Evaluation, Profiler
 from fabric_rl.callbacks.games import RecordGames, ShowGames
 from fabric_rl.callbacks.video import RunVideos
 from fabric_rl.cli.command_line import read_settings, settings_of_call
@@ -160,6 +160,9 @@ def main(
             return trainer(fabric, env, agent, args)
         started.hardware = share_cores(fabric, hardware.num_threads or (started.resume or {}).get("num_threads"))
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
+        for hook in hooks:
+            if isinstance(hook, Evaluation):
+                hook.play_in(env)
         if saving.record_minutes is not None:
             hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
         if watch:

@@ -7,6 +7,7 @@ from .args import StartArgs as StartArgs
 from .args import TrainArgs as TrainArgs
 from .callback import Callback as Callback
 from .callback import TrainState as TrainState
+from .callbacks.evaluation import Evaluation as Evaluation
 from .callbacks.history import History as History
 from .commands.show import show as show
 from .curricula.lessons import Curriculum as Curriculum

@@ -63,6 +63,7 @@ COMMANDS = {
     "compare": Command(
         "fabric_rl.commands.compare:compare", "groups of runs side by side, with what their seeds can tell"
     ),
+    "rerun": Command("fabric_rl.commands.rerun:rerun", "a run once more, and whether it comes out the same"),
     "evaluate": Command(
         "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
     ),

@@ -1,9 +1,12 @@
 """Where a run comes from: its settings, the versions it was made with, and the weights that it began with."""
 
+import os
 import platform
 import re
-import subprocess
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,10 @@ from torch import Tensor
 
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.ranks import launch
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.code import code_of, commit_of
 from fabric_rl.runs.json_files import json_text, read_json, write_json, write_text
 
 PACKAGES = (
@@ -29,8 +34,11 @@ PACKAGES = (
     "jsonargparse",
 )
 CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
+CODE = "code.diff"
 EXPORTED = "weights.ckpt"
 """An agent without its run: `fabric_rl.runs.trained.export`."""
+_VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
+_OF_A_START = ("began", "command", "project")
 _HOW_IT_BEGAN = ("initialize_from", "inference")
 """Settings that say how a run began; they stay as they were then."""
 DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
@@ -53,8 +61,9 @@ class Weights:
 class Provenance:
     """The files of a run folder that say how the run began.
 
-    `config.yaml` (all settings), `environment.json` (versions, git state), and of a run with another one's weights
-    `weights.json` (whose, and whether it only plays) and `initial.ckpt` (a copy, so that the run can begin again).
+    `config.yaml` (all settings), `environment.json` (command, versions, commit, hardware, seeds), `code.diff` (the
+    user's code beside that commit), and of a run with another one's weights `weights.json` (whose, and whether it only
+    plays) and `initial.ckpt` (a copy, so that the run can begin again).
 
     Attributes:
         folder: That of the run.
@@ -64,18 +73,32 @@ class Provenance:
     def __init__(self, folder: Path) -> None:
         self.folder, self.config, self._initial = folder, folder / CONFIG, folder / INITIAL
         self._config: str | None = None
-        self._environment: str | None = None
+        self._environment: dict[str, Any] = {}
+        self._code: dict[str, str] = {}
         self._begun_with: dict[str, Any] | None = None
 
     # ---------------------------------------------------------------- settings
 
-    def write(self, config: str | None) -> None:
-        """Writes `config.yaml` and `environment.json`, and remembers them for `ensure`.
+    def write(self, config: str | None, more: Mapping[str, Any] | None = None) -> None:
+        """Writes `config.yaml`, `environment.json` and `code.diff`, and remembers them for `ensure`.
+
+        Of a run that goes on, `environment.json` is about this start, with those before in `earlier`, and the code of
+        the second start is `code_2.diff`.
 
         Args:
             config: All settings as YAML; None where they are not known.
+            more: What else belongs into `environment.json`.
         """
-        self._config, self._environment = config, json_text(describe_environment())
+        self._config = config
+        if not self._environment:
+            before = read_json(self.folder / ENVIRONMENT)
+            past = {name: before[name] for name in _OF_A_START if name in before}
+            earlier = [*before.get("earlier", []), past] if before else []
+            code = code_of(Path.cwd(), besides=self.folder.parent)
+            if code.patch:
+                self._code = {f"code_{len(earlier) + 1}.diff" if earlier else CODE: code.patch}
+            self._environment = describe_environment() | {"project": code.about, "earlier": earlier}
+        self._environment |= more or {}
         self._begun_with = self._read_weights_json()
         for name, text in self._texts().items():
             write_text(self.folder / name, text)
@@ -105,7 +128,7 @@ class Provenance:
 
     def _texts(self) -> dict[str, str]:
         """The content of each file; nothing before `write`."""
-        texts = {} if self._environment is None else {ENVIRONMENT: self._environment}
+        texts = {ENVIRONMENT: json_text(self._environment)} | self._code if self._environment else {}
         if self._begun_with is not None:
             texts[WEIGHTS] = json_text(self._begun_with)
         if self._config is not None:
@@ -176,15 +199,41 @@ def read_initial(path: Path) -> dict[str, Tensor]:
 
 
 def describe_environment() -> dict[str, Any]:
-    """Versions of Python, the system and the packages that matter, and the state of the git repository."""
+    """When, by which command, with which versions, on which hardware; and the git state of fabric-rl itself."""
     versions: dict[str, str] = {}
     for package in PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    git = {name: _git(*command) for name, command in _GIT.items()}
-    return {"python": platform.python_version(), "system": platform.platform(), "packages": versions, "git": git}
+    names = (path.stem for folder in sys.path for path in Path(folder).glob("*.dist-info"))
+    installed = {name: version for name, _, version in (name.rpartition("-") for name in sorted(names))}
+    own = commit_of(Path(__file__).parent)
+    return {
+        "began": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": [sys.executable, *sys.argv],
+        "folder": str(Path.cwd()),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "packages": versions,
+        "installed": installed,
+        "git": {name: own[name] for name in ("commit", "branch", "changed_files")},
+        "hardware": {
+            "processor": _processor(),
+            "cores": len(launch.cores()),
+            "cores_of_machine": os.cpu_count(),
+        },
+        "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+    }
+
+
+def _processor() -> str:
+    """Its name."""
+    try:
+        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor()
 
 
 def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
@@ -197,19 +246,3 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
     for name, value in settings.items():
         flat |= flat_settings(value, prefix if name == "init_args" else f"{prefix}{name}.")
     return flat
-
-
-_GIT = {
-    "commit": ("rev-parse", "HEAD"),
-    "branch": ("rev-parse", "--abbrev-ref", "HEAD"),
-    "changed_files": ("status", "--porcelain"),
-}
-
-
-def _git(*command: str) -> str | None:
-    """What git says about this code; None without git or outside of a repository."""
-    try:
-        folder = Path(__file__).parent
-        return subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None

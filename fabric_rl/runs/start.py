@@ -29,7 +29,7 @@ from fabric_rl.runs.fingerprint import fingerprint_of
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights, flat_settings
 from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
-from fabric_rl.types import AgentFactory, EnvFactory, SettingError
+from fabric_rl.types import AgentFactory, EnvFactory, HasSeeds, SettingError
 
 _THREADS = re.compile(r"^num_threads:", re.MULTILINE)
 _FAR_BEYOND = 1.05
@@ -129,7 +129,7 @@ class StartedRun(Callback):
                 moved = start.run.go_on_from(start.path, start.resume)
                 if moved:
                     lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
-            provenance.write(config)
+            provenance.write(config, _ranks_and_seeds(state))
             start.run.replace()
             log_settings(state.fabric.loggers, self._settings, changes, state.steps)
         for line in lines:
@@ -265,6 +265,19 @@ def _how_it_starts(start: Start, args: TrainArgs, changes: Sequence[str]) -> lis
     if steps >= args.total_timesteps:
         lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")
     return lines
+
+
+def _ranks_and_seeds(state: TrainState) -> dict[str, Any]:
+    """For `environment.json`: what runs, and the seed of every stream; that of a rank's n-th world is n higher."""
+    seed, players, ranks = state.args.seed, state.args.num_players, state.fabric.world_size
+    playing, learning = players or ranks, ranks - players
+    count = state.env.num_seeds if isinstance(state.env, HasSeeds) else state.env.num_envs
+    first = None if players else [seed + rank * count for rank in range(playing)]  # rank 0 of those has no environment
+    streams = {"weights": seed, "environments": first, "actions": [seed + rank for rank in range(playing)]}
+    streams["minibatches"] = [seed + rank for rank in range(learning)]
+    device = state.fabric.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    return {"ranks": ranks, "device": name, "threads": torch.get_num_threads(), "seeds": streams}
 
 
 def _rounded_up(state: TrainState) -> list[str]:

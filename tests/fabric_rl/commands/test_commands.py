@@ -18,12 +18,12 @@ from fabric_rl import Run
 from fabric_rl.cli.report import report
 from fabric_rl.commands.audit_rewards import draw_audit
 from fabric_rl.commands.evaluate import difference_interval, difference_line, summary, table
-from fabric_rl.commands.evaluate_episodes import play_episodes
 from fabric_rl.commands.main import main
 from fabric_rl.commands.output import progress
 from fabric_rl.commands.show_resets import draw_resets
 from fabric_rl.commands.statistics import statistics_summary, statistics_table
 from fabric_rl.commands.trace_rewards import draw_trace
+from fabric_rl.rollouts.whole_episodes import play_episodes
 
 # ---------------------------------------------------------------- results of matches
 

@@ -1,0 +1,145 @@
+"""Evaluation: how good the agent is in episodes that it does not learn from, while training goes on."""
+
+import warnings
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from gymnasium.vector import VectorEnv
+from lightning.pytorch.utilities.seed import isolate_rng
+
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.callbacks.milestone_matches import BEST
+from fabric_rl.form import COUNT, Many, Number
+from fabric_rl.metrics.log import logger
+from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.sharding import whole_state
+from fabric_rl.ranks.threads import one_thread
+from fabric_rl.rollouts.whole_episodes import play_episodes
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.json_files import write_json
+from fabric_rl.runs.provenance import EXPORTED
+from fabric_rl.runs.trained import policy
+from fabric_rl.types import EnvFactory
+
+
+class Evaluation(Callback):
+    """Plays whole episodes in environments of its own, on rank 0, and keeps the weights that were best.
+
+    Each time the same episodes: their seeds are of no training and never change, so two evaluations differ by the agent
+    alone. Nothing that is learned changes by it; other ranks wait meanwhile.
+
+    Metrics, when it has played: `eval/return` and `eval/length`, undiscounted means over episodes with the likeliest
+    actions; `eval/sampled_return` and `eval/sampled_length` with drawn ones, as in training; `eval/best_return`.
+    The best weights by `eval/return` are `best/` in the folder of the run: `NAME/best` goes wherever an agent does.
+    """
+
+    _in_state_dict: ClassVar = {"best": "_best", "worse": "_worse"}
+    _form: ClassVar = {"best": Many(Number()), "worse": COUNT}
+
+    def __init__(
+        self,
+        every_steps: int = 50_000,
+        episodes: int = 20,
+        sampled: bool = True,
+        patience: int | None = None,
+        seed: int = 0,
+        env: EnvFactory | None = None,
+    ) -> None:
+        """Sets when and what is played.
+
+        Args:
+            every_steps: Agent-steps over all ranks from one evaluation to the next; also played when training ends.
+            episodes: How many, at least: each of the environment's copies plays as many as any other.
+            sampled: Play as many with drawn actions, too.
+            patience: End training after so many evaluations in a row that are no better than the best one.
+            seed: Of the episodes.
+            env: Builds what is played in, for example without cut rewards. Default: the run's own environment.
+
+        Raises:
+            ValueError: Settings that cannot work.
+        """
+        if min(every_steps, episodes, 1 if patience is None else patience) < 1 or seed < 0:
+            raise ValueError(
+                "Evaluation: every_steps, episodes and patience must be 1 or more, seed 0 or more, got "
+                f"{every_steps}, {episodes}, {patience} and {seed}"
+            )
+        self.every_steps, self.episodes, self.sampled, self.patience = every_steps, episodes, sampled, patience
+        self.seed, self.env = seed, env
+        self._envs: VectorEnv | None = None
+        self._best: list[float] = []
+        self._worse = 0
+
+    def play_in(self, env: EnvFactory) -> None:
+        """Takes the run's environment, unless it was given one."""
+        self.env = self.env or env
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Builds the environments; a ValueError where there is nothing to build, or where the agent does not fit."""
+        if self.env is None:
+            raise ValueError("Evaluation: give it an environment: Evaluation(env=...)")
+        if not state.fabric.is_global_zero:
+            return
+        with isolate_rng():
+            self._envs = self.env(seed=self.seed)
+        own, agent = self._envs, state.agent
+        seen = own.single_observation_space.shape, agent.observation_space.shape
+        if seen[0] != seen[1] or own.single_action_space != agent.action_space:
+            raise ValueError(
+                f"Evaluation: env has observations of {seen[0]} and {own.single_action_space}, the agent learns with "
+                f"{seen[1]} and {agent.action_space}"
+            )
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Plays when it is time; all ranks get the figures, and stop together."""
+        before = state.steps - state.steps_per_iteration
+        due = state.steps // self.every_steps > before // self.every_steps
+        if not (due or state.iteration >= state.iterations):
+            return
+        found: dict[str, float] = {}
+        with raised_on_all_ranks(state.fabric):
+            if self._envs is not None:
+                found = self._play(state, self._envs)
+        found = state.fabric.broadcast(found)
+        better = not self._best or found["eval/return"] > self._best[0]
+        if better:
+            self._best = [found["eval/return"]]
+            weights = whole_state(state.agent.state_dict(), keep=state.fabric.is_global_zero)
+            if state.fabric.is_global_zero and state.folder is not None:
+                self._keep(state, weights, state.folder / BEST)
+        self._worse = 0 if better else self._worse + due
+        state.metrics |= found | {"eval/best_return": self._best[0]}
+        if self.patience is not None and self._worse >= self.patience and due:
+            logger.info("evaluation: no better than %.5g for %s times, training ends", self._best[0], self._worse)
+            state.stop = True
+
+    def _play(self, state: TrainState, envs: VectorEnv) -> dict[str, float]:
+        found, training = {}, state.agent.training
+        with isolate_rng(), one_thread(), ExitStack() as stack:
+            if state.args.compile:  # other sizes would make training's graphs others
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            state.agent.eval()
+            for prefix in ("", "sampled_") if self.sampled else ("",):
+                played = play_episodes(envs, policy(state.agent, not prefix, self.seed), self.episodes, self.seed)
+                found[f"eval/{prefix}return"] = float(played.returns.mean())
+                found[f"eval/{prefix}length"] = float(played.lengths.mean())
+            state.agent.train(training)
+        return found
+
+    def _keep(self, state: TrainState, weights: dict[str, Any], folder: Path) -> None:
+        """Writes the weights as an agent without its run, which replaces the one before in one step."""
+        try:
+            folder.mkdir(exist_ok=True)
+            checkpoint.write(folder / EXPORTED, {"agent": weights})
+            write_json(folder / "meta.json", {"steps": state.steps, "phase": state.phase, "return": self._best[0]})
+        except (OSError, checkpoint.CheckpointError) as error:
+            warnings.warn(f"Evaluation: {error}; training goes on", RuntimeWarning, stacklevel=2)
+
+    def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
+        """Closes the environments."""
+        if self._envs is not None:
+            self._envs.close()
+            self._envs = None
+
+    on_exception = on_train_end

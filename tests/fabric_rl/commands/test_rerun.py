@@ -1,0 +1,74 @@
+"""`fabric-rl rerun`: what is not as it was then, and whether a run comes out the same."""
+
+import json
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from fabric_rl.metrics.csv_tables import read_rows
+
+FLAGS = "--env_id CartPole-v1 --num_envs 2 --num_steps 16 --minibatch_size 16 --update_epochs 1 --accelerator cpu"
+
+
+@pytest.fixture(scope="module")
+def runs(forks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    words = [*FLAGS.split(), "--total_timesteps", 96, "--runs_dir", folder, "--run_id", "a", "--group", "g"]
+    assert forks.wait([forks.start(*words)])[0] == [0]
+    return SimpleNamespace(dir=folder, again=partial(again, forks, folder))
+
+
+def again(forks, folder, *words):
+    (status,), out, err = forks.wait([forks.start("rerun", *words, "--runs_dir", folder, program="fabric-rl")])
+    return status, out, err
+
+
+def test_a_run_comes_out_the_same(runs):
+    status, out, err = runs.again("a")
+    assert status == 0, err
+    assert "not as it was then: nothing" in out and "weights after 96 steps: the same, bit for bit" in out
+    assert "metrics: 3 rows of the same steps" in out and out.rstrip().endswith("not the same as in a: nothing")
+    settings = [yaml.safe_load((runs.dir / name / "config.yaml").read_text()) for name in ("a", "a-rerun")]
+    assert [each.pop("group", None) for each in settings] == ["g", None] and settings[0] == settings[1]
+    streams = json.loads((runs.dir / "a/environment.json").read_text())["seeds"]
+    assert streams == {"weights": 0, "environments": [0], "actions": [0], "minibatches": [0]}
+
+
+def test_what_differs_is_told(runs):
+    """Another version, another commit, another machine; a seed that was edited; the first row that is not the same."""
+    about, config = runs.dir / "a/environment.json", runs.dir / "a/config.yaml"
+    before, settings = about.read_text(), config.read_text()
+    then = json.loads(before)
+    then["installed"]["torch"], then["project"]["commit"], then["hardware"]["cores"] = "1.0", "abc", 64
+    about.write_text(json.dumps(then))
+    config.write_text(settings.replace("seed: 0", "seed: 1"))
+    try:
+        status, out, err = runs.again("a", "--run_id", "other")
+    finally:
+        about.write_text(before)
+        config.write_text(settings)
+    assert status == 1, err
+    for told in ("installed.torch: 1.0 -> ", "code: abc -> ", "git checkout abc", "hardware.cores: 64 -> "):
+        assert told in out
+    assert "weights after 96 steps: not the same" in out and "weights: 12 of 12 tensors; most " in out
+    first = read_rows(runs.dir / "a/metrics.csv")[0]["step"]
+    assert f"metrics: from {first} steps on, " in out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing", "RUN nothing: no such checkpoint, run or milestone"),
+        ("empty", "RUN empty: it has no checkpoints to compare with"),
+        ("bare", "RUN bare: it has no config.yaml, so its settings are not known"),
+    ],
+)
+def test_bad_input_is_one_line(runs, name, message):
+    for folder, files in (("empty", ["config.yaml"]), ("bare", [])):
+        (runs.dir / folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+        for file in files:
+            (runs.dir / folder / file).write_text("seed: 0\n")
+    status, _, err = runs.again(name)
+    assert status == 2 and err.count("\n") == 1 and message in err

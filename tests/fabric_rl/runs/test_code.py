@@ -1,0 +1,76 @@
+"""The user's code as a run keeps it: a patch that makes of the commit what was there."""
+
+import json
+import subprocess
+
+import pytest
+
+from fabric_rl import Run
+from fabric_rl.runs import code
+from fabric_rl.runs.code import code_of
+
+
+def git(folder, *words):
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "agent.py").write_text("lr = 1\n")
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    return folder
+
+
+def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
+    (project / "agent.py").write_text("lr = 2\n")
+    (project / "more").mkdir()
+    files = {"more/env.py": "a = 1\nb = 2", "ünï.yaml": "é: 1\n", "big.py": "x" * 100_001, "secret.json": "{}"}
+    for name, text in files.items():
+        (project / name).write_text(text, encoding="utf-8")
+    (project / "runs/r").mkdir(parents=True)
+    (project / "runs/r/config.yaml").write_text("seed: 1\n")
+    found = code_of(project / "more", besides=project / "runs")
+    assert found.about["commit"] == git(project, "rev-parse", "HEAD").strip()
+    assert "agent.py" in found.about["changed_files"] and "runs" not in found.about["changed_files"]
+    copy = tmp_path / "copy"
+    git(tmp_path, "clone", "-q", str(project), str(copy))
+    subprocess.run(["git", "apply"], cwd=copy, input=found.patch.encode(), check=True)
+    paths = [path for path in copy.rglob("*") if path.is_file() and ".git" not in path.parts]
+    there = {path.relative_to(copy).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    assert there == {"agent.py": "lr = 2\n", "more/env.py": files["more/env.py"], "ünï.yaml": files["ünï.yaml"]}
+
+
+def test_a_folder_without_git_has_its_sources(tmp_path):
+    (tmp_path / "agent.py").write_text("lr = 1\n")
+    found = code_of(tmp_path)
+    assert found.about["commit"] is None and "+++ b/agent.py\n@@ -0,0 +1 @@\n+lr = 1\n" in found.patch
+
+
+def test_a_long_patch_is_cut(project, monkeypatch):
+    monkeypatch.setattr(code, "MOST_BYTES", 200)
+    (project / "new.py").write_text("line\n" * 100)
+    patch = code_of(project).patch
+    assert len(patch) < 300 and patch.endswith("git apply does not take it\n")
+
+
+def test_a_run_keeps_its_code_and_each_start(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("sys.argv", ["train_fabric.py", "--seed", "3"])
+    (project / "agent.py").write_text("lr = 2\n")
+    run = Run.create(tmp_path / "runs", "r", config="seed: 3\n")
+    run.provenance.write("seed: 3\n", {"ranks": 2})
+    kept = json.loads((run.dir / "environment.json").read_text())
+    assert kept["command"][1:] == ["train_fabric.py", "--seed", "3"] and kept["folder"] == str(project)
+    assert kept["ranks"] == 2 and kept["earlier"] == [] and kept["installed"]["torch"] == kept["packages"]["torch"]
+    assert kept["hardware"]["cores"] >= 1 and "+lr = 2" in (run.dir / "code.diff").read_text()
+    run.release()
+    (project / "agent.py").write_text("lr = 3\n")
+    monkeypatch.setattr("sys.argv", ["train_fabric.py", "--resume"])
+    Run(run.dir).provenance.write("seed: 3\n")
+    again = json.loads((run.dir / "environment.json").read_text())
+    assert [each["command"] for each in again["earlier"]] == [kept["command"]]
+    assert "+lr = 2" in (run.dir / "code.diff").read_text() and "+lr = 3" in (run.dir / "code_2.diff").read_text()
