@@ -30,6 +30,7 @@ SAID = {  # what a cell must have printed, and how many figures there are
         2,
     ),
     "04_watch_and_plot": (("seed 2: 20,480 steps", "written: seed0.html"), 4),
+    "05_compare_and_sweep": (("5 of 5 runs of group a2c are trained", "probability", "The best of 5 trials"), 1),
 }
 SMOKE = "03_rewards_and_states"
 """The quickest, for every day."""
@@ -60,7 +61,7 @@ def test_a_notebook_is_valid_and_shows_what_came_out(name):
     assert all(isinstance(line, ast.Assign) and line.targets[0].id.isupper() for line in sizes)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(500)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == SMOKE else pytest.mark.slow) for name in SAID])
 def test_a_notebook_runs(name, tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):  # nothing is left in the home folder
@@ -80,7 +81,7 @@ def executed(name, folder):
     notebook = read(name)
     NotebookClient(
         notebook,
-        timeout=200,
+        timeout=400,
         kernel_name="python3",
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
