@@ -157,9 +157,9 @@ CASES = {
         "--env_id CartPole-v1 --signals+=fabric_rl.signals.RND --agent agents.PPOLightningAgent --agent.value_heads 3",
         ["--signals 1 (rnd), PPOLightningAgent 3 value heads; set --agent.value_heads 2"],
     ),
-    "signals with SAC": (
-        "--env_id CartPole-v1 --agent agents.SACLightningAgent --signals+=fabric_rl.signals.RND",
-        ["error: --signals: only PPO learns from several rewards, not SAC; leave them out\n"],
+    "passes of a signal beside SAC": (
+        "--env_id CartPole-v1 --agent agents.SACLightningAgent --signals+=fabric_rl.signals.RND --signals.epochs 2",
+        ["error: --signals RND: epochs are PPO's passes; SAC has --reward_signal_num_update\n"],
     ),
     "misspelt setting of a signal": (
         "--env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strenght 1",
@@ -316,6 +316,18 @@ CASES = {
     "estimator beside SAC": (
         f"{ON_PENDULUM} {SAC} --estimator malformed.Advantages",
         ["error: --estimator: only PPO estimates advantages, not SAC; leave it out\n"],
+    ),
+    "a rollout ahead beside SAC": (
+        f"{ON_PENDULUM} {SAC} --overlap true",
+        ["error: --overlap: only PPO has that, not SAC; leave it out\n"],
+    ),
+    "kickstarting beside SAC": (
+        f"--env_id CartPole-v1 {SAC} --kickstart Kickstart --kickstart.reference school_1v1",
+        ["error: --kickstart: SACLightningAgent takes no reference; take one of the PPO agents\n"],
+    ),
+    "demonstrations of nothing beside SAC": (
+        f"{ON_PENDULUM} {SAC} --demonstrations [{{tmp}}/none.frd]",
+        ["error: --demonstrations", "none.frd: there is no such file"],
     ),
     "schedule of PPO beside SAC": (
         f"{ON_PENDULUM} {SAC} --lr_schedule kl_adaptive",

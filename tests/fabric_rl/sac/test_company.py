@@ -3,6 +3,7 @@
 import warnings
 from functools import partial
 
+import pytest
 import torch
 
 from agents import SACLightningAgent
@@ -73,6 +74,18 @@ def test_self_play_from_the_command_line(tmp_path):
     play = ["--self_play", "SelfPlay", "--self_play.guests", "[chaser]", "--self_play.save_steps", "32"]
     cli([*flags, *small, *play, "--runs_dir", str(tmp_path), "--run_id", "r", "--plain", "true"])
     assert "selfplay/rating" in (tmp_path / "r" / "metrics.csv").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("both", [("PPO", "SAC"), ("SAC", "PPO")])
+def test_an_agent_of_another_kind_goes_on_with_no_run(tmp_path, capsys, both):
+    begun, other = (f"agents.{name}LightningAgent" for name in both)
+    runs, small = ["--runs_dir", str(tmp_path), "--plain", "true"], ["--num_envs", "1", "--total_timesteps", "8"]
+    more = ["--num_steps", "8"] if both[0] == "PPO" else ["--buffer_size", "500", "--buffer_init_steps", "100"]
+    cli(["--env_id", "CartPole-v1", "--agent", begun, *small, *more, *runs, "--run_id", "r"])
+    with pytest.raises(SystemExit):
+        cli(["--run_id", "r", "--resume", "--agent", other, *runs])
+    error = capsys.readouterr().err.strip()
+    assert error.endswith(f"error: --agent {other}: the run that --resume names goes on with {begun} only")
 
 
 def test_phases_change_what_is_paid_and_the_rates(fabric):

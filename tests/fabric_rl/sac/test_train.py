@@ -24,7 +24,7 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl.args import ONLY_PPO
-from fabric_rl.types import NonFiniteError
+from fabric_rl.types import NonFiniteError, SettingError
 
 
 class Counts(OffPolicyAgent):
@@ -223,6 +223,11 @@ def test_a_buffer_that_never_holds_the_first_steps_is_refused(counted):
         ValueError, match=r"^buffer_init_steps 22 never are in .* which hold 21 steps; raise buffer_size$"
     ):
         counted(sac={"buffer_size": 23, "buffer_init_steps": 22})
+
+
+def test_priorities_need_the_errors_of_steps(counted):
+    with pytest.raises(SettingError, match=r"^per_alpha: agent AsksForValuesOnce does not report .* td_error, \[B\]$"):
+        counted(sac={"per_alpha": 0.5})
 
 
 def test_an_agent_with_memory_is_refused(counted):
