@@ -279,11 +279,11 @@ class ReplayBuffer:
 
     def _cut_what_was_reset(self, obs: Tensor) -> None:
         """Truncates the episodes that do not go on with `obs [N, ...]`: the environment began new ones in between."""
-        newest = (self._position - 1) % self._rows
-        after, done, now = self._columns["obs"][self._position], self._columns["done"][newest], obs.to(self._last.device)
-        if not self._filled or torch.equal(after, now):
+        if not self._filled or torch.equal(self._columns["obs"][self._position], obs.to(self._last.device)):
             return
-        cut = (after != now).flatten(1).any(dim=1) & ~done
+        newest = (self._position - 1) % self._rows
+        after, done = self._columns["obs"][self._position], self._columns["done"][newest]
+        cut = (after != obs.to(after.device)).flatten(1).any(dim=1) & ~done
         if cut.any():
             self._columns["done"][newest] = done | cut
             self._note_last(torch.tensor([newest]), cut[None], after[cut])
