@@ -39,6 +39,7 @@ from fabric_rl import Minibatch, SACArgs, TrainArgs
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.learner import ReplayLearner
+from fabric_rl.signals.signals import Signals
 
 OBS, STEPS, GAMMA, TAU = 17, 20_000, 0.99, 0.005
 SPACES = {"box": Box(-1, 1, (6,)), "discrete": Discrete(6)}
@@ -55,6 +56,7 @@ def synthetic_steps(space: gymnasium.Space) -> Minibatch:
         action = 2 * torch.rand(STEPS, *space.shape, generator=generator) - 1
     rest = {"log_prob": torch.zeros(STEPS), "value": torch.zeros(STEPS), "returns": torch.zeros(STEPS)}
     reward, done = torch.randn(STEPS, generator=generator), torch.rand(STEPS, generator=generator) < 0.02
+    done[0] = False
     rest |= {"advantage": reward, "reward": reward, "terminated": done, "done": done, "next_obs": next_obs}
     return Minibatch(obs=obs, action=action, **rest)
 
@@ -216,9 +218,10 @@ def ours(steps: Minibatch, space: gymnasium.Space, sizes: list[int], batch: int,
     rollout = Rollout(1, world, agent=agent)
     args = TrainArgs(num_steps=1, batch_size=batch, max_grad_norm=0, gamma=GAMMA)
     sac = SACArgs(buffer_size=STEPS + 1, tau=TAU)
-    learner = ReplayLearner(fabric, fabric, agent, model, optimizer, args, Timers(), sac, rollout)
+    parts = (fabric, fabric, agent, model, optimizer, args, Timers())
+    learner = ReplayLearner(*parts, sac, rollout, torch.tensor(GAMMA), Signals([], args), [])
     learner.replay.add(steps)
-    step = steps.map(lambda x: x[:1])
+    step = steps.map(lambda x: x[:1])._replace(next_obs=steps.obs[:1])  # goes on where the last one ended
     return lambda: learner.learn(step, batch)
 
 

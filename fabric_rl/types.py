@@ -191,8 +191,7 @@ class OffPolicyAgent(ActorCritic):
     Attributes:
         acts_at_random: `act` draws evenly from all actions (that are allowed), unless it is `deterministic`. The
             trainer sets it.
-        held: None, or a list: `act` puts the first random action there and repeats it, unless there are masks. The
-            trainer sets that, too.
+        held: None, or a list, also set by it: `act` puts a first random action there and repeats it, without masks.
     """
 
     minibatch_fields = ("reward", "terminated", "done", "next_obs", "next_action_mask")

@@ -125,7 +125,7 @@ class ReplayLearner(Onlooker):
                     raise SettingError(f"--per_alpha: --agent {name} does not report the statistic td_error, [B]")
                 self.replay.prioritize(drawn, stats["td_error"][: len(drawn)])
             names = list(stats)
-            rows.append(torch.stack([figure.float().mean() for figure in stats.values()]))
+            rows.append(torch.stack([x.float().mean() if x.dim() else x.float() for x in stats.values()]))
         losses = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
         bad = next((name for name, figure in losses.items() if not math.isfinite(figure)), None)
         if bad is not None and getattr(self._precision, "scaler", None) is None:

@@ -170,8 +170,11 @@ class ReplayBuffer:
             paid = pay(self.steps(torch.cat(chain))).view(n_step, len(at), -1)
             reward = torch.cat((reward[..., : -paid.shape[-1]], paid), dim=-1)
         own, gammas = counts.to(self._device), gamma.view(-1).to(self._device)  # [K]
-        powers = gammas ** torch.arange(n_step, device=self._device)[:, None]
-        reward = (reward * powers[:, None] * own[..., None]).sum(dim=0)
+        if n_step == 1:
+            reward = reward[0]
+        else:
+            powers = gammas ** torch.arange(n_step, device=self._device)[:, None]
+            reward = (reward * powers[:, None] * own[..., None]).sum(dim=0)
         terminated = flat["terminated"][end]
         alive = ~terminated.to(self._device)[:, None]
         alive = alive if episodic is None else alive | ~episodic
@@ -260,8 +263,9 @@ class ReplayBuffer:
             oldest = (self._position - self._filled + torch.arange(dropped)) % self._rows
             self._first += int(self._kept(*(self._columns[name][oldest] for name in ("done", "terminated"))).sum())
         rows = (self._position + torch.arange(steps)) % self._rows
+        where = self._position if steps == 1 else rows  # a number is quicker
         for name, tensor in columns.items():
-            self._columns[name][rows] = tensor.to(home)
+            self._columns[name][where] = tensor.to(home)
         self._position = (self._position + steps) % self._rows
         self._filled += steps - dropped
         for name, tensor in following.items():
@@ -275,10 +279,12 @@ class ReplayBuffer:
 
     def _cut_what_was_reset(self, obs: Tensor) -> None:
         """Truncates the episodes that do not go on with `obs [N, ...]`: the environment began new ones in between."""
+        if not self._filled or torch.equal(self._columns["obs"][self._position], obs.to(self._last.device)):
+            return
         newest = (self._position - 1) % self._rows
         after, done = self._columns["obs"][self._position], self._columns["done"][newest]
         cut = (after != obs.to(after.device)).flatten(1).any(dim=1) & ~done
-        if self._filled and bool(cut.any()):
+        if cut.any():
             self._columns["done"][newest] = done | cut
             self._note_last(torch.tensor([newest]), cut[None], after[cut])
 
