@@ -69,6 +69,7 @@ BENCHMARKS = {
         "--rounds 2",
         "--rounds 1 --iterations 3 --warm_up 1 --batch 2000 --arenas 16 --steps 40",
     ),
+    "seeds": Benchmark("", "--seeds 0,1 --steps 512", writes=False),
     "gpu_learner": Benchmark(
         f"--accelerator cuda --precision bf16-mixed --steps 100000 --minibatch_size 50000 --rounds 5 {_LARGE}",
         "--accelerator cuda --precision bf16-mixed --rounds 1 --steps 4000",

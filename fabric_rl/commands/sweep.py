@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -108,32 +109,20 @@ def _study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa:
     return study
 
 
+@dataclass
 class _Sweep:
     """What the threads of this process work on."""
 
-    def __init__(
-        self,
-        study: Any,  # noqa: ANN401
-        folder: Path,
-        words: Sequence[str],
-        space: Sequence[Setting],
-        steps: int,
-        trainings: Trainings,
-    ) -> None:
-        """Keeps what it needs.
-
-        Args:
-            study: Optuna's.
-            folder: Of the sweep.
-            words: Flags of every training.
-            space: Settings to try.
-            steps: Of a run, unless the space has them.
-            trainings: Runs them.
-        """
-        self.study, self.folder, self.space, self.trainings = study, folder, space, trainings
-        self._words, self._steps, self._states = words, steps, _optuna().trial.TrialState
-        self._sign = -1 if study.direction.name == "MINIMIZE" else 1
-        self._metric: str | None = None
+    study: Any
+    folder: Path
+    words: Sequence[str]
+    """Flags of every training."""
+    space: Sequence[Setting]
+    steps: int
+    """Of a run, unless the space has them."""
+    trainings: Trainings
+    chosen_metric: str | None = None
+    """Known when the first run has come to its end."""
 
     def work(self, trials: int, seeds: Sequence[int], metric: str | None) -> None:
         """Trains trial after trial until there are so many, or all is to stop."""
@@ -148,29 +137,25 @@ class _Sweep:
         """A trial that a killed process has left, or a new one, with its lock held; None if there are enough."""
         (self.folder / "locks").mkdir(exist_ok=True)
         with FileLock(self.folder / ".lock"):
-            for left in self.study.get_trials(states=(self._states.RUNNING,)):
-                lock = self._lock(left.number)
+            begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state.name != "WAITING"]
+            for left in (trial for trial in begun if trial.state.name == "RUNNING"):
                 with suppress(Timeout):  # somebody works on it
-                    lock.acquire()
-                    return _optuna().trial.Trial(self.study, left._trial_id), lock
-            begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state != self._states.WAITING]
-            if len(begun) >= trials:
-                return None
-            trial = self.study.ask()
-            lock = self._lock(trial.number)
-            lock.acquire()
-            return trial, lock
+                    return _optuna().trial.Trial(self.study, left._trial_id), self._lock(left.number)
+            trial = self.study.ask() if len(begun) < trials else None
+            return None if trial is None else (trial, self._lock(trial.number))
 
     def _lock(self, number: int) -> FileLock:
-        return FileLock(self.folder / "locks" / f"trial{number}", timeout=0)
+        lock = FileLock(self.folder / "locks" / f"trial{number}", timeout=0)
+        lock.acquire()
+        return lock
 
     def _train(self, trial: Any, seeds: Sequence[int], metric: str | None) -> None:  # noqa: ANN401
         """Trains with one seed after the other, unless a trial turns out to be worse than the best one."""
         chosen: dict[str, Choice] = {}
         for setting in self.space:
             chosen |= setting.draw(trial, chosen)
-        steps = int(chosen.get("total_timesteps") or self._steps)
-        words = [*self._words, *flags_of(chosen), f"--group=trial{trial.number}"]
+        steps = int(chosen.get("total_timesteps") or self.steps)
+        words = [*self.words, *flags_of(chosen), f"--group=trial{trial.number}"]
         scores: list[list[float]] = []
         for seed in seeds:
             run_id = f"trial{trial.number}_seed{seed}"
@@ -180,20 +165,18 @@ class _Sweep:
                 return  # the next call goes on with it
             if reason:
                 trial.set_user_attr("reason", reason)
-                self._tell(trial, self._states.FAIL, f"broken: {reason}")
-                return
+                return self._tell(trial, "FAIL", f"broken: {reason}")
             if record is not None:
-                self._metric = self._metric or chosen_metric(metric, {run_id: self._curves(run_id)})
+                self.chosen_metric = self.chosen_metric or chosen_metric(metric, {run_id: self._curves(run_id)})
                 scores.append(self._looks(run_id, steps, done=True))
             if record is None or (len(scores) < len(seeds) and self._is_worse(scores)):
-                self._tell(trial, self._states.PRUNED, f"ended at seed {seed}, since it is worse than the best")
-                return
+                return self._tell(trial, "PRUNED", f"ended at seed {seed}, since it is worse than the best")
         trial.set_user_attr("scores", scores)
         value = float(np.mean([looks[-1] for looks in scores]))
-        self._tell(trial, self._states.COMPLETE, figure_text(value), value)
+        self._tell(trial, "COMPLETE", figure_text(value), value)
 
-    def _tell(self, trial: Any, state: Any, words: str, value: float | None = None) -> None:  # noqa: ANN401
-        self.study.tell(trial, value, state)
+    def _tell(self, trial: Any, state: str, words: str, value: float | None = None) -> None:  # noqa: ANN401
+        self.study.tell(trial, value, _optuna().trial.TrialState[state])
         print(f"trial {trial.number}: {words} ({_in_words(trial.params)})", flush=True)
 
     def _curves(self, run_id: str) -> dict[str, Curve]:
@@ -201,7 +184,7 @@ class _Sweep:
 
     def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float]:
         """The scores of a run after each part of its steps, as far as it has come; all if it is `done`."""
-        curve = self._curves(run_id)[self._metric or ""]
+        curve = self._curves(run_id)[self.chosen_metric or ""]
         first, last = curve[0][[0, -1]]
         parts = [number * steps / _LOOKS for number in range(1, _LOOKS)]
         looks = [final_score(curve, max(part, first)) for part in parts if done or first <= part <= last]
@@ -215,7 +198,8 @@ class _Sweep:
 
     def _is_worse(self, scores: Sequence[Sequence[float]]) -> bool:
         with suppress(ValueError):  # no trial has come to its end
-            return is_worse(scores, self.study.best_trial.user_attrs["scores"], self._sign)
+            sign = -1 if self.study.direction.name == "MINIMIZE" else 1
+            return is_worse(scores, self.study.best_trial.user_attrs["scores"], sign)
         return False
 
 
@@ -246,15 +230,15 @@ def _in_words(params: Mapping[str, object]) -> str:
 
 def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Setting]) -> bool:  # noqa: ANN401
     """Writes what is known, and says it; whether a trial has come to its end."""
-    trials, states = study.get_trials(), _optuna().trial.TrialState
-    done = sorted((trial for trial in trials if trial.state == states.COMPLETE), key=lambda trial: trial.value)
-    done = done if study.direction.name == "MINIMIZE" else done[::-1]
-    broken = [trial for trial in trials if trial.state == states.FAIL]
-    sections = [
-        Section("Broken trials", lines=[f"trial {t.number} broken: {t.user_attrs.get('reason')}" for t in broken])
-    ]
+    states = {
+        state: [t for t in study.get_trials() if t.state.name == state] for state in ("COMPLETE", "PRUNED", "FAIL")
+    }
+    minimize = study.direction.name == "MINIMIZE"
+    done = sorted(states["COMPLETE"], key=lambda trial: trial.value, reverse=not minimize)
+    lines = [f"trial {t.number} broken: {t.user_attrs.get('reason')}" for t in states["FAIL"]]
+    sections = [Section("Broken trials", lines=lines)] if lines else []
     if not done:
-        show(sections if broken else [])
+        show(sections)
         return False
     best = {setting.name: done[0].params[setting.name] for setting in space if setting.name in done[0].params}
     write_text(folder / "best.yaml", settings_of([*words, *flags_of(best)], "sweep").arguments["resolved_config"])
@@ -263,26 +247,18 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
         found = importance.get_param_importances(study, evaluator=importance.PedAnovaImportanceEvaluator())
         rows = [[name, f"{share:.0%}"] for name, share in found.items()]
         sections.insert(0, Section("What matters", ["setting", "share of the difference"], rows))
-    others = [trial for trial in trials if trial not in done and trial.state != states.FAIL]
-    rows = [[f"trial{t.number}", _score(t.value), t.state.name.lower(), _in_words(t.params)] for t in (*done, *others)]
-    columns = ["trial", "score", "state", "settings"]
-    show([Section(f"The best of {len(trials)} trials", columns, rows[:_SHOWN]), *sections])
-    figure = new_figure(8, 4)
-    axes = figure.subplots()
+    rows = [[f"trial{trial.number}", figure_text(trial.value), _in_words(trial.params)] for trial in done]
+    rows += [[f"trial{trial.number}", "ended early", _in_words(trial.params)] for trial in states["PRUNED"]]
+    trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
+    show([replace(trials, rows=rows[:_SHOWN]), *sections])
+    axes = (figure := new_figure(8, 4)).subplots()
     numbers, values = zip(*sorted((trial.number, trial.value) for trial in done), strict=True)
-    better = np.minimum if study.direction.name == "MINIMIZE" else np.maximum
     axes.plot(numbers, values, "o", label="score of a trial")
-    axes.step(numbers, better.accumulate(values), where="post", label="best so far")
+    axes.step(numbers, (np.minimum if minimize else np.maximum).accumulate(values), where="post", label="best so far")
     axes.set(xlabel="trial", ylabel="score")
     axes.legend()
-    write_page(folder / "report.html", f"sweep {folder.name}", [Section("Trials", columns, rows), *sections], figure)
+    write_page(folder / "report.html", f"sweep {folder.name}", [trials, *sections], figure)
     print(f"best settings: {folder / 'best.yaml'}; all trials: {folder / 'report.html'}")
-    if done[1:]:
-        print(
-            f"is it better? fabric-rl compare trial{done[0].number} trial{done[1].number} --runs_dir {folder / 'runs'}"
-        )
+    second = f"; is it better? fabric-rl compare trial{done[0].number} trial{done[1].number}" if done[1:] else ""
+    print(f"their runs: --runs_dir {folder / 'runs'}{second}")
     return True
-
-
-def _score(value: float | None) -> str:
-    return "" if value is None else figure_text(value)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -19,13 +20,13 @@ from fabric_rl.flags.config import DEFAULT_CONFIG
 from fabric_rl.flags.parser import names_of
 from fabric_rl.ranks.orphans import ENDS_WITH_PARENT
 from fabric_rl.runs.provenance import Provenance
-from fabric_rl.runs.records import RunRecord, load_run
+from fabric_rl.runs.records import RunRecord, is_worked_on, load_run
 
 Item = TypeVar("Item")
 _OUTPUT = ".output"
 """Below the folder of all runs: what trainings print."""
 _OURS = ("--run_id", "--seed", "--resume", "--force", "--inference")
-_LOOK_SECONDS, _LOOKS_TO_ASK = 0.2, 5
+_LOOK_SECONDS, _LOOKS_TO_ASK, _PATIENCE_SECONDS = 0.2, 5, 70
 
 
 def settings_of(words: Sequence[str], command: str) -> Settings:
@@ -109,6 +110,10 @@ class Trainings:
         folder, output = self.runs_dir / run_id, self.runs_dir / _OUTPUT / f"{run_id}.txt"
         if (record := done(folder)) is not None or self.stopping.is_set():
             return record, ""
+        began = time.monotonic()
+        while is_worked_on(folder) and time.monotonic() - began < _PATIENCE_SECONDS:  # what a killed command has left
+            if self.stopping.wait(_LOOK_SECONDS):
+                return None, ""
         output.parent.mkdir(parents=True, exist_ok=True)
         resume = ["--resume=true"] if (folder / "checkpoints").is_dir() else []
         command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self.runs_dir}", f"--run_id={run_id}"]

@@ -9,7 +9,6 @@ import sys
 import time
 
 import pytest
-from filelock import FileLock
 
 from fabric_rl.commands.trainings import seeds_of
 from fabric_rl.runs.records import is_worked_on, list_runs
@@ -55,13 +54,13 @@ def test_without_a_configuration_a_group_needs_a_name(capsys):
 def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_path):
     runs = tmp_path / "runs"
     words = ["seeds", *CARTPOLE, "--total_timesteps", 256, "--seeds", "0,3", "--runs_dir", runs, "--group", "few"]
-    (runs / "few_cartpole_seed0").mkdir(parents=True)
-    with FileLock(runs / "few_cartpole_seed0" / ".lock"):  # somebody else's
-        assert command(*words) == 1
+    runs.mkdir()
+    (runs / "few_cartpole_seed0").write_text("in the way")
+    assert command(*words) == 1
     out = capsys.readouterr().out
     assert "few_cartpole_seed3: 256 steps, mean return" in out and "1 of 2 runs of group few are trained" in out
     failed = out.splitlines()[-2]
-    assert failed.startswith("few_cartpole_seed0 failed: --run_id few_cartpole_seed0: another process works on")
+    assert failed.startswith("few_cartpole_seed0 failed: --run_id few_cartpole_seed0: ")
     assert "all it said is in" in failed and (runs / ".output" / "few_cartpole_seed0.txt").exists()
     (run,) = list_runs(runs)
     assert (run.name, run.status, run.group) == ("few_cartpole_seed3", "finished", "few")

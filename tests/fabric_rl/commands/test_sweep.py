@@ -155,6 +155,7 @@ def test_what_is_surely_worse_ends_early_and_a_missing_metric_ends_all(tmp_path,
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_sweep_that_is_killed_twice_loses_no_finished_trial(tmp_path):
     path, folder = space_file(tmp_path, "agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n"), tmp_path / "sweep"
     words = ["sweep", *FLAGS, "--space", path, "--seeds", "0", "--trials", "20", "--parallel", "2", "--folder", folder]
