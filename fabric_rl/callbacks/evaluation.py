@@ -1,5 +1,6 @@
 """Evaluation: how good the agent is in episodes that it does not learn from, while training goes on."""
 
+import math
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
@@ -105,7 +106,7 @@ class Evaluation(Callback):
                 self._keep(state, weights, state.folder / BEST)
         self._worse = 0 if better else self._worse + due
         state.metrics |= found | {"eval/best_return": self._best[0]}
-        if due and self._worse == self.patience:
+        if due and self._worse >= (self.patience or math.inf):
             logger.info("evaluation: no better than %.5g for %s times, training ends", self._best[0], self._worse)
             state.stop = True
 
