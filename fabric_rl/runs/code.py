@@ -2,6 +2,7 @@
 
 import subprocess
 from difflib import unified_diff
+from io import StringIO
 from pathlib import Path
 
 MOST_BYTES = 1_000_000
@@ -31,12 +32,9 @@ def patch_of(folder: Path, besides: Path) -> str:
     paths = [folder / name for name in sorted(names) if not (folder / name).resolve().is_relative_to(besides.resolve())]
     patch = _git(folder, "diff", "HEAD", "--no-color", "--no-ext-diff") or ""
     patch += "".join(_added(path, path.relative_to(folder).as_posix()) for path in paths)
-    if len(patch) <= MOST_BYTES:
-        return patch
-    return (
-        patch[: patch.rindex("\n", 0, MOST_BYTES) + 1]
-        + "... cut off after a million bytes; git apply does not take it\n"
-    )
+    if len(patch) > MOST_BYTES:
+        patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + "... cut off: git apply does not take it\n"
+    return patch
 
 
 def _added(path: Path, name: str) -> str:
@@ -44,7 +42,7 @@ def _added(path: Path, name: str) -> str:
     try:
         if path.suffix not in _SOURCES or path.stat().st_size > _MOST_OF_A_FILE:
             return ""
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = StringIO(path.read_bytes().decode("utf-8"), newline="\n").readlines()
     except (OSError, UnicodeDecodeError):
         return ""
     patch = "".join(unified_diff([], lines, "/dev/null", f"b/{name}"))

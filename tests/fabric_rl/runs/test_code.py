@@ -28,9 +28,14 @@ def project(tmp_path):
 def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
     (project / "agent.py").write_text("lr = 2\n")
     (project / "more").mkdir()
-    files = {"more/env.py": "a = 1\nb = 2", "ünï.yaml": "é: 1\n", "big.py": "x" * 100_001, "secret.json": "{}"}
+    files = {
+        "more/env.py": "a = 1\r\nb = '\x0c'\nc = 2",
+        "ünï.yaml": "é: 1\n",
+        "big.py": "x" * 100_001,
+        "secret.json": "{}",
+    }
     for name, text in files.items():
-        (project / name).write_text(text, encoding="utf-8")
+        (project / name).write_bytes(text.encode())
     (project / "runs/r").mkdir(parents=True)
     (project / "runs/r/config.yaml").write_text("seed: 1\n")
     about = commit_of(project / "more")
@@ -41,7 +46,7 @@ def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
     git(tmp_path, "clone", "-q", str(project), str(copy))
     subprocess.run(["git", "apply"], cwd=copy, input=patch.encode(), check=True)
     paths = [path for path in copy.rglob("*") if path.is_file() and ".git" not in path.parts]
-    there = {path.relative_to(copy).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    there = {path.relative_to(copy).as_posix(): path.read_bytes().decode() for path in paths}
     assert there == {"agent.py": "lr = 2\n", "more/env.py": files["more/env.py"], "ünï.yaml": files["ünï.yaml"]}
 
 
