@@ -1,5 +1,6 @@
 """Evaluation: how good the agent is in episodes that it does not learn from, while training goes on."""
 
+import math
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
@@ -84,12 +85,9 @@ class Evaluation(Callback):
         with isolate_rng():
             self._envs = self.env(seed=self.seed)
         own, agent = self._envs, state.agent
-        seen = own.single_observation_space.shape, agent.observation_space.shape
-        if seen[0] != seen[1] or own.single_action_space != agent.action_space:
-            raise ValueError(
-                f"Evaluation: env has observations of {seen[0]} and {own.single_action_space}, the agent learns with "
-                f"{seen[1]} and {agent.action_space}"
-            )
+        spaces = own.single_observation_space.shape, own.single_action_space
+        if spaces != (agent.observation_space.shape, agent.action_space):
+            raise ValueError(f"Evaluation: env has other observations or actions ({spaces}) than the agent learns with")
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Plays when it is time; all ranks get the figures, and stop together."""
@@ -97,10 +95,8 @@ class Evaluation(Callback):
         due = state.steps // self.every_steps > before // self.every_steps
         if not (due or state.iteration >= state.iterations):
             return
-        found: dict[str, float] = {}
         with raised_on_all_ranks(state.fabric):
-            if self._envs is not None:
-                found = self._play(state, self._envs)
+            found = {} if self._envs is None else self._play(state, self._envs)
         found = state.fabric.broadcast(found)
         better = not self._best or found["eval/return"] > self._best[0]
         if better:
@@ -110,7 +106,7 @@ class Evaluation(Callback):
                 self._keep(state, weights, state.folder / BEST)
         self._worse = 0 if better else self._worse + due
         state.metrics |= found | {"eval/best_return": self._best[0]}
-        if self.patience is not None and self._worse >= self.patience and due:
+        if due and self._worse >= (self.patience or math.inf):
             logger.info("evaluation: no better than %.5g for %s times, training ends", self._best[0], self._worse)
             state.stop = True
 

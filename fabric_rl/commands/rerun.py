@@ -1,25 +1,23 @@
 """`fabric-rl rerun`: a run once more, what is not as it was then, and whether it comes out the same."""
 
+import math
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import torch
+from torch import Tensor
 
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
-from fabric_rl.runs.code import code_of
+from fabric_rl.runs.code import patch_of
 from fabric_rl.runs.json_files import read_json
-from fabric_rl.runs.provenance import CODE, ENVIRONMENT, Provenance, describe_environment, flat_settings
+from fabric_rl.runs.provenance import ENVIRONMENT, Provenance, code_file, describe_environment, flat_settings
 from fabric_rl.runs.resume import load_checkpoint, locate, run_of
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
-_NOT_COMPARED = ("speed/",)
-"""Metrics that are other ones each time."""
-_MOST_LINES = 12
 
 
 def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
@@ -48,9 +46,8 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launch.is_rank_0():
         _say("not as it was then", list(_differences(folder)))
-    import_module("train_fabric").cli(
-        [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
-    )
+    words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
+    import_module("train_fabric").cli(words)
     if not launch.is_rank_0():
         return 0
     unlike = list(_outcome(folder, Path(runs_dir, name)))
@@ -59,32 +56,24 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
 
 
 def _say(title: str, lines: list[str]) -> None:
-    print(f"{title}:{'' if lines else ' nothing'}")
-    for line in lines[:_MOST_LINES]:
-        print(f"  {line}")
-    if len(lines) > _MOST_LINES:
-        print(f"  ... and {len(lines) - _MOST_LINES} more")
+    print("\n  ".join([title, *(lines or ["nothing"])]), flush=True)
 
 
 def _differences(folder: Path) -> Iterator[str]:
     """Where this process is not what the last start of the run was."""
     then, now = read_json(folder / ENVIRONMENT), describe_environment()
-    if "installed" not in then:
-        yield "it is a run of before: it has not kept its command, code and machine"
-    code, earlier = code_of(Path.cwd(), besides=folder.parent), then.get("earlier") or []
+    earlier = then.get("earlier") or []
     if earlier:
-        yield f"it was begun, and gone on with {len(earlier)} times; its settings are those of the last start"
-    kept = folder / (f"code_{len(earlier) + 1}.diff" if earlier else CODE)
+        yield f"it was begun, and gone on with {len(earlier)} times: its settings are those of the last start"
+    kept, here = folder / code_file(earlier), now["project"]
     patch = kept.read_text(encoding="utf-8", errors="replace") if kept.is_file() else ""
     commit = (then.get("project") or {}).get("commit")
-    if commit != code.about["commit"] or patch != code.patch:
-        back = f"git checkout {commit}" + (f" && git apply {kept}" if patch else "") if commit else f"it is in {kept}"
-        yield f"code: {commit} -> {code.about['commit']}, or what is changed since; to have it: {back}"
-    old, new = ({name: each.get(name) for name in _COMPARED if name in then} for each in (then, now))
-    old, new = flat_settings(old), flat_settings(new)
-    for name in dict.fromkeys((*old, *new)):
-        if old.get(name) != new.get(name):
-            yield f"{name}: {old.get(name)} -> {new.get(name)}"
+    if commit != here["commit"] or patch != patch_of(Path(here["folder"]), besides=folder.parent):
+        words = [*([f"git checkout {commit}"] if commit else []), *([f"git apply {kept}"] if patch else [])]
+        yield f"code: {commit} -> {here['commit']}, or what is changed since; to have it: {' && '.join(words)}"
+    old, new = (flat_settings({name: each.get(name) for name in _COMPARED if name in then}) for each in (then, now))
+    names = dict.fromkeys((*old, *new))
+    yield from (f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if old.get(name) != new.get(name))
 
 
 def _outcome(old: Path, new: Path) -> Iterator[str]:
@@ -99,22 +88,24 @@ def _outcome(old: Path, new: Path) -> Iterator[str]:
         yield f"weights: no checkpoint of the same steps ({max(files[0]):,} and {max(files[1], default=0):,} steps)"
     else:
         there, here = (load_checkpoint(found[both[-1]])[1]["agent"] for found in files)
-        unlike = [name for name in there if name not in here or not torch.equal(there[name], here[name])]
+        far = {name: _distance(tensor, here.get(name)) for name, tensor in there.items()}
+        unlike = [name for name in far if far[name]]
         print(f"weights after {both[-1]:,} steps: {'not the same' if unlike else 'the same, bit for bit'}")
-        far = {name: (there[name].double() - here[name].double()).abs().max() for name in unlike if name in here}
         if unlike:
-            most = f"; most {max(far, key=far.__getitem__)}, by {max(far.values()):.3g}" if far else ""
-            yield f"weights: {len(unlike)} of {len(there)} tensors{most}"
+            most = max(unlike, key=far.__getitem__)
+            yield f"weights: {len(unlike)} of {len(far)} tensors; most {most}, by {far[most]:.3g}"
     rows = [{number(row.get("step")) or 0: row for row in read_rows(folder / "metrics.csv")} for folder in (old, new)]
     steps = sorted(rows[0].keys() & rows[1].keys())
     print(f"metrics: {len(steps)} rows of the same steps")
     for step in steps:
-        a, b = (_figures(found[step]) for found in rows)
-        if unlike := [name for name in a if a[name] != b.get(name)]:
+        a, b = (found[step] for found in rows)
+        if unlike := [name for name in a if a[name] != b.get(name, "") and not name.startswith("speed/")]:
             first = unlike[0]
             yield f"metrics: from {step:,.0f} steps on, {first} {a[first]} -> {b.get(first)}, {len(unlike)} in all"
             return
 
 
-def _figures(row: dict[str, Any]) -> dict[str, str]:
-    return {name: value for name, value in row.items() if value and not name.startswith(_NOT_COMPARED)}
+def _distance(there: Tensor, here: Tensor | None) -> float:
+    if here is None or here.shape != there.shape:
+        return math.inf
+    return 0.0 if torch.equal(there, here) else float((there.double() - here.double()).abs().max())

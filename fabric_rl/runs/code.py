@@ -1,77 +1,52 @@
 """The user's code as it was when a run began: its commit, and everything that differs from that as one patch."""
 
 import subprocess
-from collections.abc import Iterator
 from difflib import unified_diff
+from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
 
 MOST_BYTES = 1_000_000
 """Of a patch; what is beyond is cut off."""
 _MOST_OF_A_FILE = 100_000
 _SOURCES = {".py", ".pyi", ".yaml", ".yml", ".sh"}
 """Of files that git does not know: those that may be the experiment."""
-_CUT = "... cut off after a million bytes; git apply does not take it\n"
 
 
-class Code(NamedTuple):
-    """The state of a folder's code."""
-
-    about: dict[str, Any]
-    """`folder`: that of the repository, or the one that was asked for; `commit`, `branch` and `changed_files` (git's
-    status): None without git."""
-    patch: str
-    """What `git apply` makes of the commit the code as it is, files that git does not know included; those are all that
-    it has without git."""
+def commit_of(folder: Path) -> dict[str, str | None]:
+    """`folder` (that of the git repository around it), `commit`, `branch`, `changed_files`; None without git."""
+    found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
+    root, commit, branch = found.split("\n")[:3] if found else (str(folder), None, None)
+    changed = _git(folder, "status", "--porcelain") if found else None
+    return {"folder": root, "commit": commit, "branch": branch, "changed_files": changed}
 
 
-def code_of(folder: Path, besides: Path | None = None) -> Code:
-    """The code of the git repository around a folder; without one, of the folder itself.
+def patch_of(folder: Path, besides: Path) -> str:
+    """What `git apply` needs to make of the commit the code as it is; without git, what makes it of an empty folder.
 
     Args:
-        folder: In it.
+        folder: That of a repository, or one without git, of which only the files right inside count.
         besides: What lies below is no code: the folder of all runs.
     """
-    about, entries = _state(folder, besides)
-    root, new = Path(about["folder"]), sorted(entry[3:] for entry in entries if entry.startswith("?? "))
-    if about["commit"] is None:
-        new = sorted(path.name for path in folder.glob("*") if path.is_file())
-    changed = _git(root, "diff", "HEAD", "--no-color", "--no-ext-diff") if len(new) < len(entries) else ""
-    patch = (changed or "") + "".join(_added(root, new))
+    new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
+    names = [path.name for path in folder.glob("*.*")] if new is None else new.split("\0")
+    paths = [folder / name for name in sorted(names) if not (folder / name).resolve().is_relative_to(besides.resolve())]
+    patch = _git(folder, "diff", "HEAD", "--no-color", "--no-ext-diff") or ""
+    patch += "".join(_added(path, path.relative_to(folder).as_posix()) for path in paths)
     if len(patch) > MOST_BYTES:
-        patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + _CUT
-    return Code(about, patch)
+        patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + "... cut off: git apply does not take it\n"
+    return patch
 
 
-def commit_of(folder: Path) -> dict[str, Any]:
-    """`Code.about` alone."""
-    return _state(folder, None)[0]
-
-
-def _state(folder: Path, besides: Path | None) -> tuple[dict[str, Any], list[str]]:
-    """`Code.about`, and each line of git's status."""
-    found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
-    if found is None:
-        return {"folder": str(folder), "commit": None, "branch": None, "changed_files": None}, []
-    root, commit, branch = found.split("\n")[:3]
-    status = _git(Path(root), "status", "--porcelain", "--untracked-files=all", "-z") or ""
-    runs = besides.resolve() if besides else Path(__file__)
-    entries = [each for each in status.split("\0") if each and not Path(root, each[3:]).resolve().is_relative_to(runs)]
-    return {"folder": root, "commit": commit, "branch": branch, "changed_files": "\n".join(entries)}, entries
-
-
-def _added(root: Path, names: list[str]) -> Iterator[str]:
-    """Parts of a patch that adds these files, as far as they are sources."""
-    for name in names:
-        path = root / name
-        try:
-            if path.suffix not in _SOURCES or path.stat().st_size > _MOST_OF_A_FILE:
-                continue
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        except (OSError, UnicodeDecodeError):
-            continue
-        for line in unified_diff([], lines, "/dev/null", f"b/{name}"):
-            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+def _added(path: Path, name: str) -> str:
+    """The part of a patch that adds a file; empty unless it is a source."""
+    try:
+        if path.suffix not in _SOURCES or path.stat().st_size > _MOST_OF_A_FILE:
+            return ""
+        lines = StringIO(path.read_bytes().decode("utf-8"), newline="\n").readlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    patch = "".join(unified_diff([], lines, "/dev/null", f"b/{name}"))
+    return patch if patch.endswith("\n") or not patch else f"{patch}\n\\ No newline at end of file\n"
 
 
 def _git(folder: Path, *command: str) -> str | None:

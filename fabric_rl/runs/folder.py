@@ -16,11 +16,11 @@ from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 from fabric_rl.runs.json_files import read_json, write_json
-from fabric_rl.runs.provenance import CODE, CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
 from fabric_rl.runs.records import LOCK
 
 _CHECKPOINTS = "checkpoints"
-_MADE_AT_START = {CODE, CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
+_MADE_AT_START = {"code.diff", CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
 _NAMED = 5
 """How many runs a message names."""
 _PATIENCE = 3.0

@@ -4,10 +4,9 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.ranks import launch
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.code import code_of, commit_of
+from fabric_rl.runs.code import commit_of, patch_of
 from fabric_rl.runs.json_files import json_text, read_json, write_json, write_text
 
 PACKAGES = (
@@ -34,7 +33,6 @@ PACKAGES = (
     "jsonargparse",
 )
 CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
-CODE = "code.diff"
 EXPORTED = "weights.ckpt"
 """An agent without its run: `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
@@ -94,10 +92,9 @@ class Provenance:
             before = read_json(self.folder / ENVIRONMENT)
             past = {name: before[name] for name in _OF_A_START if name in before}
             earlier = [*before.get("earlier", []), past] if before else []
-            code = code_of(Path.cwd(), besides=self.folder.parent)
-            if code.patch:
-                self._code = {f"code_{len(earlier) + 1}.diff" if earlier else CODE: code.patch}
-            self._environment = describe_environment() | {"project": code.about, "earlier": earlier}
+            self._environment = describe_environment() | {"earlier": earlier}
+            if patch := patch_of(Path(self._environment["project"]["folder"]), besides=self.folder.parent):
+                self._code = {code_file(earlier): patch}
         self._environment |= more or {}
         self._begun_with = self._read_weights_json()
         for name, text in self._texts().items():
@@ -200,24 +197,19 @@ def read_initial(path: Path) -> dict[str, Tensor]:
 
 def describe_environment() -> dict[str, Any]:
     """When, by which command, with which versions, on which hardware; and the git state of fabric-rl itself."""
-    versions: dict[str, str] = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     names = (path.stem for folder in sys.path for path in Path(folder).glob("*.dist-info"))
-    installed = {name: version for name, _, version in (name.rpartition("-") for name in sorted(names))}
-    own = commit_of(Path(__file__).parent)
+    found = (name.lower().rpartition("-") for name in sorted(names))
+    installed = {name.replace("_", "-"): version for name, _, version in found}
     return {
         "began": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": [sys.executable, *sys.argv],
         "folder": str(Path.cwd()),
         "python": platform.python_version(),
         "system": platform.platform(),
-        "packages": versions,
+        "packages": {name: installed[name] for name in PACKAGES if name in installed},
         "installed": installed,
-        "git": {name: own[name] for name in ("commit", "branch", "changed_files")},
+        "git": commit_of(Path(__file__).parent),
+        "project": commit_of(Path.cwd()),
         "hardware": {
             "processor": _processor(),
             "cores": len(launch.cores()),
@@ -234,6 +226,11 @@ def _processor() -> str:
     except OSError:
         found = None
     return found[1] if found else platform.processor()
+
+
+def code_file(earlier: Sequence[Any]) -> str:
+    """The name of the patch of a start, after so many earlier ones."""
+    return f"code_{len(earlier) + 1}.diff" if earlier else "code.diff"
 
 
 def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds

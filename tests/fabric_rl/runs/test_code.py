@@ -7,7 +7,7 @@ import pytest
 
 from fabric_rl import Run
 from fabric_rl.runs import code
-from fabric_rl.runs.code import code_of
+from fabric_rl.runs.code import commit_of, patch_of
 
 
 def git(folder, *words):
@@ -28,32 +28,38 @@ def project(tmp_path):
 def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
     (project / "agent.py").write_text("lr = 2\n")
     (project / "more").mkdir()
-    files = {"more/env.py": "a = 1\nb = 2", "ünï.yaml": "é: 1\n", "big.py": "x" * 100_001, "secret.json": "{}"}
+    files = {
+        "more/env.py": "a = 1\r\nb = '\x0c'\nc = 2",
+        "ünï.yaml": "é: 1\n",
+        "big.py": "x" * 100_001,
+        "secret.json": "{}",
+    }
     for name, text in files.items():
-        (project / name).write_text(text, encoding="utf-8")
+        (project / name).write_bytes(text.encode())
     (project / "runs/r").mkdir(parents=True)
     (project / "runs/r/config.yaml").write_text("seed: 1\n")
-    found = code_of(project / "more", besides=project / "runs")
-    assert found.about["commit"] == git(project, "rev-parse", "HEAD").strip()
-    assert "agent.py" in found.about["changed_files"] and "runs" not in found.about["changed_files"]
+    about = commit_of(project / "more")
+    assert (about["folder"], about["commit"]) == (str(project), git(project, "rev-parse", "HEAD").strip())
+    assert "agent.py" in about["changed_files"]
+    patch = patch_of(project, besides=project / "runs")
     copy = tmp_path / "copy"
     git(tmp_path, "clone", "-q", str(project), str(copy))
-    subprocess.run(["git", "apply"], cwd=copy, input=found.patch.encode(), check=True)
+    subprocess.run(["git", "apply"], cwd=copy, input=patch.encode(), check=True)
     paths = [path for path in copy.rglob("*") if path.is_file() and ".git" not in path.parts]
-    there = {path.relative_to(copy).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    there = {path.relative_to(copy).as_posix(): path.read_bytes().decode() for path in paths}
     assert there == {"agent.py": "lr = 2\n", "more/env.py": files["more/env.py"], "ünï.yaml": files["ünï.yaml"]}
 
 
 def test_a_folder_without_git_has_its_sources(tmp_path):
     (tmp_path / "agent.py").write_text("lr = 1\n")
-    found = code_of(tmp_path)
-    assert found.about["commit"] is None and "+++ b/agent.py\n@@ -0,0 +1 @@\n+lr = 1\n" in found.patch
+    assert commit_of(tmp_path) == {"folder": str(tmp_path), "commit": None, "branch": None, "changed_files": None}
+    assert patch_of(tmp_path, tmp_path / "runs") == "--- /dev/null\n+++ b/agent.py\n@@ -0,0 +1 @@\n+lr = 1\n"
 
 
 def test_a_long_patch_is_cut(project, monkeypatch):
     monkeypatch.setattr(code, "MOST_BYTES", 200)
     (project / "new.py").write_text("line\n" * 100)
-    patch = code_of(project).patch
+    patch = patch_of(project, project / "runs")
     assert len(patch) < 300 and patch.endswith("git apply does not take it\n")
 
 
