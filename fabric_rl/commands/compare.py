@@ -87,7 +87,7 @@ def _span(estimate: Estimate, text: Callable[[float], str]) -> str:
 
 
 def _reached(row: Scores, found: Comparison) -> list[str]:
-    steps, minutes = np.array([each or (math.inf, math.inf) for each in row.reached.values()]).T
+    steps, minutes = np.array([each or (math.inf, math.inf) for each in row.reached.values()], float).T
     there = np.isfinite(steps)
     cells = [figure_text(found.thresholds[row.task]), f"{there.sum()} of {len(steps)}", _or_never(np.median(steps))]
     return [*cells, f"{_or_never(steps.min())} to {_or_never(steps.max())}", _or_never(np.median(minutes))]

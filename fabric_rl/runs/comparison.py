@@ -26,11 +26,11 @@ from fabric_rl.runs.groups import Group, Member, differences, find_groups
 from fabric_rl.runs.plots import SPEED, minutes_at
 
 Numbers = NDArray[np.float64]
-METRICS = ("evaluation/return", "reward/episode_return")
+METRICS = ("eval/return", "reward/episode_return")
 """What is compared if nothing is asked for: the first that all runs have."""
 ALL = "all tasks"
-Reached = tuple[float, float] | None
-"""Agent-steps and minutes until something happened; None where it never did."""
+Reached = tuple[float, float | None] | None
+"""Agent-steps and minutes (None where no speed was logged) until something happened; None where it never did."""
 FEW = 5
 """Runs; the bootstrap's intervals of fewer are too narrow."""
 _POINTS, _LONGER, _NO_DIFFERENCE = 101, 1.01, 0.02
@@ -173,7 +173,7 @@ def compare(
     found = find_groups(groups, runs_dir)
     labels, tasks = list(found), sorted(next(iter(found.values())))
     members = [run for group in found.values() for runs in group.values() for run in runs]
-    metric = chosen_metric(metric, {run.name: run.curves for run in members})
+    metric = chosen_metric(metric, {str(run.record.folder): run.curves for run in members})
     if threshold is not None and len(tasks) > 1:
         raise ValueError("--threshold is of one task, and these groups were trained on several")
     how: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
@@ -280,8 +280,9 @@ def _scaled(scores: Sequence[Scores], label: str, sign: int, given: tuple[float,
 def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, sign: int) -> Reached:
     steps, values = curves[metric]
     there = steps[sign * values >= sign * threshold][:1]
-    minutes = minutes_at(there, curves[SPEED]) if SPEED in curves else there * math.nan
-    return (float(there[0]), float(minutes[0])) if len(there) else None
+    if not len(there):
+        return None
+    return float(there[0]), float(minutes_at(there, curves[SPEED])[0]) if SPEED in curves else None
 
 
 def _improvement(a: str, b: str, scaled: Mapping[str, Sequence[Numbers]], how: dict[str, Any]) -> Improvement:

@@ -78,6 +78,8 @@ def find_groups(
             names = sorted({run.group for run in known if run.group})
             hint = did_you_mean(label, names) or f"; there are {', '.join(names) or 'none'}"
             raise ValueError(f"group {label}: no run in {runs_dir} belongs to it{hint}")
+        if len({run.name for run in records}) < len(records):
+            raise ValueError(f"group {label}: holds a run twice, or two of the same name")
         found[label] = {}
         for member in map(Member, records):
             found[label].setdefault(member.task, []).append(member)

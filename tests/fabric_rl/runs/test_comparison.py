@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fabric_rl
-from fabric_rl.runs.comparison import ALL, compare, estimate, iqm, probability_of_improvement
+from fabric_rl.runs.comparison import ALL, chosen_metric, compare, estimate, iqm, probability_of_improvement
 from tests.command import command
 
 # The examples that rliable publishes with its metrics: runs x tasks.
@@ -121,8 +121,16 @@ def test_runs_and_labels_of_ones_own_and_patterns(runs):
     own = {"one": ["a_seed0", runs / "a_seed1"], "other": ["b_seed0", "b_seed1"]}
     found = fabric_rl.compare(own, runs_dir=runs)
     assert [list(row.scores) for row in found.scores] == [["a_seed0", "a_seed1"], ["b_seed0", "b_seed1"]]
+    with pytest.raises(ValueError, match="group one: holds a run twice, or two of the same name"):
+        compare({"one": ["a_seed0", runs / "a_seed0"]}, runs_dir=runs)
     found = compare(["a_seed[12]", "b"], runs_dir=runs)
     assert [len(row.scores) for row in found.scores] == [2, 5]
+
+
+def test_evaluations_count_where_all_runs_have_them():
+    logged = {"a": dict.fromkeys(("reward/episode_return", "eval/return")), "b": {"reward/episode_return": None}}
+    assert chosen_metric(None, logged) == "reward/episode_return"
+    assert chosen_metric(None, {"a": logged["a"]}) == "eval/return"
 
 
 def test_several_tasks_are_scaled_and_counted_alike(runs):
@@ -174,7 +182,7 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
         (["a", "two"], "groups have runs of different tasks: a on CartPole-v1; two on Acrobot-v1, CartPole-v1"),
         (
             ["a", "b", "--metric", "reward/episode_returns"],
-            "--metric reward/episode_returns: run a_seed0 has no such metric; did you mean reward/episode_return?",
+            "--metric reward/episode_returns: run RUNS/a_seed0 has no such metric; did you mean reward/episode_return?",
         ),
         (["two", "too", "--threshold", "3"], "--threshold is of one task, and these groups were trained on several"),
         (["a", "b", "--confidence", "95"], "--confidence must be from 0.5 to below 1, got 95.0"),
