@@ -37,7 +37,8 @@ class TwinCritics(nn.Module):
 
     def frozen(self, inputs: Tensor) -> Tensor:
         """The same, with a gradient for the inputs only."""
-        q: Tensor = functional_call(self, {name: p.detach() for name, p in self.weights.items()}, (inputs,))
+        fixed = {name: p.detach() for name, p in self.weights.items()}
+        q: Tensor = functional_call(self, fixed, (inputs,), tie_weights=False)  # none are tied: looking takes time
         return q
 
 
