@@ -66,5 +66,8 @@ def replayed(
     )
     replay = ReplayBuffer(len(reward), steps, 1, generator, folder, keep_ends, alpha=1.0)
     replay.add(steps)
-    replay.prioritize(torch.arange(len(reward)), column([x.weight for x in trajectories]))
+    weight = column([x.weight for x in trajectories])
+    if not weight.any():
+        raise ValueError("--demonstrations: all of their steps have the weight 0")
+    replay.prioritize(torch.arange(len(reward)), weight, least=0.0)
     return replay

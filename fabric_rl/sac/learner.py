@@ -137,7 +137,7 @@ class ReplayLearner(Onlooker):
 
     def _minibatch(self, size: int) -> tuple[Tensor, Transitions]:
         """Steps to learn from, those of demonstrations last, and the numbers of the others in the buffer."""
-        shown = 0 if self._shown is None else round(size * self._sac.demonstration_share)
+        shown = 0 if self._shown is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
         drawn = self.replay.draw(size - shown)
         minibatch = self.replay.take(drawn, *self._how)
         if self._sac.per_alpha:

@@ -28,9 +28,11 @@ def soft_value(q: Tensor, entropy: Tensor, temperature: Tensor) -> Tensor:
 
 
 def expected_q(q: Tensor, log_probs: Tensor) -> Tensor:
-    r"""Exactly :math:`E_a[\min_j Q_j(s, a)] = \sum_i \sum_a \pi_i(a|s) \min_j Q_{ji}(s, a)`.
+    r"""What the policy may expect by the more careful critic, exactly.
 
-    An action of several independent parts i has the Q-value :math:`\sum_i Q_i(s, a_i)`.
+    An action of several independent parts i has the Q-value :math:`Q_j(s, a) = \sum_i Q_{ji}(s, a_i)`. Nothing but that
+    sum is learned, so the two critics are compared by sums: :math:`\min_j E_a[Q_j(s, a)]`. A single part has a sum for
+    each action: :math:`E_a[\min_j Q_j(s, a)]`.
 
     Args:
         q: `[2, B, K, P, n]`, both critics of every choice of each of the P parts, for K reward signals.
@@ -39,7 +41,10 @@ def expected_q(q: Tensor, log_probs: Tensor) -> Tensor:
     Returns:
         `[B, K]`.
     """
-    return (log_probs.exp().unsqueeze(1) * q.amin(dim=0)).sum(dim=(-2, -1))
+    probs = log_probs.exp().unsqueeze(1)
+    if q.shape[-2] == 1:
+        return (probs * q.amin(dim=0)).sum(dim=(-2, -1))
+    return (probs * q).sum(dim=(-2, -1)).amin(dim=0)
 
 
 def entropy_of(log_probs: Tensor) -> Tensor:

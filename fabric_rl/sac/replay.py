@@ -127,10 +127,10 @@ class ReplayBuffer:
         found = (len(self) * self._tree.leaves[at] / self._tree.total) ** -beta
         return (found / found.max()).float().to(self._device)
 
-    def prioritize(self, at: Tensor, errors: Tensor) -> None:
-        """Sets the priorities of the steps `at [B]` by their errors `[B]`, 0 or more."""
+    def prioritize(self, at: Tensor, errors: Tensor, least: float = _LEAST_ERROR) -> None:
+        """Sets the priorities of the steps `at [B]` by their errors `[B]`, 0 or more, to which `least` is added."""
         assert self._tree is not None
-        priorities = (errors.to(self._tree.leaves) + _LEAST_ERROR) ** self._alpha
+        priorities = (errors.to(self._tree.leaves) + least) ** self._alpha
         self._highest = torch.maximum(self._highest, priorities.max())
         self._tree.set(at, priorities)
 

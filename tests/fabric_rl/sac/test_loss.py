@@ -30,6 +30,15 @@ def test_the_exact_expectation_over_discrete_actions_is_that_of_the_smaller_crit
     assert entropy_of(log_probs).item() == pytest.approx(0.25 * math.log(4) - 0.75 * math.log(0.75))
 
 
+def test_critics_of_several_parts_are_compared_by_their_sums():
+    """Only sums are learned: one critic may have 5 more for the first part and 5 less for the second."""
+    q = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).expand(2, 1, 1, 2, 2)
+    shifted = q + torch.tensor([5.0, -5.0])[:, None] * torch.tensor([1.0, -1.0]).view(2, 1, 1, 1, 1)
+    log_probs = torch.tensor([[[0.5, 0.5], [0.5, 0.5]]]).log()
+    assert expected_q(shifted, log_probs).item() == pytest.approx(5.0) == expected_q(q, log_probs).item()
+    assert expected_q(torch.stack([q[0], q[1] - 1]), log_probs).item() == pytest.approx(3.0)
+
+
 def test_parts_of_an_action_add_up_and_what_is_forbidden_counts_nothing():
     least = torch.finfo(torch.float32).min
     log_probs = torch.tensor([[[0.0, least, least], [math.log(0.5), math.log(0.5), least]]])
