@@ -80,6 +80,8 @@ def tune(training: Sequence[str], minutes: float = 2.0, seconds: float = 3.0, ou
             for candidate in (present, best) if best is not present else ():
                 bench.measure(candidate)
         best = max(present, best, key=lambda candidate: candidate.rate)
+    if bench.tried < 2:
+        print("time was over before anything else was tried: give more --minutes")
     ratio = statistics.median(b / a for a, b in zip(present.rates, best.rates, strict=False))
     print(f"fastest: {best}, {best.rate:,.0f} agent-steps per second, {ratio:.2f} of the present ones")
     text = f"# By fabric-rl tune: {ratio:.2f} of the speed before, in turns on the same machine.\n"
@@ -96,12 +98,12 @@ class Bench:
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
         self._words, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
-        self._trainings, self._number = Trainings(1, folder), 0
+        self._trainings, self.tried = Trainings(1, folder), 0
 
     def measure(self, candidate: Candidate) -> bool:
         """Adds a rate to a candidate and prints it; False if it does not train."""
-        self._number += 1
-        name = f"t{self._number}"
+        self.tried += 1
+        name = f"t{self.tried}"
         flags = [f"--{flag}={_word(value)}" for flag, value in candidate.flags.items()]
         record, candidate.failed = self._trainings.train(name, [*self._words, *flags])
         if record is not None:
