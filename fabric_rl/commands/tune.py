@@ -22,6 +22,7 @@ from fabric_rl.types import OffPolicyAgent
 
 WARM_UP = 2
 """Iterations that are not measured: memory is touched for the first time, and programs are compiled."""
+_FIRST = "# By fabric-rl tune"
 ROUNDS = 3
 """How often the fastest settings and the present ones take turns at the end."""
 CLEARLY = 1.02
@@ -61,9 +62,14 @@ def tune(training: Sequence[str], minutes: float = 2.0, seconds: float = 3.0, ou
 
     Raises:
         ValueError: Wrong flags, an agent that does not learn from rollouts, or settings that do not train at all.
+        FileExistsError: There is such a file, which tune has not written.
     """
     if not (minutes > 0 and seconds > 0):
         raise ValueError("--minutes and --seconds must be above 0")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out {out}: there is no folder {out.parent}")
+    if out.exists() and not out.read_text(encoding="utf-8", errors="replace").startswith(_FIRST):
+        raise FileExistsError(f"--out {out}: this file is none that tune has written; choose another name")
     settings = settings_of(training, "tune")
     config = yaml.safe_load(settings.arguments["resolved_config"])
     agent = taken_apart(settings.arguments["agent"]).function
@@ -73,18 +79,15 @@ def tune(training: Sequence[str], minutes: float = 2.0, seconds: float = 3.0, ou
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(list(training), Path(folder), seconds)
         present = Candidate({})
-        if not bench.measure(present):
-            raise ValueError(f"these settings do not train: {present.failed}")
-        best = _search(bench, config, present, end)
-        for _ in range(ROUNDS - 1):
-            for candidate in (present, best) if best is not present else ():
-                bench.measure(candidate)
-        best = max(present, best, key=lambda candidate: candidate.rate)
+        found: list[Candidate] = []
+        # in a thread, so that Ctrl+C ends the training first
+        bench.trainings.each(lambda _: found.append(_fastest(bench, config, present, end)), [None])
+        best = max(present, *found, key=lambda candidate: candidate.rate)
     if bench.tried < 2:
         print("time was over before anything else was tried: give more --minutes")
     ratio = statistics.median(b / a for a, b in zip(present.rates, best.rates, strict=False))
     print(f"fastest: {best}, {best.rate:,.0f} agent-steps per second, {ratio:.2f} of the present ones")
-    text = f"# By fabric-rl tune: {ratio:.2f} of the speed before, in turns on the same machine.\n"
+    text = f"{_FIRST}: {ratio:.2f} of the speed before, in turns on the same machine.\n"
     out.write_text(text + (yaml.safe_dump(_nested(best.flags)) if best.flags else "{}\n"), encoding="utf-8")
     print(f"written: {out}; train with {' '.join(training)} --config {out}")
     return 0
@@ -98,19 +101,32 @@ class Bench:
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
         self._words, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
-        self._trainings, self.tried = Trainings(1, folder), 0
+        self.trainings, self.tried = Trainings(1, folder), 0
 
     def measure(self, candidate: Candidate) -> bool:
         """Adds a rate to a candidate and prints it; False if it does not train."""
         self.tried += 1
         name = f"t{self.tried}"
         flags = [f"--{flag}={_word(value)}" for flag, value in candidate.flags.items()]
-        record, candidate.failed = self._trainings.train(name, [*self._words, *flags])
+        record, candidate.failed = self.trainings.train(name, [*self._words, *flags])
+        if self.trainings.stopping.is_set():
+            raise KeyboardInterrupt
         if record is not None:
             candidate.rates.append(_rate(self._folder / name / "metrics.csv"))
         said = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
         print(f"{candidate}: {said}", flush=True)
         return record is not None
+
+
+def _fastest(bench: Bench, config: Mapping[str, Any], present: Candidate, end: float) -> Candidate:
+    """The fastest settings; at the end they and the present ones take turns."""
+    if not bench.measure(present):
+        raise ValueError(f"these settings do not train: {present.failed}")
+    best = _search(bench, config, present, end)
+    for _ in range(ROUNDS - 1):
+        for candidate in (present, best) if best is not present else ():
+            bench.measure(candidate)
+    return best
 
 
 def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: float) -> Candidate:

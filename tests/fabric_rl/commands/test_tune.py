@@ -1,7 +1,9 @@
 """`fabric-rl tune`: what it tries, and that its file trains."""
 
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import yaml
@@ -63,6 +65,16 @@ def test_wrong_flags_are_one_line(capsys, tmp_path, flags, words):
     assert not (tmp_path / "t.yaml").exists()
 
 
+def test_no_file_of_others_is_written_over(capsys, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("num_steps: 64\n")
+    assert command("tune", *CARTPOLE, "--out", own) == 2
+    assert f"--out {own}: this file is none that tune has written" in capsys.readouterr().err
+    assert own.read_text() == "num_steps: 64\n"
+    assert command("tune", *CARTPOLE, "--out", tmp_path / "none" / "t.yaml") == 2
+    assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_the_fastest_settings_are_a_configuration_to_train_with(capfd, tmp_path):
     out = tmp_path / "tuned.yaml"
@@ -81,3 +93,18 @@ def test_settings_that_do_not_train_are_one_line(capsys, tmp_path):
     agent = ["--agent.normalize_obs", "true", "--env_id", "NoSuchTask-v0"]
     assert command("tune", *agent, "--out", tmp_path / "t.yaml") == 2
     assert "NoSuchTask" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of one process")
+def test_an_interrupt_ends_the_training_first(tmp_path):
+    words = ["tune", *map(str, CARTPOLE), "--seconds", "60", "--out", str(tmp_path / "t.yaml")]
+    code = f"from fabric_rl.commands.main import main; main({words!r})"
+    variables = environment() | {"TMPDIR": str(tmp_path)}
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=variables, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + SECONDS
+    while not list(tmp_path.glob("*/t1/metrics.csv")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(SECONDS) == 130
+    assert list(tmp_path.iterdir()) == []
