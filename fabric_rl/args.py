@@ -214,6 +214,8 @@ class SACArgs:
             raise ValueError(f"--buffer_init_steps must not be negative, got {self.buffer_init_steps}")
         if not 0 < self.tau <= 1:
             raise ValueError(f"--tau must be above 0 and at most 1, got {self.tau}")
+        if self.buffer_folder is not None and not self.buffer_folder.strip():
+            raise ValueError("--buffer_folder is empty; name a folder, or leave the flag out for the device's memory")
 
 
 @dataclass(frozen=True)

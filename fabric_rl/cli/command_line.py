@@ -145,7 +145,9 @@ def _as_yaml(parser: FlagParser, config: Namespace) -> str:
         config[name] = default
     if config.env_id is not None:
         config.pop("env")
-    text: str = parser.dump(config, skip_validation=True)
+    if config.num_threads is None:
+        config.pop("num_threads")  # a run notes how many it took
+    text: str = parser.dump(config, skip_validation=True, skip_unset=False)  # a null may not be the default
     return text
 
 

@@ -101,6 +101,7 @@ def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
     for name in (name for name in names if name not in _OWN):
-        texts = {label: sorted({str(run.get(name, "-")) for run in runs}) for label, runs in every.items()}
+        known = {label: [run.get(name) for run in runs] for label, runs in every.items()}
+        texts = {label: sorted({"-" if x is None else str(x) for x in each}) for label, each in known.items()}
         values[name] = {label: ", ".join(each) for label, each in texts.items()}
     return {name: each for name, each in values.items() if len(set(each.values())) > 1}

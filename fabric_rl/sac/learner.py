@@ -15,6 +15,7 @@ from fabric_rl.learning.learner import Onlooker
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
 from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
@@ -59,9 +60,10 @@ class ReplayLearner(Onlooker):
         like = rollout.flat(rollout.reward)
         self._signals = signals if isinstance(signals, LearningSignals) else None
         kinds = (sac.buffer_folder, self._signals is not None)
-        self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, *kinds, sac.per_alpha)
         theirs = (demonstrations, args.extrinsic_strength, like, self._draws, *kinds)
-        self._shown = replayed(*theirs) if demonstrations else None
+        with raised_on_all_ranks(fabric):  # they share a disk
+            self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, *kinds, sac.per_alpha)
+            self._shown = replayed(*theirs) if demonstrations else None
         self._how = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
         self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}

@@ -67,8 +67,12 @@ class ReplayBuffer:
         given = {name: tensor for name in _COLUMNS if (tensor := getattr(like, name)) is not None}
         shapes = {name: (self._rows, num_envs, *tensor.shape[1:]) for name, tensor in given.items()}
         needed = sum(math.prod(shape) * given[name].element_size() for name, shape in shapes.items())
-        _check_room(size, needed, folder, self._device)
-        self._columns = {name: _allocated(shape, given[name], folder) for name, shape in shapes.items()}
+        try:
+            _check_room(size, needed, folder, self._device)
+            self._columns = {name: _allocated(shape, given[name], folder) for name, shape in shapes.items()}
+        except OSError as error:
+            reason = error.strerror or error
+            raise ValueError(f"--buffer_folder {folder} cannot be used for {_in_words(needed)}: {reason}") from error
         home = self._columns["obs"].device
         self._last = torch.empty(_FEW, *like.obs.shape[1:], dtype=like.obs.dtype, device=home)
         self._number = torch.zeros(self._rows, num_envs, dtype=torch.int64, device=home)  # which of those, since ever
@@ -315,31 +319,37 @@ def _rows(flat: Tensor, steps: int) -> Tensor:
 
 
 def _allocated(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -> Tensor:
-    """An empty tensor, in a file without a name if there is a folder."""
+    """An empty tensor; if there is a folder, in a file without a name whose space is taken now, if the system can."""
     if folder is None:
         return torch.zeros(shape, dtype=like.dtype, device=like.device)
     kind = torch.empty(0, dtype=like.dtype).numpy().dtype
     with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):  # else a disk that is full one day ends the process, without a word
+            os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * kind.itemsize))
         return torch.from_numpy(np.memmap(file, kind, "w+", shape=shape))
 
 
 def _check_room(size: int, needed: int, folder: str | Path | None, device: torch.device) -> None:
-    """Raises ValueError where so many bytes do not fit."""
+    """Raises ValueError where so many bytes of each rank do not fit, or OSError for a folder that cannot be used."""
+    ranks = 1  # that share it and have not taken their part yet
     if folder is not None:
-        try:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            where, free = f"the disk of --buffer_folder {folder}", shutil.disk_usage(folder).free
-        except OSError as error:
-            raise ValueError(f"--buffer_folder {folder} cannot be used: {error.strerror or error}") from error
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        where, free = f"the disk of --buffer_folder {folder}", shutil.disk_usage(folder).free
     elif device.type == "cuda":
         where, free = f"{device}", torch.cuda.mem_get_info(device)[0]
     elif hasattr(os, "sysconf"):
         where, free = "this machine's memory", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     else:
         return
-    if needed > free:
+    if needed * ranks > free:
         other = "" if folder is not None else ", or keep it on disk with --buffer_folder"
+        each = f" for each of {ranks} ranks" if ranks > 1 else ""
         raise ValueError(
-            f"--buffer_size {size} needs {needed / 2**30:.1f} GiB, and {where} has {free / 2**30:.1f}; take a smaller "
+            f"--buffer_size {size} needs {_in_words(needed)}{each}, and {where} has {_in_words(free)}; take a smaller "
             f"one{other}"
         )
+
+
+def _in_words(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.4g} MiB"

@@ -3,8 +3,13 @@
 from dataclasses import fields
 
 import pytest
+import yaml
 
 from fabric_rl import Hardware, Saving, StartArgs, TrainArgs
+from fabric_rl.cli.command_line import read_settings
+from fabric_rl.flags.config import DEFAULT_CONFIG
+from fabric_rl.runs.provenance import Provenance
+from train_fabric import main
 
 GROUPS = (TrainArgs, StartArgs, Saving, Hardware)
 
@@ -57,3 +62,18 @@ def test_the_groups_share_no_flag():
     """They are flattened into one command line and one config.yaml."""
     names = [field.name for group in GROUPS for field in fields(group)]
     assert len(names) == len(set(names))
+
+
+def test_what_is_null_and_is_so_by_no_default_stays_null_in_the_settings_that_a_run_keeps(tmp_path):
+    """A run goes on, or is run again, with nothing but its config.yaml."""
+    words = ["--record_minutes=null", "--checkpoint_every_timesteps=null"]
+    words += ['--env.obs={"class_path": "envs.DefaultObs", "init_args": {"zero_padding": null}}']
+    kept = read_settings(main, words, "", DEFAULT_CONFIG).arguments["resolved_config"]
+    config = tmp_path / "config.yaml"
+    config.write_text(kept)
+    again = read_settings(main, [f"--config={config}"], "", DEFAULT_CONFIG).arguments
+    assert again["saving"].record_minutes is again["saving"].checkpoint_every_timesteps is None
+    assert yaml.safe_load(again["resolved_config"]) == yaml.safe_load(kept) and "zero_padding: null" in kept
+    assert "\nnum_threads:" not in kept  # a run notes how many it had
+    config.write_text("\n".join(line for line in kept.splitlines() if not line.endswith(": null")))  # a run of before
+    assert Provenance(tmp_path).changed_settings(kept) == []

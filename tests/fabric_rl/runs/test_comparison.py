@@ -73,12 +73,12 @@ def make_run(base, name, values, task="CartPole-v1", steps=100, summary=True, **
 
 @pytest.fixture
 def runs(tmp_path):
-    """Groups of five seeds on one task: b ends 100 higher than a, and knows another gamma."""
+    """Groups of five seeds on one task: b ends 100 higher than a, and knows another gamma, and a null."""
     base = tmp_path / "runs"
     for seed in range(5):
         rising = np.linspace(10, 100 + seed, 20)
         make_run(base, f"a_seed{seed}", rising, group="a", gamma=0.99)
-        make_run(base, f"b_seed{seed}", 2 * rising, group="b", gamma=0.9)
+        make_run(base, f"b_seed{seed}", 2 * rising, group="b", gamma=0.9, num_envs="null")
         for task in ("CartPole-v1", "Acrobot-v1"):
             make_run(base, f"two_{task}_seed{seed}", rising, task, group="two", gamma=0.99)
             make_run(base, f"too_{task}_seed{seed}", rising - seed, task, group="too", gamma=0.99)

@@ -1,6 +1,11 @@
 """The replay buffer against a list of steps that knows every episode, and its corners."""
 
+import os
 import random
+import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -200,13 +205,57 @@ def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path):
         ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, and this machine's memory has"
     ):
         buffer_of(10**15, batch, 2)
-    with pytest.raises(ValueError, match=r"and the disk of --buffer_folder .* has [\d.]+; take a smaller one$"):
+    with pytest.raises(ValueError, match=r"and the disk of --buffer_folder .* has [\d.]+ GiB; take a smaller one$"):
         buffer_of(10**15, batch, 2, tmp_path)
     with pytest.raises(ValueError, match=r"--buffer_size 3 holds less than two steps of 2 sub-environments"):
         buffer_of(3, batch, 2)
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match=r"--buffer_folder .*file cannot be used: "):
+    with pytest.raises(ValueError, match=r"--buffer_folder .*file cannot be used for 0.\d+ MiB: File exists"):
         buffer_of(100, batch, 2, tmp_path / "file")
+
+
+def test_the_ranks_of_a_machine_share_its_memory(monkeypatch):
+    batch = Episodes(2, seed=0).rollout(1)
+    steps = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 18  # bytes of each
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1000")
+    with pytest.raises(ValueError, match=r"needs .* MiB for each of 1000 ranks, and this machine's memory has .* GiB"):
+        buffer_of(steps // 100, batch, 2)
+
+
+_ON_A_SMALL_DISK = """
+import torch
+from fabric_rl.sac.replay import ReplayBuffer
+from fabric_rl.types import Minibatch
+zeros = torch.zeros(2)
+like = Minibatch(torch.zeros(2, 64), zeros.long(), *[zeros] * 4, reward=zeros, terminated=zeros > 0, done=zeros > 0)
+one = ReplayBuffer(16_000, like, 2, torch.Generator(), "{folder}")
+try:
+    two = ReplayBuffer(16_000, like, 2, torch.Generator(), "{folder}")
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_a_buffer_takes_its_space_on_the_disk_when_it_is_made(tmp_path):
+    """Two of 4 MiB on a disk of 6 MiB; the steps would fill it later, when no error can tell."""
+    small = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=6m none {tmp_path} && exec "$@"', "sh"]
+    if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True).returncode:
+        pytest.skip("nobody may mount a disk here")
+    script = _ON_A_SMALL_DISK.format(folder=tmp_path)
+    done = subprocess.run([*small, sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    needed = rf"^--buffer_size 16000 needs 4.* MiB, and the disk of --buffer_folder {tmp_path} has 1.* MiB; take a"
+    assert re.match(needed, done.stdout), done.stdout + done.stderr
+
+
+def test_a_folder_that_nothing_can_be_kept_in(tmp_path):
+    resource = pytest.importorskip("resource")  # as on a disk that fills in between
+    batch, limits = Episodes(2, seed=0).rollout(1), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, limits[1]))
+    try:
+        with pytest.raises(ValueError, match=r"--buffer_folder .* cannot be used for 8[.]\d* MiB: File too large"):
+            buffer_of(600_000, batch, 2, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_rollout_that_does_not_fit():

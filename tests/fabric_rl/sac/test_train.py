@@ -245,6 +245,7 @@ def test_an_agent_with_memory_is_refused(counted):
         ({"buffer_init_steps": -1}, "buffer_init_steps must not be negative"),
         ({"tau": 1.5}, "tau must be above 0 and at most 1"),
         ({"n_step": 0}, "n_step must be at least 1"),
+        ({"buffer_folder": " "}, "buffer_folder is empty; name a folder, or leave the flag out"),
     ],
 )
 def test_settings_that_cannot_work(settings, message):
