@@ -8,7 +8,6 @@ of M tasks with N and K runs. Intervals are percentiles of the stratified bootst
 replacement, among those of the same group and task. They say where other seeds would lead, not other tasks.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -33,7 +32,7 @@ Reached = tuple[float, float | None] | None
 """Agent-steps and minutes (None where no speed was logged) until something happened; None where it never did."""
 FEW = 5
 """Runs; the bootstrap's intervals of fewer are too narrow."""
-_POINTS, _LONGER, _NO_DIFFERENCE = 101, 1.01, 0.02
+_POINTS, _LONGER = 101, 1.01
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,10 @@ class Improvement:
     group: str
     than: str
     probability: Estimate
+    p: float
+    """Of a permutation test, `permutation_p`."""
     tells: bool
-    """Whether these seeds tell the two apart."""
-    runs_needed: int | None
-    """Runs of each that would, if the difference is what it looks like; None where they do, or none is to be seen."""
+    """Whether these seeds tell the two apart: p is at most 1 - confidence."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +106,30 @@ def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
         x, y = np.moveaxis(x, axis, -1)[..., :, None], np.moveaxis(y, axis, -1)[..., None, :]
         each.append(((x > y) + 0.5 * (x == y)).mean((-2, -1)))
     return np.asarray(np.mean(each, axis=0))
+
+
+def permutation_p(
+    first: Sequence[Numbers], second: Sequence[Numbers], seed: int = 0, permutations: int = 10_000
+) -> float:
+    """How often P(X > Y) is as far from 1/2, to either side, if labels are dealt anew among the runs of each task.
+
+    For one task this is the rank test of Mann & Whitney 1947, also with ties. With no difference p <= 0.05 in at
+    most 5 % of cases with any number of runs, unlike an interval of the bootstrap that leaves 1/2 out.
+
+        P(X > Y) - 1/2 = 1/M sum_m (mean rank of X_m - mean rank of all) / K_m
+
+    Args:
+        first: Scores of X on each task, `[N]`.
+        second: Scores of Y on the same tasks, `[K]`.
+        seed: Of the permutations.
+        permutations: How many, with the labels as they are, which count as one (Phipson & Smyth 2010).
+    """
+    generator, away = np.random.default_rng(seed), np.zeros(permutations)
+    for x, y in zip(first, second, strict=True):
+        ranks = np.tile(stats.rankdata([*x, *y]), (permutations, 1))
+        generator.permuted(ranks[1:], axis=1, out=ranks[1:])
+        away += (ranks[:, : len(x)].mean(1) - ranks[0].mean()) / len(y)
+    return float(np.mean(np.abs(away) >= abs(away[0]) - 1e-9))
 
 
 def _mean_of_tasks(*tasks: Numbers, axis: int = -1) -> Numbers:
@@ -163,7 +186,7 @@ def compare(
         ranges: What counts as 0 and as 1 on each of several tasks; default: the worst and best final score of all.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
-        seed: Of the bootstrap.
+        seed: Of the bootstrap and the permutations.
 
     Raises:
         ValueError: There is no such group, run or metric, a group has one run only, or their tasks differ.
@@ -192,9 +215,7 @@ def compare(
         ids = {label: [name for row in rows if row.group == label for name in row.scores] for label in labels}
         rows += [_scores(label, ALL, dict.fromkeys(ids[label]), scaled[label], how) for label in labels]
     pairs = [_improvement(a, b, scaled, how) for a, b in combinations(labels, 2)]
-    for pair in (pair for pair in pairs if not pair.tells):
-        more = f"; about {pair.runs_needed} runs of each would, if the difference is what it looks like"
-        notes.append(f"these seeds cannot tell {pair.group} from {pair.than}{more if pair.runs_needed else ''}")
+    notes += [f"these seeds cannot tell {pair.group} from {pair.than}" for pair in pairs if not pair.tells]
     taus = np.linspace(0, 1, _POINTS)
     profiles = {
         label: estimate(_mean_of_tasks, [(each[:, None] > taus).astype(float) for each in scaled[label]], x=taus, **how)
@@ -286,11 +307,6 @@ def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, sign: i
 
 
 def _improvement(a: str, b: str, scaled: Mapping[str, Sequence[Numbers]], how: dict[str, Any]) -> Improvement:
-    """P(A > B). It tells where the interval leaves 1/2 out, and so many runs could convince an exact rank test."""
     found = estimate(probability_of_improvement, [*scaled[a], *scaled[b]], **how)
-    least_p = 2 * math.prod(1 / math.comb(len(x) + len(y), len(x)) for x, y in zip(scaled[a], scaled[b], strict=True))
-    tells = not found.low <= 0.5 <= found.high and least_p <= 1 - how["confidence"]
-    away, half = abs(found.value - 0.5), (found.high - found.low) / 2
-    runs = min(map(len, (*scaled[a], *scaled[b])))
-    needed = None if tells or away < _NO_DIFFERENCE else max(runs + 1, math.ceil(runs * (half / away) ** 2))
-    return Improvement(a, b, found, tells, needed)
+    p = permutation_p(scaled[a], scaled[b], how["seed"])
+    return Improvement(a, b, found, p, tells=p <= 1 - how["confidence"])
