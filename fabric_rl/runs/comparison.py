@@ -5,7 +5,9 @@ r"""Comparing groups of runs, as Agarwal et al. 2021, "Deep RL at the Edge of th
     profile(tau) = 1/M sum_m 1/N sum_i [x_{m,i} > tau]
 
 of M tasks with N and K runs. Intervals are percentiles of the stratified bootstrap: runs are drawn anew, with
-replacement, among those of the same group and task. They say where other seeds would lead, not other tasks.
+replacement, among those of the same group and task. They are confidence intervals of the figure of all possible runs
+on these tasks. Those of 95 % hold the interquartile mean in 74 % of cases with 3 runs, 89 % with 5 and 94 % from 10 on
+(simulated). P(X > Y) has a permutation test beside its interval.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +32,7 @@ METRICS = ("eval/return", "reward/episode_return")
 ALL = "all tasks"
 Reached = tuple[float, float | None] | None
 """Agent-steps and minutes (None where no speed was logged) until something happened; None where it never did."""
-FEW = 5
+FEW = 10
 """Runs; the bootstrap's intervals of fewer are too narrow."""
 _POINTS, _LONGER = 101, 1.01
 
@@ -274,7 +276,8 @@ def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
         if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
             notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
         if len(runs) < FEW:
-            notes.append(f"group {label} has {len(runs)} runs on {task}: intervals of fewer than {FEW} are too narrow")
+            narrow = f"intervals of fewer than {FEW} runs are too narrow: 95 % of 5 cover about 89 %"
+            notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
     for task in next(iter(groups.values())):
         ends = [run.curves[metric][0][-1] for group in groups.values() for run in group[task]]
         if max(ends) > _LONGER * min(ends):

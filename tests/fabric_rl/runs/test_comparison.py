@@ -115,7 +115,7 @@ def make_run(base, name, values, task="CartPole-v1", steps=100, summary=True, **
 
 @pytest.fixture
 def runs(tmp_path):
-    """Groups of five seeds on one task: b ends 100 higher than a, and knows another gamma."""
+    """Groups of seeds on a task or two: b ends 100 higher than a, and knows another gamma."""
     base = tmp_path / "runs"
     for seed in range(5):
         rising = np.linspace(10, 100 + seed, 20)
@@ -132,7 +132,8 @@ def runs(tmp_path):
 
 def test_two_groups(runs):
     found = compare(["a", "b"], runs_dir=runs)
-    assert found.differences == {"gamma": {"a": "0.99", "b": "0.9"}} and found.notes == []
+    assert found.differences == {"gamma": {"a": "0.99", "b": "0.9"}}
+    assert [note[:17] for note in found.notes] == ["group a has 5 run", "group b has 5 run"]
     a, b = found.scores
     # The last two of 20 rows: 100 + seed, and 1/19 of the way before; the middle three of five seeds are 101 to 103.
     last = [10 + (90 + seed) * (19 + 18) / 38 for seed in range(5)]
@@ -195,7 +196,7 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
     make_run(runs, "low_seed9", [1, 2], group="low")
     for name, values in (("c_seed0", 50), ("c_seed1", 200), ("c_seed2", 300)):
         make_run(runs, name, np.linspace(1, values, 20), group="c", gamma=0.99)
-    few = "runs on CartPole-v1: intervals of fewer than 5 are too narrow"
+    few = "runs on CartPole-v1; intervals of fewer than 10 runs are too narrow: 95 % of 5 cover about 89 %"
     assert compare(["few", "c"], runs_dir=runs).notes == [
         f"group few has 3 {few}",
         f"group c has 3 {few}",
