@@ -1,5 +1,6 @@
 """`fabric-rl sweep`: tries settings with Optuna, each with the same seeds, and keeps the best."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,8 +29,8 @@ Looks = Sequence[float | None]
 """Scores of a run at each look; None where there is none."""
 _DOUBT = 0.05
 """Most chance to end a trial that is as good as another, of all looks at all its seeds together."""
-_SHOWN, _ENOUGH = 5, 10
-"""Trials that are printed, and how many tell which settings matter."""
+_SHOWN, _ENOUGH = 5, 40
+"""Trials that are printed, and how many tell which settings matter: of fewer it is noise."""
 
 
 def sweep(
@@ -250,8 +251,8 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
     if len(done) >= _ENOUGH:
         importance = _optuna().importance
         found = importance.get_param_importances(study, evaluator=importance.PedAnovaImportanceEvaluator())
-        rows = [[name, f"{share:.0%}"] for name, share in found.items()]
-        sections.insert(0, Section("What matters", ["setting", "share of the difference"], rows))
+        rows = [[name, f"{number:.2f}"] for name, number in found.items()]
+        sections.insert(0, Section("What matters", ["setting", "importance (PED-ANOVA)"], rows))
     rows = [[f"trial{trial.number}", figure_text(trial.value), _in_words(trial.params)] for trial in done]
     rows += [[f"trial{trial.number}", "ended early", _in_words(trial.params)] for trial in states["PRUNED"]]
     trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
@@ -263,7 +264,9 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
     axes.set(xlabel="trial", ylabel="score")
     axes.legend()
     write_page(folder / "report.html", f"sweep {folder.name}", [trials, *sections], figure)
-    print(f"best settings: {folder / 'best.yaml'}; all trials: {folder / 'report.html'}")
-    second = f"; is it better? fabric-rl compare trial{done[0].number} trial{done[1].number}" if done[1:] else ""
-    print(f"their runs: --runs_dir {folder / 'runs'}{second}")
+    print(f"best settings: {folder / 'best.yaml'}; all trials: {folder / 'report.html'}; their runs: {folder / 'runs'}")
+    if len(done) > 1 and len(done[0].user_attrs["scores"]) > 1:
+        again = [f"trial{trial.number}" for trial in done[:2]] + ["--runs_dir", str(folder / "runs")]
+        again += ["--metric", metric] if (metric := study.user_attrs["metric"]) != "None" else []
+        print("is it better than the next?", shlex.join(["fabric-rl", "compare", *again, *["--minimize"] * minimize]))
     return True

@@ -155,6 +155,25 @@ def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     assert "holds a sweep with other settings; choose another" in capsys.readouterr().err
 
 
+def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tmp_path, capsys):
+    path, folder = space_file(tmp_path, "gamma: {low: 0.9, high: 0.99}\n"), tmp_path / "a sweep"
+    words = ["sweep", *FLAGS, "--space", path, "--folder", folder, "--metric", "ppo/loss", "--minimize", "--trials", 0]
+    assert command(*words) == 1
+    gamma = {"gamma": optuna.distributions.FloatDistribution(0.9, 0.99)}
+    for number in range(40):
+        if number == 39:
+            assert command(*words) == 0 and "What matters" not in capsys.readouterr().out
+        chosen = {"gamma": 0.9 + number / 1000}
+        done = optuna.trial.create_trial(value=number, params=chosen, distributions=gamma)
+        done.set_user_attr("scores", [[number] * 4] * 3)
+        study_of(folder).add_trial(done)
+    assert command(*words) == 0
+    out = capsys.readouterr().out
+    assert "importance (PED-ANOVA)" in out
+    compare = f"fabric-rl compare trial0 trial1 --runs_dir '{folder}/runs' --metric ppo/loss --minimize\n"
+    assert out.endswith(f"is it better than the next? {compare}")
+
+
 @pytest.mark.slow
 def test_what_is_surely_worse_ends_early_and_a_missing_metric_ends_all(tmp_path, capsys):
     """The metric is the learning rate, which has no luck in it."""
@@ -203,4 +222,4 @@ def test_a_sweep_that_is_killed_twice_loses_no_finished_trial(tmp_path):
     assert len(found) == 20 == len(study_of(folder).trials) and found.items() >= known.items()
     runs = list_runs(folder / "runs")
     assert [run.status for run in runs] == ["finished"] * 20
-    assert "What matters" in (folder / "report.html").read_text()
+    assert "trial19" in (folder / "report.html").read_text()
