@@ -60,7 +60,7 @@ class Scores:
     scores: dict[str, float]
     """By run id."""
     reached: dict[str, Reached]
-    """By run id: the task's threshold."""
+    """By run id: the task's threshold, up to where the shortest run ends."""
 
 
 @dataclass(frozen=True)
@@ -191,12 +191,15 @@ def compare(
         seed: Of the bootstrap and the permutations.
 
     Raises:
-        ValueError: There is no such group, run or metric, a group has one run only, or their tasks differ.
+        ValueError: There is no such group, run or metric, a group has one run only, their tasks differ, or
+                `ranges` has another one.
     """
     if not 0.5 <= confidence < 1:
         raise ValueError(f"--confidence must be from 0.5 to below 1, got {confidence}")
     found = find_groups(groups, runs_dir)
     labels, tasks = list(found), sorted(next(iter(found.values())))
+    for task in set(ranges or {}).difference(tasks):
+        raise ValueError(f"ranges: no run was trained on {task}, but on {', '.join(tasks)}")
     members = [run for group in found.values() for runs in group.values() for run in runs]
     metric = chosen_metric(metric, {str(run.record.folder): run.curves for run in members})
     if threshold is not None and len(tasks) > 1:
@@ -250,7 +253,7 @@ def _on_task(
     threshold = sign * min(sign * each for each in ends) if threshold is None else threshold
     scores = []
     for label, runs in groups.items():
-        reached = {run.name: _reached(run.curves, metric, threshold, sign) for run in runs}
+        reached = {run.name: _reached(run.curves, metric, threshold, end, sign) for run in runs}
         scores.append(_scores(label, task, reached, [finals[label]], how))
     return curves, scores, threshold
 
@@ -275,9 +278,17 @@ def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
         notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
         if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
             notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
+        alike = differences({run.name: {task: [run]} for run in runs if run.settings})
+        if alike:
+            notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
         if len(runs) < FEW:
             narrow = f"intervals of fewer than {FEW} runs are too narrow: 95 % of 5 cover about 89 %"
             notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
+    owners: dict[Path, list[str]] = {}
+    for label, run in ((label, run) for label, group in groups.items() for runs in group.values() for run in runs):
+        owners.setdefault(run.record.folder.resolve(), []).append(label)
+    shared = ((folder.name, labels) for folder, labels in owners.items() if len(labels) > 1)
+    notes += [f"run {name} is in groups {' and '.join(labels)}: they are not independent" for name, labels in shared]
     for task in next(iter(groups.values())):
         ends = [run.curves[metric][0][-1] for group in groups.values() for run in group[task]]
         if max(ends) > _LONGER * min(ends):
@@ -301,9 +312,9 @@ def _scaled(scores: Sequence[Scores], label: str, sign: int, given: tuple[float,
     return (sign * np.array(list(own.values())) - worst) / ((best - worst) or 1.0)
 
 
-def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, sign: int) -> Reached:
+def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, end: float, sign: int) -> Reached:
     steps, values = curves[metric]
-    there = steps[sign * values >= sign * threshold][:1]
+    there = steps[(sign * values >= sign * threshold) & (steps <= end)][:1]
     if not len(there):
         return None
     return float(there[0]), float(minutes_at(there, curves[SPEED])[0]) if SPEED in curves else None

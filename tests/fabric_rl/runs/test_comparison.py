@@ -217,6 +217,27 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
     )
 
 
+def test_runs_of_both_groups_and_settings_that_differ_within_one_are_said(runs):
+    make_run(runs, "odd_seed7", np.linspace(10, 100, 20), gamma=0.5, num_threads=3)
+    odd = ["a_seed0", "a_seed1", "odd_seed7"]
+    found = compare({"odd": odd, "b": [*(f"b_seed{seed}" for seed in range(3)), runs / "a_seed1"]}, runs_dir=runs)
+    assert "runs of group odd on CartPole-v1 differ in more than their seed: gamma" in found.notes
+    assert "run a_seed1 is in groups odd and b: they are not independent" in found.notes
+    assert not [note for note in compare(["two", "too"], runs_dir=runs).notes if "differ" in note or " is in " in note]
+
+
+def test_what_is_reached_after_the_shortest_run_does_not_count(runs):
+    make_run(runs, "short_seed0", np.linspace(10, 60, 12), group="short")
+    make_run(runs, "short_seed1", np.linspace(10, 60, 12), group="short")
+    reached = compare(["a", "short"], runs_dir=runs, threshold=90).scores[0].reached  # which a has at step 1,800
+    assert list(reached.values()) == [None] * 5
+
+
+def test_a_range_of_an_unknown_task_is_one_line(runs):
+    with pytest.raises(ValueError, match="ranges: no run was trained on CartPole, but on CartPole-v1"):
+        compare(["a", "b"], runs_dir=runs, ranges={"CartPole": (0, 500)})
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
