@@ -74,8 +74,9 @@ def sections_of(found: Comparison) -> list[Section]:
         share = "{:.0%}".format
         rows = [[f"{pair.group} better than {pair.than}", share(pair.probability.value)] for pair in found.improvements]
         for cells, pair in zip(rows, found.improvements, strict=True):
-            cells += [_span(pair.probability, share), "yes" if pair.tells else "no"]
-        sections.append(Section("Probability that a run is better", ["", "probability", percent, "told apart"], rows))
+            cells += [_span(pair.probability, share), figure_text(pair.p), "yes" if pair.tells else "no"]
+        columns = ["", "probability", percent, "p", "told apart"]
+        sections.append(Section("Probability that a run is better", columns, rows))
     rows = [[row.task, row.group, *_reached(row, found)] for row in found.scores if row.task != ALL]
     columns = ["task", "group", "threshold", "reached by", "steps, median", "first to last", "minutes, median"]
     sections.append(Section("Steps and time until the threshold", columns, rows))

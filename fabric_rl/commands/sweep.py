@@ -1,5 +1,6 @@
 """`fabric-rl sweep`: tries settings with Optuna, each with the same seeds, and keeps the best."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,8 +25,12 @@ from fabric_rl.runs.tables import figure_text
 
 _LOOKS = 4
 """At a run, evenly over its steps: there a trial may turn out to be worse than the best one."""
-_SHOWN, _ENOUGH = 5, 10
-"""Trials that are printed, and how many tell which settings matter."""
+Looks = Sequence[float | None]
+"""Scores of a run at each look; None where there is none."""
+_DOUBT = 0.05
+"""Most chance to end a trial that is as good as another, of all looks at all its seeds together."""
+_SHOWN, _ENOUGH = 5, 40
+"""Trials that are printed, and how many tell which settings matter: of fewer it is noise."""
 
 
 def sweep(
@@ -156,7 +161,7 @@ class _Sweep:
             chosen |= setting.draw(trial, chosen)
         steps = int(chosen.get("total_timesteps") or self.steps)
         words = [*self.words, *flags_of(chosen), f"--group=trial{trial.number}"]
-        scores: list[list[float]] = []
+        scores: list[Looks] = []
         for seed in seeds:
             run_id = f"trial{trial.number}_seed{seed}"
             hopeless = partial(self._hopeless, run_id, steps, scores)
@@ -172,7 +177,7 @@ class _Sweep:
             if record is None or (len(scores) < len(seeds) and self._is_worse(scores)):
                 return self._tell(trial, "PRUNED", f"ended at seed {seed}, since it is worse than the best")
         trial.set_user_attr("scores", scores)
-        value = float(np.mean([looks[-1] for looks in scores]))
+        value = float(np.array(scores, float)[:, -1].mean())
         self._tell(trial, "COMPLETE", figure_text(value), value)
 
     def _tell(self, trial: Any, state: str, words: str, value: float | None = None) -> None:  # noqa: ANN401
@@ -182,44 +187,45 @@ class _Sweep:
     def _curves(self, run_id: str) -> dict[str, Curve]:
         return read_metrics(self.trainings.runs_dir / run_id / "metrics.csv")
 
-    def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float]:
-        """The scores of a run after each part of its steps, as far as it has come; all if it is `done`."""
+    def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float | None]:
+        """The scores of a run after each part of its steps; None where nothing is logged yet, or it is not so far."""
         curve = self._curves(run_id)[self.chosen_metric or ""]
         first, last = curve[0][[0, -1]]
         parts = [number * steps / _LOOKS for number in range(1, _LOOKS)]
-        looks = [final_score(curve, max(part, first)) for part in parts if done or first <= part <= last]
-        return [*looks, final_score(curve)] if done else looks
+        looks = [final_score(curve, part) if first <= part and (done or part <= last) else None for part in parts]
+        return [*looks, final_score(curve) if done else None]
 
-    def _hopeless(self, run_id: str, steps: int, scores: Sequence[Sequence[float]]) -> bool:
+    def _hopeless(self, run_id: str, steps: int, scores: Sequence[Looks]) -> bool:
         with suppress(ValueError, LookupError):  # nothing is logged yet
-            looks = self._looks(run_id, steps)
-            return bool(looks) and self._is_worse([*scores, looks])
+            return self._is_worse([*scores, self._looks(run_id, steps)])
         return False
 
-    def _is_worse(self, scores: Sequence[Sequence[float]]) -> bool:
+    def _is_worse(self, scores: Sequence[Looks]) -> bool:
         with suppress(ValueError):  # no trial has come to its end
             sign = -1 if self.study.direction.name == "MINIMIZE" else 1
             return is_worse(scores, self.study.best_trial.user_attrs["scores"], sign)
         return False
 
 
-def is_worse(own: Sequence[Sequence[float]], best: Sequence[Sequence[float]], sign: int = 1) -> bool:
+def is_worse(own: Sequence[Looks], best: Sequence[Looks], sign: int = 1) -> bool:
     """Whether a trial is worse than the best one beyond doubt, by the same seeds after the same share of their steps.
 
-        mean(d) + t_{0.95, n-1} s(d) / sqrt(n) < 0,  d_i = own_i - best_i
+        mean(d) + t_{1 - 0.05 / (looks x seeds), n-1} s(d) / sqrt(n) < 0,  d_i = own_i - best_i
 
     Args:
-        own: Scores of two or more seeds, after each part of their steps; the last seed may not have done all.
-        best: Of the best trial.
+        own: Of its seeds so far, `[seeds so far, looks]`; what counts is how far the last one has come.
+        best: Of the best trial, `[seeds, looks]`.
         sign: -1 where lower is better.
     """
-    look = len(own[-1]) - 1
-    pairs = [(mine[look], theirs[look]) for mine, theirs in zip(own, best, strict=False) if look < len(theirs)]
-    if len(pairs) < 2:
+    theirs = np.array(best, float)
+    mine = np.array(own, float)
+    look = np.flatnonzero(~np.isnan(mine[-1]))[-1:]
+    difference = sign * (mine - theirs[: len(mine)])[:, look]
+    difference = difference[~np.isnan(difference)]
+    if len(difference) < 2:
         return False
-    difference = sign * (np.array(pairs)[:, 0] - np.array(pairs)[:, 1])
-    half = stats.t.ppf(0.95, len(pairs) - 1) * difference.std(ddof=1) / np.sqrt(len(pairs))
-    return bool(difference.mean() + half < 0)
+    t = stats.t.ppf(1 - _DOUBT / theirs.size, len(difference) - 1)
+    return bool(difference.mean() + t * difference.std(ddof=1) / np.sqrt(len(difference)) < 0)
 
 
 def _in_words(params: Mapping[str, object]) -> str:
@@ -245,8 +251,8 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
     if len(done) >= _ENOUGH:
         importance = _optuna().importance
         found = importance.get_param_importances(study, evaluator=importance.PedAnovaImportanceEvaluator())
-        rows = [[name, f"{share:.0%}"] for name, share in found.items()]
-        sections.insert(0, Section("What matters", ["setting", "share of the difference"], rows))
+        rows = [[name, f"{number:.2f}"] for name, number in found.items()]
+        sections.insert(0, Section("What matters", ["setting", "importance (PED-ANOVA)"], rows))
     rows = [[f"trial{trial.number}", figure_text(trial.value), _in_words(trial.params)] for trial in done]
     rows += [[f"trial{trial.number}", "ended early", _in_words(trial.params)] for trial in states["PRUNED"]]
     trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
@@ -258,7 +264,9 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
     axes.set(xlabel="trial", ylabel="score")
     axes.legend()
     write_page(folder / "report.html", f"sweep {folder.name}", [trials, *sections], figure)
-    print(f"best settings: {folder / 'best.yaml'}; all trials: {folder / 'report.html'}")
-    second = f"; is it better? fabric-rl compare trial{done[0].number} trial{done[1].number}" if done[1:] else ""
-    print(f"their runs: --runs_dir {folder / 'runs'}{second}")
+    print(f"best settings: {folder / 'best.yaml'}; all trials: {folder / 'report.html'}; their runs: {folder / 'runs'}")
+    if len(done) > 1 and len(done[0].user_attrs["scores"]) > 1:
+        again = [f"trial{trial.number}" for trial in done[:2]] + ["--runs_dir", str(folder / "runs")]
+        again += ["--metric", metric] if (metric := study.user_attrs["metric"]) != "None" else []
+        print("is it better than the next?", shlex.join(["fabric-rl", "compare", *again, *["--minimize"] * minimize]))
     return True

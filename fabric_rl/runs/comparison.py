@@ -5,10 +5,11 @@ r"""Comparing groups of runs, as Agarwal et al. 2021, "Deep RL at the Edge of th
     profile(tau) = 1/M sum_m 1/N sum_i [x_{m,i} > tau]
 
 of M tasks with N and K runs. Intervals are percentiles of the stratified bootstrap: runs are drawn anew, with
-replacement, among those of the same group and task. They say where other seeds would lead, not other tasks.
+replacement, among those of the same group and task. They are confidence intervals of the figure of all possible runs
+on these tasks. Those of 95 % hold the interquartile mean in about 75 % of cases with 3 runs, 89 % with 5, 93 % with 10
+and 94 % with 20 (simulated). P(X > Y) has a permutation test beside its interval.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -31,9 +32,9 @@ METRICS = ("eval/return", "reward/episode_return")
 ALL = "all tasks"
 Reached = tuple[float, float | None] | None
 """Agent-steps and minutes (None where no speed was logged) until something happened; None where it never did."""
-FEW = 5
+FEW = 10
 """Runs; the bootstrap's intervals of fewer are too narrow."""
-_POINTS, _LONGER, _NO_DIFFERENCE = 101, 1.01, 0.02
+_POINTS, _LONGER = 101, 1.01
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Scores:
     scores: dict[str, float]
     """By run id."""
     reached: dict[str, Reached]
-    """By run id: the task's threshold."""
+    """By run id: the task's threshold, up to where the shortest run ends."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,10 @@ class Improvement:
     group: str
     than: str
     probability: Estimate
+    p: float
+    """Of a permutation test, `permutation_p`."""
     tells: bool
-    """Whether these seeds tell the two apart."""
-    runs_needed: int | None
-    """Runs of each that would, if the difference is what it looks like; None where they do, or none is to be seen."""
+    """Whether these seeds tell the two apart: p is at most 1 - confidence."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,30 @@ def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
         x, y = np.moveaxis(x, axis, -1)[..., :, None], np.moveaxis(y, axis, -1)[..., None, :]
         each.append(((x > y) + 0.5 * (x == y)).mean((-2, -1)))
     return np.asarray(np.mean(each, axis=0))
+
+
+def permutation_p(
+    first: Sequence[Numbers], second: Sequence[Numbers], seed: int = 0, permutations: int = 10_000
+) -> float:
+    """How often P(X > Y) is as far from 1/2, to either side, if labels are dealt anew among the runs of each task.
+
+    For one task this is the rank test of Mann & Whitney 1947, also with ties. With no difference p <= 0.05 in at
+    most 5 % of cases with any number of runs, unlike an interval of the bootstrap that leaves 1/2 out.
+
+        P(X > Y) - 1/2 = 1/M sum_m (mean rank of X_m - mean rank of all) / K_m
+
+    Args:
+        first: Scores of X on each task, `[N]`.
+        second: Scores of Y on the same tasks, `[K]`.
+        seed: Of the permutations.
+        permutations: How many, with the labels as they are, which count as one (Phipson & Smyth 2010).
+    """
+    generator, away = np.random.default_rng(seed), np.zeros(permutations)
+    for x, y in zip(first, second, strict=True):
+        ranks = np.tile(stats.rankdata([*x, *y]), (permutations, 1))
+        generator.permuted(ranks[1:], axis=1, out=ranks[1:])
+        away += (ranks[:, : len(x)].mean(1) - ranks[0].mean()) / len(y)
+    return float(np.mean(np.abs(away) >= abs(away[0]) - 1e-9))
 
 
 def _mean_of_tasks(*tasks: Numbers, axis: int = -1) -> Numbers:
@@ -163,15 +188,18 @@ def compare(
         ranges: What counts as 0 and as 1 on each of several tasks; default: the worst and best final score of all.
         confidence: Of the intervals.
         resamples: Of the bootstrap.
-        seed: Of the bootstrap.
+        seed: Of the bootstrap and the permutations.
 
     Raises:
-        ValueError: There is no such group, run or metric, a group has one run only, or their tasks differ.
+        ValueError: There is no such group, run or metric, a group has one run only, their tasks differ, or
+                `ranges` has another one.
     """
     if not 0.5 <= confidence < 1:
         raise ValueError(f"--confidence must be from 0.5 to below 1, got {confidence}")
     found = find_groups(groups, runs_dir)
     labels, tasks = list(found), sorted(next(iter(found.values())))
+    for task in set(ranges or {}).difference(tasks):
+        raise ValueError(f"ranges: no run was trained on {task}, but on {', '.join(tasks)}")
     members = [run for group in found.values() for runs in group.values() for run in runs]
     metric = chosen_metric(metric, {str(run.record.folder): run.curves for run in members})
     if threshold is not None and len(tasks) > 1:
@@ -192,9 +220,7 @@ def compare(
         ids = {label: [name for row in rows if row.group == label for name in row.scores] for label in labels}
         rows += [_scores(label, ALL, dict.fromkeys(ids[label]), scaled[label], how) for label in labels]
     pairs = [_improvement(a, b, scaled, how) for a, b in combinations(labels, 2)]
-    for pair in (pair for pair in pairs if not pair.tells):
-        more = f"; about {pair.runs_needed} runs of each would, if the difference is what it looks like"
-        notes.append(f"these seeds cannot tell {pair.group} from {pair.than}{more if pair.runs_needed else ''}")
+    notes += [f"these seeds cannot tell {pair.group} from {pair.than}" for pair in pairs if not pair.tells]
     taus = np.linspace(0, 1, _POINTS)
     profiles = {
         label: estimate(_mean_of_tasks, [(each[:, None] > taus).astype(float) for each in scaled[label]], x=taus, **how)
@@ -227,7 +253,7 @@ def _on_task(
     threshold = sign * min(sign * each for each in ends) if threshold is None else threshold
     scores = []
     for label, runs in groups.items():
-        reached = {run.name: _reached(run.curves, metric, threshold, sign) for run in runs}
+        reached = {run.name: _reached(run.curves, metric, threshold, end, sign) for run in runs}
         scores.append(_scores(label, task, reached, [finals[label]], how))
     return curves, scores, threshold
 
@@ -252,8 +278,17 @@ def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
         notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
         if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
             notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
+        alike = differences({run.name: {task: [run]} for run in runs if run.settings})
+        if alike:
+            notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
         if len(runs) < FEW:
-            notes.append(f"group {label} has {len(runs)} runs on {task}: intervals of fewer than {FEW} are too narrow")
+            narrow = f"intervals of fewer than {FEW} runs are too narrow: 95 % of 5 cover about 89 %"
+            notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
+    owners: dict[Path, list[str]] = {}
+    for label, run in ((label, run) for label, group in groups.items() for runs in group.values() for run in runs):
+        owners.setdefault(run.record.folder.resolve(), []).append(label)
+    shared = ((folder.name, labels) for folder, labels in owners.items() if len(labels) > 1)
+    notes += [f"run {name} is in groups {' and '.join(labels)}: they are not independent" for name, labels in shared]
     for task in next(iter(groups.values())):
         ends = [run.curves[metric][0][-1] for group in groups.values() for run in group[task]]
         if max(ends) > _LONGER * min(ends):
@@ -277,20 +312,15 @@ def _scaled(scores: Sequence[Scores], label: str, sign: int, given: tuple[float,
     return (sign * np.array(list(own.values())) - worst) / ((best - worst) or 1.0)
 
 
-def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, sign: int) -> Reached:
+def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, end: float, sign: int) -> Reached:
     steps, values = curves[metric]
-    there = steps[sign * values >= sign * threshold][:1]
+    there = steps[(sign * values >= sign * threshold) & (steps <= end)][:1]
     if not len(there):
         return None
     return float(there[0]), float(minutes_at(there, curves[SPEED])[0]) if SPEED in curves else None
 
 
 def _improvement(a: str, b: str, scaled: Mapping[str, Sequence[Numbers]], how: dict[str, Any]) -> Improvement:
-    """P(A > B). It tells where the interval leaves 1/2 out, and so many runs could convince an exact rank test."""
     found = estimate(probability_of_improvement, [*scaled[a], *scaled[b]], **how)
-    least_p = 2 * math.prod(1 / math.comb(len(x) + len(y), len(x)) for x, y in zip(scaled[a], scaled[b], strict=True))
-    tells = not found.low <= 0.5 <= found.high and least_p <= 1 - how["confidence"]
-    away, half = abs(found.value - 0.5), (found.high - found.low) / 2
-    runs = min(map(len, (*scaled[a], *scaled[b])))
-    needed = None if tells or away < _NO_DIFFERENCE else max(runs + 1, math.ceil(runs * (half / away) ** 2))
-    return Improvement(a, b, found, tells, needed)
+    p = permutation_p(scaled[a], scaled[b], how["seed"])
+    return Improvement(a, b, found, p, tells=p <= 1 - how["confidence"])

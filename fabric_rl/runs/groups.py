@@ -14,7 +14,7 @@ from fabric_rl.runs.curves import Curve, read_metrics
 from fabric_rl.runs.provenance import CONFIG, DEFAULTS, flat_settings
 from fabric_rl.runs.records import RunRecord, find_run, list_runs
 
-_OWN = {"seed", "group", "run_id", "runs_dir", "resume", "force", "inference"}
+_OWN = {"seed", "num_threads", "group", "run_id", "runs_dir", "resume", "force", "inference"}
 """Settings in which runs of a group may differ."""
 
 

@@ -12,7 +12,8 @@ import yaml
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from fabric_rl.commands.space import Setting, flags_of, read_space
-from fabric_rl.commands.sweep import is_worse
+from fabric_rl.commands.sweep import _Sweep, is_worse
+from fabric_rl.commands.trainings import Trainings
 from fabric_rl.runs.records import list_runs
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
@@ -102,12 +103,31 @@ def test_wrong_flags_of_a_sweep(tmp_path, capsys, flags, words):
 
 def test_a_trial_is_worse_by_an_interval_of_paired_differences():
     best = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]
-    assert not is_worse([[0.0]], best)  # one seed has no interval
-    # Differences -5 and -7: mean -6, s / sqrt(2) = 1, t = 6.314: the upper end is 0.31; with -5 and -6.8: -0.22.
+    assert not is_worse([[0.0, 0.0]], best)  # one seed has no interval
+    # Differences -5 and -7: mean -6, s / sqrt(2) = 1; six looks: t(1 - 0.05 / 6) = 38.19.
     assert not is_worse([[0.0, 5.0], [0.0, 13.0]], best)
-    assert is_worse([[0.0, 5.0], [0.0, 13.2]], best)
-    assert is_worse([[0.0, 15.0], [0.0, 26.8]], best, sign=-1) and not is_worse([[0.0, 15.0], [0.0, 26.8]], best)
-    assert is_worse([[9.0, 9.0], [1.0]], [[10.0, 0.0], [2.0, 0.0]])  # at the first look of both
+    assert not is_worse([[0.0, 5.0], [0.0, 14.73]], best)  # -5 and -5.27, s / sqrt(2) = 0.135: the upper end is 0.02
+    assert is_worse([[0.0, 5.0], [0.0, 14.74]], best)  # -5 and -5.26: -0.16
+    assert is_worse([[0.0, 15.0], [0.0, 25.26]], best, sign=-1) and not is_worse([[0.0, 15.0], [0.0, 25.26]], best)
+
+
+def test_trials_are_compared_at_the_same_part_of_their_steps():
+    best = [[10.0, 0.0], [2.0, 0.0]]
+    assert is_worse([[0.0, 9.0], [-8.0, None]], best)  # by the first look; the second is not there yet
+    assert not is_worse([[0.0, 9.0], [None, None]], best)
+    assert not is_worse([[0.0, -9.0], [-8.0, None]], [[None, 0.0], [None, 0.0]])  # whose metric began later
+    assert is_worse([[None, 0.0], [None, 0.0]], [[None, 5.0], [None, 5.0]])
+
+
+def test_what_is_logged_late_is_no_early_look(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "metrics.csv").write_text("step,score\n60,1\n80,2\n100,3\n")
+    sweep = _Sweep(None, tmp_path, [], [], 100, Trainings(1, tmp_path), "score")
+    assert sweep._looks("run", 100, done=True) == [None, None, 1, 3]
+    (folder / "metrics.csv").write_text("step,score\n60,1\n80,2\n")
+    assert sweep._looks("run", 100) == [None, None, 1, None]
+    assert sweep._looks("run", 100, done=True) == [None, None, 1, 2]
 
 
 def study_of(folder):
@@ -133,6 +153,25 @@ def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     assert (run.name, run.group, run.status) == ("trial1_seed3", "trial1", "finished")
     assert command(*words, "--trials", 2, "--gamma", "0.9") == 2
     assert "holds a sweep with other settings; choose another" in capsys.readouterr().err
+
+
+def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tmp_path, capsys):
+    path, folder = space_file(tmp_path, "gamma: {low: 0.9, high: 0.99}\n"), tmp_path / "a sweep"
+    words = ["sweep", *FLAGS, "--space", path, "--folder", folder, "--metric", "ppo/loss", "--minimize", "--trials", 0]
+    assert command(*words) == 1
+    gamma = {"gamma": optuna.distributions.FloatDistribution(0.9, 0.99)}
+    for number in range(40):
+        if number == 39:
+            assert command(*words) == 0 and "What matters" not in capsys.readouterr().out
+        chosen = {"gamma": 0.9 + number / 1000}
+        done = optuna.trial.create_trial(value=number, params=chosen, distributions=gamma)
+        done.set_user_attr("scores", [[number] * 4] * 3)
+        study_of(folder).add_trial(done)
+    assert command(*words) == 0
+    out = capsys.readouterr().out
+    assert "importance (PED-ANOVA)" in out
+    compare = f"fabric-rl compare trial0 trial1 --runs_dir '{folder}/runs' --metric ppo/loss --minimize\n"
+    assert out.endswith(f"is it better than the next? {compare}")
 
 
 @pytest.mark.slow
@@ -183,4 +222,4 @@ def test_a_sweep_that_is_killed_twice_loses_no_finished_trial(tmp_path):
     assert len(found) == 20 == len(study_of(folder).trials) and found.items() >= known.items()
     runs = list_runs(folder / "runs")
     assert [run.status for run in runs] == ["finished"] * 20
-    assert "What matters" in (folder / "report.html").read_text()
+    assert "trial19" in (folder / "report.html").read_text()

@@ -3,13 +3,22 @@
 import csv
 import json
 from dataclasses import asdict
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import fabric_rl
-from fabric_rl.runs.comparison import ALL, chosen_metric, compare, estimate, iqm, probability_of_improvement
+from fabric_rl.runs.comparison import (
+    ALL,
+    chosen_metric,
+    compare,
+    estimate,
+    iqm,
+    permutation_p,
+    probability_of_improvement,
+)
 from tests.command import command
 
 # The examples that rliable publishes with its metrics: runs x tasks.
@@ -54,6 +63,39 @@ def test_intervals_of_the_probability_of_improvement_are_those_of_all_resamples(
     assert [found.low, found.high] == pytest.approx(np.percentile(every, [5, 95]), rel=0.01)
 
 
+@pytest.mark.parametrize(("runs", "others"), [(5, 5), (3, 10), (8, 8)])
+def test_p_is_that_of_the_exact_rank_test(runs, others):
+    x, y = np.random.default_rng(0).normal(size=runs) + 1, np.random.default_rng(1).normal(size=others)
+    exact = stats.mannwhitneyu(x, y, method="exact").pvalue
+    assert permutation_p([x], [y]) == pytest.approx(exact, abs=0.01)
+
+
+def test_p_of_ties_and_of_several_tasks_is_that_of_all_permutations():
+    tasks = [([1.0, 3.0, 3.0], [3.0, 0.0, 0.0]), ([5.0, 6.0], [1.0, 5.0, 2.0])]
+
+    def away(x, y):
+        return probability_of_improvement(np.array(x), np.array(y)) - 0.5
+
+    every = []
+    for x, y in tasks:
+        pooled, places = [*x, *y], range(len(x) + len(y))
+        chosen = [set(some) for some in combinations(places, len(x))]
+        every.append([away(*([pooled[i] for i in places if (i in c) == own] for own in (True, False))) for c in chosen])
+    dealt = [abs(sum(each)) for each in product(*every)]
+    exact = np.mean([each >= abs(sum(away(*task) for task in tasks)) - 1e-9 for each in dealt])
+    first, second = ([np.array(scores) for scores in each] for each in zip(*tasks, strict=True))
+    assert permutation_p(first, second) == pytest.approx(exact, abs=0.01)
+
+
+@pytest.mark.parametrize(("tasks", "runs", "others"), [(1, 5, 5), (1, 3, 10), (4, 2, 2)])
+def test_no_more_than_one_of_twenty_groups_alike_are_told_apart(tasks, runs, others):
+    draw = np.random.default_rng(0).normal
+    found = [
+        permutation_p(draw(size=(tasks, runs)), draw(size=(tasks, others)), permutations=1000) for _ in range(1000)
+    ]
+    assert 0.02 < np.mean(np.array(found) <= 0.05) < 0.065  # 0.05, give or take two standard errors
+
+
 # ---------------------------------------------------------------- runs
 
 
@@ -73,7 +115,7 @@ def make_run(base, name, values, task="CartPole-v1", steps=100, summary=True, **
 
 @pytest.fixture
 def runs(tmp_path):
-    """Groups of five seeds on one task: b ends 100 higher than a, and knows another gamma, and a null."""
+    """Groups of seeds on a task or two: b ends 100 higher than a, and knows another gamma, and a null."""
     base = tmp_path / "runs"
     for seed in range(5):
         rising = np.linspace(10, 100 + seed, 20)
@@ -90,7 +132,8 @@ def runs(tmp_path):
 
 def test_two_groups(runs):
     found = compare(["a", "b"], runs_dir=runs)
-    assert found.differences == {"gamma": {"a": "0.99", "b": "0.9"}} and found.notes == []
+    assert found.differences == {"gamma": {"a": "0.99", "b": "0.9"}}
+    assert [note[:17] for note in found.notes] == ["group a has 5 run", "group b has 5 run"]
     a, b = found.scores
     # The last two of 20 rows: 100 + seed, and 1/19 of the way before; the middle three of five seeds are 101 to 103.
     last = [10 + (90 + seed) * (19 + 18) / 38 for seed in range(5)]
@@ -153,11 +196,11 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
     make_run(runs, "low_seed9", [1, 2], group="low")
     for name, values in (("c_seed0", 50), ("c_seed1", 200), ("c_seed2", 300)):
         make_run(runs, name, np.linspace(1, values, 20), group="c", gamma=0.99)
-    few = "runs on CartPole-v1: intervals of fewer than 5 are too narrow"
+    few = "runs on CartPole-v1; intervals of fewer than 10 runs are too narrow: 95 % of 5 cover about 89 %"
     assert compare(["few", "c"], runs_dir=runs).notes == [
         f"group few has 3 {few}",
         f"group c has 3 {few}",
-        "these seeds cannot tell few from c; about 27 runs of each would, if the difference is what it looks like",
+        "these seeds cannot tell few from c",
     ]
     clear = compare(
         {"few": [f"few_seed{seed}" for seed in range(3)], "b": [f"b_seed{seed}" for seed in range(3)]}, runs_dir=runs
@@ -172,6 +215,27 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
         note.startswith("CartPole-v1: all is compared up to 200 steps")
         for note in compare(["few", "low"], runs_dir=runs).notes
     )
+
+
+def test_runs_of_both_groups_and_settings_that_differ_within_one_are_said(runs):
+    make_run(runs, "odd_seed7", np.linspace(10, 100, 20), gamma=0.5, num_threads=3)
+    odd = ["a_seed0", "a_seed1", "odd_seed7"]
+    found = compare({"odd": odd, "b": [*(f"b_seed{seed}" for seed in range(3)), runs / "a_seed1"]}, runs_dir=runs)
+    assert "runs of group odd on CartPole-v1 differ in more than their seed: gamma" in found.notes
+    assert "run a_seed1 is in groups odd and b: they are not independent" in found.notes
+    assert not [note for note in compare(["two", "too"], runs_dir=runs).notes if "differ" in note or " is in " in note]
+
+
+def test_what_is_reached_after_the_shortest_run_does_not_count(runs):
+    make_run(runs, "short_seed0", np.linspace(10, 60, 12), group="short")
+    make_run(runs, "short_seed1", np.linspace(10, 60, 12), group="short")
+    reached = compare(["a", "short"], runs_dir=runs, threshold=90).scores[0].reached  # which a has at step 1,800
+    assert list(reached.values()) == [None] * 5
+
+
+def test_a_range_of_an_unknown_task_is_one_line(runs):
+    with pytest.raises(ValueError, match="ranges: no run was trained on CartPole, but on CartPole-v1"):
+        compare(["a", "b"], runs_dir=runs, ranges={"CartPole": (0, 500)})
 
 
 @pytest.mark.parametrize(
