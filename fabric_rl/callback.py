@@ -32,6 +32,7 @@ class TrainState:
             is written is logged too.
         sums: The same as (sum, count) over all ranks, without speeds; for figures over several iterations.
         stop: Set it on any rank to end training after this iteration; then it is set on every rank.
+        asked_by: The callback that has set `stop` on this rank, for people.
         stopped_by: What has ended training before its last iteration, for people; the same on every rank.
         phase: What the run works on, a name for milestones.
         learning_rate: Set it to have another initial learning rate than the optimizer's, for all its parameters; the
@@ -64,6 +65,7 @@ class TrainState:
     metrics: dict[str, float] = field(default_factory=dict)
     sums: dict[str, tuple[float, float]] = field(default_factory=dict)
     stop: bool = False
+    asked_by: str | None = None
     stopped_by: str | None = None
     phase: str = "main"
     learning_rate: float | None = None

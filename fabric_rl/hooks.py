@@ -66,7 +66,10 @@ class Hooks:
         """After learning; the batch is gone then."""
         with gathered(self.state.agent):
             for callback in self.callbacks:
+                stopping = self.state.stop
                 callback.on_iteration_end(self.state)
+                if self.state.stop and not stopping:
+                    self.state.asked_by = type(callback).__name__
         self.state.batch = None
 
     def on_train_end(self) -> None:

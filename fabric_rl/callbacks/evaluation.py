@@ -11,7 +11,6 @@ from gymnasium.vector import VectorEnv
 from lightning.pytorch.utilities.seed import isolate_rng
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.callbacks.milestone_matches import BEST
 from fabric_rl.form import COUNT, Many, Number
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
@@ -19,8 +18,9 @@ from fabric_rl.ranks.sharding import whole_state
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.json_files import write_json
+from fabric_rl.runs.json_files import read_json, write_json
 from fabric_rl.runs.provenance import EXPORTED
+from fabric_rl.runs.records import BEST
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import EnvFactory
 
@@ -33,7 +33,8 @@ class Evaluation(Callback):
 
     Metrics, when it has played: `eval/return` and `eval/length`, undiscounted means over episodes with the likeliest
     actions; `eval/sampled_return` and `eval/sampled_length` with drawn ones, as in training; `eval/best_return`.
-    The best weights by `eval/return` are `best/` in the folder of the run: `NAME/best` goes wherever an agent does.
+    The best weights by `eval/return` are `best/` in the folder of the run: `NAME/best` goes wherever an agent does. Of
+    a run that went back, those of the time that it has left are set aside: `best/` is the best of what is still there.
     """
 
     _in_state_dict: ClassVar = {"best": "_best", "worse": "_worse"}
@@ -97,13 +98,17 @@ class Evaluation(Callback):
             return
         with raised_on_all_ranks(state.fabric):
             found = {} if self._envs is None else self._play(state, self._envs)
-        found = state.fabric.broadcast(found)
+        kept = state.folder / BEST if state.folder is not None else None
+        before_it = read_json(kept / "meta.json").get("return", -math.inf) if kept is not None else math.inf
+        keep = bool(found) and found["eval/return"] > before_it
+        found, keep = state.fabric.broadcast((found, keep))
         better = not self._best or found["eval/return"] > self._best[0]
         if better:
             self._best = [found["eval/return"]]
+        if keep:
             weights = whole_state(state.agent.state_dict(), keep=state.fabric.is_global_zero)
-            if state.fabric.is_global_zero and state.folder is not None:
-                self._keep(state, weights, state.folder / BEST)
+            if state.fabric.is_global_zero and kept is not None:
+                self._keep(state, weights, kept, found["eval/return"])
         self._worse = 0 if better else self._worse + due
         state.metrics |= found | {"eval/best_return": self._best[0]}
         if due and self._worse >= (self.patience or math.inf):
@@ -123,12 +128,12 @@ class Evaluation(Callback):
             state.agent.train(training)
         return found
 
-    def _keep(self, state: TrainState, weights: dict[str, Any], folder: Path) -> None:
+    def _keep(self, state: TrainState, weights: dict[str, Any], folder: Path, found: float) -> None:
         """Writes the weights as an agent without its run, which replaces the one before in one step."""
         try:
             folder.mkdir(exist_ok=True)
             checkpoint.write(folder / EXPORTED, {"agent": weights})
-            write_json(folder / "meta.json", {"steps": state.steps, "phase": state.phase, "return": self._best[0]})
+            write_json(folder / "meta.json", {"steps": state.steps, "phase": state.phase, "return": found})
         except (OSError, checkpoint.CheckpointError) as error:
             warnings.warn(f"Evaluation: {error}; training goes on", RuntimeWarning, stacklevel=2)
 

@@ -17,11 +17,11 @@ from fabric_rl.form import COUNT, Many, Number, Text, fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.runs.json_files import read_json, write_json
-from fabric_rl.runs.records import SET_ASIDE
+from fabric_rl.runs.records import BEST, SET_ASIDE
 from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
 
-BEST, RATINGS = "best", "ratings.json"
-"""In the folder of a run: the best milestone, and all matches and ratings."""
+RATINGS = "ratings.json"
+"""In the folder of a run: all matches and ratings."""
 _SAID, _ERRORS = ".match.json", ".match.log"
 _PLAY = """
 import os, threading

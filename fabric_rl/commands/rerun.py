@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +13,22 @@ from torch import Tensor
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
-from fabric_rl.runs.code import patch_of
+from fabric_rl.runs.code import changed_since, is_source, patch_of, sources_that_differ
 from fabric_rl.runs.json_files import read_json
-from fabric_rl.runs.provenance import ENVIRONMENT, Provenance, code_file, describe_environment, flat_settings
+from fabric_rl.runs.provenance import (
+    CONFIG,
+    ENVIRONMENT,
+    Provenance,
+    code_file,
+    describe_environment,
+    digest_of,
+    flat_settings,
+)
 from fabric_rl.runs.resume import load_checkpoint, locate, run_of
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
+_NAMED = 8
+"""How many files a line names."""
 
 
 def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
@@ -45,18 +56,15 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launch.is_rank_0():
-        _say("not as it was then", list(_differences(folder)))
+        print("\n  ".join(["not as it was then", *(list(_differences(folder)) or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words)
     if not launch.is_rank_0():
         return 0
-    unlike = list(_outcome(folder, Path(runs_dir, name)))
-    _say(f"not the same as in {folder.name}", unlike)
+    compared, unlike = _outcome(folder, Path(runs_dir, name))
+    same = f"the same as {folder.name}, bit for bit: {' and '.join(compared)}"
+    print("\n  ".join([f"not the same as {folder.name}", *unlike]) if unlike else same, flush=True)
     return 1 if unlike else 0
-
-
-def _say(title: str, lines: list[str]) -> None:
-    print("\n  ".join([title, *(lines or ["nothing"])]), flush=True)
 
 
 def _differences(folder: Path) -> Iterator[str]:
@@ -64,45 +72,73 @@ def _differences(folder: Path) -> Iterator[str]:
     then, now = read_json(folder / ENVIRONMENT), describe_environment()
     earlier = then.get("earlier") or []
     if earlier:
-        yield f"it was begun, and gone on with {len(earlier)} times: its settings are those of the last start"
-    kept, here = folder / code_file(earlier), now["project"]
+        times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
+        yield f"it was resumed {times}: its settings are those of the last start"
+    if then.get("config") not in (None, digest_of((folder / CONFIG).read_text(encoding="utf-8"))):
+        yield f"{CONFIG}: edited since"
+    project, own = (then.get(name) or {} for name in ("project", "git"))
+    kept, here = folder / code_file(earlier), Path(now["project"]["folder"])
     patch = kept.read_text(encoding="utf-8", errors="replace") if kept.is_file() else ""
-    commit = (then.get("project") or {}).get("commit")
-    if commit != here["commit"] or patch != patch_of(Path(here["folder"]), besides=folder.parent):
-        words = [*([f"git checkout {commit}"] if commit else []), *([f"git apply {kept}"] if patch else [])]
-        yield f"code: {commit} -> {here['commit']}, or what is changed since; to have it: {' && '.join(words)}"
+    commit = project.get("commit")
+    names = None
+    if commit is None or changed_since(here, commit) is not None:
+        names = sources_that_differ((patch, patch_of(here, folder.parent, commit or "HEAD")))
+    words = [*([f"git checkout {commit}"] if commit else []), *([f"git apply {kept}"] if patch else [])]
+    for line in _code("code", commit, now["project"], names):
+        yield f"{line}; to have it: {' && '.join(words)}" if words else line
+    if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
+        changed = changed_since(Path(now["git"]["folder"]), commit)
+        if changed is not None:  # what was not committed then is not kept
+            uncommitted = (line[3:] for line in (own.get("changed_files") or "").splitlines())
+            changed = sorted({*changed, *filter(is_source, uncommitted)})
+        yield from _code("code of fabric-rl", commit, now["git"], changed)
     old, new = (flat_settings({name: each.get(name) for name in _COMPARED if name in then}) for each in (then, now))
-    names = dict.fromkeys((*old, *new))
-    yield from (f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if old.get(name) != new.get(name))
+    every = dict.fromkeys((*old, *new))
+    yield from (f"{name}: {old.get(name)} -> {new.get(name)}" for name in every if old.get(name) != new.get(name))
 
 
-def _outcome(old: Path, new: Path) -> Iterator[str]:
-    """What of the new run is not as in the old one."""
+def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] | None) -> Iterator[str]:
+    """The line about files that are not as then; `names` is None if nobody knows which."""
+    if names == []:
+        return
+    commits = " -> ".join(dict.fromkeys(each[:9] if each else "none" for each in (commit, now["commit"])))
+    more = f" and {len(names) - _NAMED} more" if names and len(names) > _NAMED else ""
+    which = f"not the same: {', '.join(names[:_NAMED])}{more}" if names else f"{now['folder']} has no such commit"
+    yield f"{title} (commit {commits}): {which}"
+
+
+def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
+    """What was compared, and what of the new run is not as in the old one."""
+    compared, lines = [], []
     for name in ("ranks", "threads", "device"):
         ours, theirs = (read_json(folder / ENVIRONMENT).get(name) for folder in (new, old))
         if theirs not in (None, ours):
-            yield f"{name}: {theirs} -> {ours}"
+            lines.append(f"{name}: {theirs} -> {ours}")
     files = [{steps_of(path): path for path in checkpoints(folder / "checkpoints")} for folder in (old, new)]
     both = sorted(files[0].keys() & files[1].keys())
     if not both:
-        yield f"weights: no checkpoint of the same steps ({max(files[0]):,} and {max(files[1], default=0):,} steps)"
+        ends = f"{max(files[0]):,} and {max(files[1], default=0):,} steps"
+        lines.append(f"weights: no checkpoint of the same steps ({ends})")
     else:
         there, here = (load_checkpoint(found[both[-1]])[1]["agent"] for found in files)
         far = {name: _distance(tensor, here.get(name)) for name, tensor in there.items()}
         unlike = [name for name in far if far[name]]
-        print(f"weights after {both[-1]:,} steps: {'not the same' if unlike else 'the same, bit for bit'}")
+        compared.append(f"weights after {both[-1]:,} steps")
         if unlike:
             most = max(unlike, key=far.__getitem__)
-            yield f"weights: {len(unlike)} of {len(far)} tensors; most {most}, by {far[most]:.3g}"
+            which = f"{len(unlike)} of {len(far)} tensors; most {most}, by {far[most]:.3g}"
+            lines.append(f"{compared[0]}: {which}")
     rows = [{number(row.get("step")) or 0: row for row in read_rows(folder / "metrics.csv")} for folder in (old, new)]
     steps = sorted(rows[0].keys() & rows[1].keys())
-    print(f"metrics: {len(steps)} rows of the same steps")
+    compared.append(f"metrics, {len(steps)} rows")
     for step in steps:
         a, b = (found[step] for found in rows)
         if unlike := [name for name in a if a[name] != b.get(name, "") and not name.startswith("speed/")]:
             first = unlike[0]
-            yield f"metrics: from {step:,.0f} steps on, {first} {a[first]} -> {b.get(first)}, {len(unlike)} in all"
-            return
+            which = f"{first} {a[first]} -> {b.get(first)}, {len(unlike)} in all"
+            lines.append(f"metrics, {len(steps)} rows: from {step:,.0f} steps on, {which}")
+            break
+    return compared, lines
 
 
 def _distance(there: Tensor, here: Tensor | None) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from envs.cores import available_cores
 from fabric_rl.args import check_run_id
-from fabric_rl.commands.trainings import Trainings, check_same_settings, done, seeds_of, settings_of
+from fabric_rl.commands.trainings import Trainings, check_same_settings, done, ended_by, seeds_of, settings_of
 from fabric_rl.flags.parser import config_files
 from fabric_rl.runs.records import RunRecord
 from fabric_rl.runs.tables import figure_text
@@ -62,9 +62,15 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         raise
     for run_id in filter(failed.__contains__, ids):
         print(f"{run_id} failed: {failed[run_id]}")
-    trained = len(ids) - len(failed)
+    trained, early = len(ids) - len(failed), 0
+    for record in filter(None, (done(runs_dir / run_id) for run_id in ids)):
+        if by := ended_by(record):
+            early += 1
+            total = settings.arguments["args"].total_timesteps
+            print(f"{record.name} ended early by {by} after {record.steps:,} of {total:,} steps")
     print(
         f"{trained} of {len(ids)} runs of group {group} are trained"
+        + (f", {early} of them not to the end" if early else "")
         + (f"; fabric-rl compare {group}" if trained else "")
     )
     return 1 if failed else 0

@@ -21,6 +21,7 @@ from fabric_rl.flags.parser import names_of
 from fabric_rl.ranks.orphans import ENDS_WITH_PARENT
 from fabric_rl.runs.provenance import Provenance
 from fabric_rl.runs.records import RunRecord, is_worked_on, load_run
+from fabric_rl.session.stopping import STOP_NAMES
 
 Item = TypeVar("Item")
 _OUTPUT = ".output"
@@ -52,8 +53,14 @@ def seeds_of(text: str) -> list[int]:
 def done(folder: Path) -> RunRecord | None:
     """The run of a folder if it has nothing left to do: it came to its end, or a callback has ended it."""
     record = load_run(folder) if folder.is_dir() else None
-    ended = record is not None and (record.status == "finished" or record.summary.get("stopped_by") == "a callback")
+    ended = record is not None and (record.status == "finished" or ended_by(record) is not None)
     return record if ended else None
+
+
+def ended_by(record: RunRecord) -> str | None:
+    """The callback that has ended a run early; None if none has."""
+    by = record.summary.get("stopped_by")
+    return None if by in STOP_NAMES.values() else by
 
 
 def check_same_settings(folder: Path, settings: str) -> None:

@@ -36,7 +36,7 @@ class TrainConsole:
             done: Agent-steps before a run went on.
             headlines: Metric -> short label of what the environment counts among the most important figures.
         """
-        self._labels = {_RETURN: "return", **headlines, **_LABELS}
+        self._labels = {_RETURN: "return", "eval/return": "eval", **headlines, **_LABELS}
         self.enabled = enabled
         self.plain = not is_terminal(sys.stdout) if plain is None else plain
         self._total = total_steps

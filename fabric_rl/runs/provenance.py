@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -125,11 +126,14 @@ class Provenance:
 
     def _texts(self) -> dict[str, str]:
         """The content of each file; nothing before `write`."""
-        texts = {ENVIRONMENT: json_text(self._environment)} | self._code if self._environment else {}
+        texts = dict(self._code)
         if self._begun_with is not None:
             texts[WEIGHTS] = json_text(self._begun_with)
         if self._config is not None:
             texts[CONFIG] = self._as_it_began(self._config)
+        if self._environment:
+            digest = {"config": digest_of(texts[CONFIG])} if CONFIG in texts else {}
+            texts[ENVIRONMENT] = json_text(self._environment | digest)
         return texts
 
     def _as_it_began(self, config: str) -> str:
@@ -183,6 +187,11 @@ class Provenance:
         """`weights.json`; None without, empty if it is damaged."""
         path = self.folder / WEIGHTS
         return read_json(path) if path.exists() else None
+
+
+def digest_of(config: str) -> str:
+    """What tells whether somebody has edited a `config.yaml`."""
+    return sha256(config.encode()).hexdigest()
 
 
 def read_initial(path: Path) -> dict[str, Tensor]:

@@ -20,6 +20,8 @@ LOCK = ".lock"
 """Held by the process that works on a run."""
 SET_ASIDE = "set_aside"
 """Below `milestones/`: those of a time that the run has gone back from."""
+BEST = "best"
+"""In the folder of a run: its best weights."""
 
 
 @dataclass(frozen=True)

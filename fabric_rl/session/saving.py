@@ -13,9 +13,9 @@ from fabric_rl.metrics.record import Record
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint_names import file_name, steps_of
 from fabric_rl.runs.folder import Run, move_aside
-from fabric_rl.runs.json_files import write_json
+from fabric_rl.runs.json_files import read_json, write_json
 from fabric_rl.runs.primitives import to_primitives
-from fabric_rl.runs.records import SET_ASIDE
+from fabric_rl.runs.records import BEST, SET_ASIDE
 from fabric_rl.session.session import Session
 
 
@@ -93,7 +93,7 @@ class Saver(NoSaver):
 
         The former was due with the checkpoint. The latter are of a time that the run does not go on from: they go to
         `milestones/set_aside/<phase>/` and stay whole. One of the same phase and steps that lies there already keeps
-        its name; the new one gets a number behind its own.
+        its name; the new one gets a number behind its own. Best weights of such a time go to `set_aside/best`.
 
         Args:
             resumed: The checkpoint that it goes on from; None for a new run.
@@ -113,8 +113,12 @@ class Saver(NoSaver):
                     continue
                 move_aside(folder, aside / folder.parent.name)
                 moved += 1
+            best = self.run.dir / BEST
+            if (steps := read_json(best / "meta.json").get("steps") or 0) > self._session.state.steps:
+                move_aside(best, self.run.dir / SET_ASIDE)
+                logger.info("best weights, of %s steps: moved to %s", f"{steps:,}", self.run.dir / SET_ASIDE)
         except OSError as error:
-            message = f"newer milestones of {self.run.milestones} cannot be moved to {SET_ASIDE}: {error}"
+            message = f"what {self.run.dir} has of newer steps cannot be moved to {SET_ASIDE}: {error}"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         if moved:
             logger.info("newer milestones: %s moved to %s", moved, aside)

@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from types import FrameType
 from typing import Any
 
 from fabric_rl.callback import TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.sums import reduce_sums
+from fabric_rl.ranks.collectives import gather_everywhere
 
 STOP_NAMES = {"SIGINT": "Ctrl+C", "SIGTERM": "SIGTERM", "SIGUSR1": "SIGUSR1", "SIGHUP": "SIGHUP (a closed terminal)"}
 """Signals that stop a run, and what people call them: Ctrl+C, a polite kill, what batch systems such as SLURM send
@@ -57,7 +59,9 @@ class StopSignals:
         asked = reduce_sums(state.fabric, asks | {name: (float(name in self._names), 1.0) for name in STOP_NAMES})
         state.stop, state.save = state.stop or asked["stop"][0] > 0, False
         if asked["stop"][0] > 0 and not state.done:
-            state.stopped_by = next((STOP_NAMES[name] for name in STOP_NAMES if asked[name][0] > 0), "a callback")
+            callbacks = filter(None, gather_everywhere(state.fabric, state.asked_by))
+            signals = (STOP_NAMES[name] for name in STOP_NAMES if asked[name][0] > 0)
+            state.stopped_by = next(chain(signals, callbacks), "a callback")
             logger.debug("stopped early by %s after %s steps", state.stopped_by, f"{state.steps:,}")
         return asked["save"][0] > 0
 

@@ -60,9 +60,11 @@ def test_nothing_that_is_learned_changes(fabric):
     assert all(torch.equal(weight, agents[1][name]) for name, weight in agents[0].items())
 
 
-def test_the_figures_are_those_of_the_weights(fabric):
+def test_the_figures_are_those_of_the_weights(fabric, capsys):
     history, seen = History(), evaluation()
     trained(fabric, [seen, history])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "  eval " in line]
+    assert [line.split("/")[0].strip() for line in lines] == ["128", "256", "384"]
     found = figures(history)
     assert [steps for steps, _ in found] == [128, 256, 384]
     for name, deterministic in (("eval/return", True), ("eval/sampled_return", False)):
@@ -85,6 +87,37 @@ def test_the_best_weights_stay_and_play_as_they_did(fabric, tmp_path):
     envs = best.env(seed=0)
     choose = best.choose(envs.single_observation_space, envs.single_action_space)
     assert play_episodes(envs, choose, 4, 0).returns.mean() == about["return"]
+
+
+def test_going_back_sets_the_best_weights_of_the_time_that_is_left_aside(fabric, counter_env, known_agent, tmp_path):
+    """The later the better: what the checkpoint knows as best is written over, so `best/` begins anew, twice."""
+
+    class Better(Evaluation):
+        def _play(self, state, envs):
+            return {"eval/return": float(state.steps) * (1 if len(history.rows) < 4 else 0.1)}
+
+    def env(seed):
+        return counter_env((3, 4), (9, 9))
+
+    def run_on(run, iterations, resume=None):
+        args = TrainArgs(total_timesteps=16 * iterations, num_steps=8, minibatch_size=16, update_epochs=1)
+        saving = Saving(checkpoint_every_timesteps=16, keep_checkpoints=9)
+        callbacks = [Better(every_steps=16, env=env), history]
+        train(fabric, env, known_agent, args, run, callbacks, plain=True, saving=saving, resume=resume)
+
+    def about(path):
+        return json.loads((run.dir / path / "meta.json").read_text())
+
+    run, history = Run.create(tmp_path, "run"), History()
+    run_on(run, 4)
+    assert about("best")["steps"] == 64 and not (run.dir / "set_aside").exists()
+    back = load_checkpoint(run.checkpoints / "step_000000000032.ckpt")[1]
+    for aside in ("best", "best-2"):
+        run_on(run, 3, back)
+        assert about("best") == {"steps": 48, "phase": "main", "return": 48 * 0.1}
+        assert history.rows[-1]["eval/best_return"] == 32
+        assert about(f"set_aside/{aside}")["steps"] == (64 if aside == "best" else 48)
+    run.release()
 
 
 def test_a_resumed_run_has_the_same_weights_and_figures(fabric, tmp_path):
@@ -151,5 +184,5 @@ def test_two_ranks_stop_together(forks, tmp_path):
     statuses, _, err = forks.wait([forks.start(*words, "--callbacks.episodes", 1)])
     assert statuses == [0], err
     summary = json.loads((tmp_path / "two/summary.json").read_text())
-    assert summary["stopped_by"] == "a callback" and summary["world_size"] == 2
+    assert summary["stopped_by"] == "Evaluation" and summary["world_size"] == 2
     assert (tmp_path / "two/best/weights.ckpt").is_file()

@@ -8,7 +8,7 @@ from tests.fabric_rl.callbacks.test_callbacks import trained
 
 def test_a_run_ends_when_its_time_is_over(fabric):
     summary = trained(fabric, [StopAfter(minutes=1e-6)], iterations=3)
-    assert summary["stopped_by"] == "a callback" and summary["total_steps"] == 64
+    assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 64
     assert "stopped_by" not in trained(fabric, [StopAfter(minutes=60)], iterations=2)
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from fabric_rl.commands.rerun import _differences
 from fabric_rl.metrics.csv_tables import read_rows
 
 FLAGS = "--env_id CartPole-v1 --num_envs 2 --num_steps 16 --minibatch_size 16 --update_epochs 1 --accelerator cpu"
@@ -28,8 +29,8 @@ def again(forks, folder, *words):
 def test_a_run_comes_out_the_same(runs):
     status, out, err = runs.again("a")
     assert status == 0, err
-    assert "not as it was then\n  nothing\n" in out and "weights after 96 steps: the same, bit for bit" in out
-    assert "metrics: 3 rows of the same steps" in out and out.rstrip().endswith("not the same as in a\n  nothing")
+    assert "not as it was then\n  nothing\n" in out and "Next:" not in out
+    assert out.endswith("\nthe same as a, bit for bit: weights after 96 steps and metrics, 3 rows\n")
     settings = [yaml.safe_load((runs.dir / name / "config.yaml").read_text()) for name in ("a", "a-rerun")]
     assert [each.pop("group", None) for each in settings] == ["g", None] and settings[0] == settings[1]
     streams = json.loads((runs.dir / "a/environment.json").read_text())["seeds"]
@@ -50,11 +51,37 @@ def test_what_differs_is_told(runs):
         about.write_text(before)
         config.write_text(settings)
     assert status == 1, err
-    for told in ("installed.torch: 1.0 -> ", "code: abc -> ", "git checkout abc", "hardware.cores: 64 -> "):
+    for told in (
+        "installed.torch: 1.0 -> ",
+        "code (commit abc -> ",
+        "git checkout abc",
+        "config.yaml: edited",
+        "hardware.cores: 64 -> ",
+    ):
         assert told in out
-    assert "weights after 96 steps: not the same" in out and "weights: 12 of 12 tensors; most " in out
+    assert "not the same as a\n" in out and "weights after 96 steps: 12 of 12 tensors; most " in out
     first = read_rows(runs.dir / "a/metrics.csv")[0]["step"]
-    assert f"metrics: from {first} steps on, " in out
+    assert f"metrics, 3 rows: from {first} steps on, " in out
+
+
+def test_the_code_of_fabric_rl_counts_in_a_project_of_ones_own(runs, tmp_path):
+    """Its commit of then is not there any more; and which of its files were not committed."""
+    about = runs.dir / "a/environment.json"
+    before = json.loads(about.read_text())
+    own = before["git"]
+    try:
+        for git, told in (
+            ({"commit": "abc"}, "code of fabric-rl (commit abc -> "),
+            ({"changed_files": " M fabric_rl/loop.py\n M notes.md\n"}, "not the same: "),
+        ):
+            then = before | {"git": own | git, "project": before["project"] | {"folder": str(tmp_path)}}
+            about.write_text(json.dumps(then))
+            lines = list(_differences(runs.dir / "a"))
+            found = [line for line in lines if line.startswith("code of fabric-rl")]
+            assert len(found) == 1 and told in found[0] and "notes.md" not in found[0]
+        assert "fabric_rl/loop.py" in found[0]
+    finally:
+        about.write_text(json.dumps(before))
 
 
 @pytest.mark.parametrize(

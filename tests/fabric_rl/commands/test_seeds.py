@@ -76,6 +76,16 @@ def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_pat
     assert "Group" in (table := capsys.readouterr().out) and " few " in table
 
 
+def test_a_run_that_a_callback_has_ended_is_told(capsys, tmp_path):
+    words = [*CARTPOLE, "--total_timesteps", 12_800, "--seeds", "0", "--runs_dir", tmp_path, "--group", "g"]
+    words += ["--callbacks+=fabric_rl.callbacks.StopAfter", "--callbacks.minutes", "1e-9"]
+    for _ in range(2):
+        assert command("seeds", *words) == 0
+        out = capsys.readouterr().out
+        assert "g_cartpole_seed0 ended early by StopAfter after 128 of 12,800 steps\n" in out
+        assert "1 of 1 runs of group g are trained, 1 of them not to the end; fabric-rl compare g" in out
+
+
 def iterations(run):
     """Steps of the rows of a run so far, each once."""
     try:

@@ -80,3 +80,30 @@ def test_a_run_keeps_its_code_and_each_start(project, tmp_path, monkeypatch):
     again = json.loads((run.dir / "environment.json").read_text())
     assert [each["command"] for each in again["earlier"]] == [kept["command"]]
     assert "+lr = 2" in (run.dir / "code.diff").read_text() and "+lr = 3" in (run.dir / "code_2.diff").read_text()
+
+
+def test_what_runs_and_sweeps_have_written_is_no_code(project, tmp_path):
+    for name in ("sweeps/s/study.journal", "sweeps/s/best.yaml", "sweeps/s/runs/r/config.yaml", "old/r/config.yaml"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("a: 1\n")
+    (project / "old/r/checkpoints").mkdir()
+    (project / "old/r/environment.json").write_text("{}")
+    (project / "old/mine.py").write_text("a = 1\n")
+    patch = patch_of(project, tmp_path / "runs")
+    assert patch.count("+++ ") == 1 and "+++ b/old/mine.py" in patch
+
+
+def test_sources_differ_by_what_they_are_and_not_by_how_they_are_kept(project, tmp_path):
+    """What was an untracked file and a change then is committed now: the same code."""
+    runs, first = tmp_path / "runs", git(project, "rev-parse", "HEAD").strip()
+    (project / "ü b.py").write_text("a = 1\n")
+    (project / "agent.py").write_text("lr = 2\n")
+    then = patch_of(project, runs)
+    (project / "notes.md").write_text("words\n")
+    git(project, "add", ".")
+    git(project, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "second")
+    assert code.sources_that_differ((then, patch_of(project, runs, first))) == []
+    (project / "agent.py").unlink()
+    (project / "ü b.py").write_text("a = 2\n")
+    assert code.sources_that_differ((then, patch_of(project, runs, first))) == ["agent.py", "ü b.py"]
+    assert code.changed_since(project, first) == ["agent.py", "ü b.py"] and code.changed_since(project, "abc") is None

@@ -77,11 +77,11 @@ def test_under_nohup_a_closed_terminal_stops_nothing(stopped, hangup):
 
 def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
     run, summary = stopped(Stop())
-    assert summary["stopped_by"] == "a callback"
-    assert "30 steps in" in report(run, summary) and "stopped early by a callback" in report(run, summary)
+    assert summary["stopped_by"] == "Stop"
+    assert "30 steps in" in report(run, summary) and "stopped early by Stop" in report(run, summary)
     capsys.readouterr()
     assert show_run("bots", tmp_path) == 0
-    assert "a callback" in capsys.readouterr().out
+    assert " Stop " in capsys.readouterr().out
 
 
 def test_nothing_has_stopped_it(stopped):
