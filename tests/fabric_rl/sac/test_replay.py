@@ -199,7 +199,8 @@ def test_on_disk_it_is_the_same_and_leaves_nothing_behind(tmp_path):
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path):
+def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path, monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     batch = Episodes(2, seed=0).rollout(1)
     with pytest.raises(
         ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, and this machine's memory has"
