@@ -341,6 +341,8 @@ def _at_least_1(settings: object, *names: str) -> None:
         number = getattr(settings, name)
         if number is not None and number < 1:
             raise ValueError(f"--{name} must be at least 1, got {number}")
+        if number is not None and number > 2**53:
+            raise ValueError(f"--{name} must be at most {2**53}, got {number}")
 
 
 def _positive(settings: object, *names: str) -> None:

@@ -43,11 +43,13 @@ class SampledHead(nn.Module):
     squash = True
 
     def __init__(self, features: int, space: Box) -> None:
-        """Builds the layer; a ValueError for a Box without finite bounds."""
+        """Builds the layer; a ValueError for a Box without dimensions or finite bounds."""
         super().__init__()
         low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
         if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
             raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
+        if not len(low):
+            raise ValueError(f"nothing is to be chosen in an action Box without dimensions, {space}")
         self.inputs, self.outputs, self.shape = len(low), 1, space.shape
         self.target_entropy = -float(len(low))
         self.layer = linear(features, 2 * len(low), None)

@@ -147,8 +147,9 @@ def of_observations(
     acts = np.float32 if isinstance(action, gymnasium.spaces.Box) else np.int64
     for episode in demonstration.episodes():
         columns = episode.columns
-        done = columns["action"][1:].astype(acts)
-        if not isinstance(action, gymnasium.spaces.Box) and not all(map(action.contains, done)):
+        done = (saved := columns["action"][1:]).astype(acts)
+        there = (saved == done).all() and all(map(action.contains, done))
+        if not isinstance(action, gymnasium.spaces.Box) and not there:
             raise ValueError(f"{demonstration.path}: an action that is not in {action}")
         mask = columns["action_mask"][:-1] > 0 if "action_mask" in columns else None
         weight, reward = np.ones(len(done), np.float32), columns["reward"][1:]

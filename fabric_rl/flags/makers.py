@@ -46,8 +46,17 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
     """Refuses a Gymnasium id such as `module:Id` that would import a module which nobody has asked for.
 
     Raises:
-        ValueError: It is one, and its module is not imported yet.
+        ValueError: It is one, and its module is not imported yet; or it is the path of a class whose file fails.
     """
+    if isinstance(value, str) and "." in value and all(map(str.isidentifier, value.split("."))):
+        try:  # as was tried when it was read, which took what has failed for an id
+            resolve_name(value)
+        except AttributeError:
+            pass
+        except Exception as error:
+            if not (isinstance(error, ModuleNotFoundError) and f"{value}.".startswith(f"{error.name}.")):
+                reason = f"{type(error).__name__}: {error}"
+                raise ValueError(f"{flag} {value}: its file cannot be imported: {reason}") from error
     module, colon, _ = value.partition(":") if isinstance(value, str) else ("", "", "")
     if colon and module not in sys.modules:
         raise ValueError(

@@ -97,7 +97,7 @@ class Rollout:
         self.action = torch.zeros(
             *size, *action_space.shape, dtype=torch.int64 if discrete else torch.float32, device=device
         )
-        self._action_bounds = bounds(action_space)
+        self.action_bounds = bounds(action_space)
         self.reward_signals = reward_signals(env)
         self._added = len(signals)
         wanted = max(1, len(self.reward_signals)) + self._added
@@ -166,7 +166,7 @@ class Rollout:
     def form(self, whole: bool) -> dict[str, Any]:
         """What `state_dict` gives."""
         form = self.state_dict(whole)
-        return form | {"action": Numbers(self.action, *self._action_bounds)} if whole else form
+        return form | {"action": Numbers(self.action, *self.action_bounds)} if whole else form
 
     def form_of_batch(self, batch: dict[str, Any]) -> dict[str, Any]:
         """What `flat` gives, as a dict, with as many steps or sequences as `batch`."""
@@ -181,7 +181,7 @@ class Rollout:
                 continue
             at = 0 if name == "state" else each
             resized = tensor.new_zeros(()).expand(*tensor.shape[:at], size, *tensor.shape[at + 1 :])
-            form[name] = Numbers(resized, *(self._action_bounds if name == "action" else (None, None)))
+            form[name] = Numbers(resized, *(self.action_bounds if name == "action" else (None, None)))
         return form
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -177,7 +177,7 @@ class ReplayLearner(Onlooker):
     def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
         check(state, {"replay": Maybe({}), "draws": GeneratorState()}, where)
         if state["replay"] is not None:
-            self.replay.check(state["replay"], f"{where}['replay']")
+            self.replay.check(state["replay"], f"{where}['replay']", rollout.action_bounds)
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
         self._draws.set_state(state["draws"])

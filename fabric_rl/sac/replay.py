@@ -132,9 +132,13 @@ class ReplayBuffer:
         return (found / found.max()).float().to(self._device)
 
     def prioritize(self, at: Tensor, errors: Tensor, least: float = _LEAST_ERROR) -> None:
-        """Sets the priorities of the steps `at [B]` by their errors `[B]`, 0 or more, to which `least` is added."""
+        """Sets the priorities of the steps `at [B]` by their errors `[B]`, 0 or more, to which `least` is added.
+
+        One that is not finite, as 16-bit numbers have before their scale has settled, leaves its step's as it was.
+        """
         assert self._tree is not None
         priorities = (errors.to(self._tree.leaves) + least) ** self._alpha
+        priorities = torch.where(priorities.isfinite(), priorities, self._tree.leaves[at])
         self._highest = torch.maximum(self._highest, priorities.max())
         self._tree.set(at, priorities)
 
@@ -217,8 +221,11 @@ class ReplayBuffer:
         priority = self._tree.leaves.view(self._rows, -1)[rows[:-1]]  # drawn by where they stand, which is kept
         return state | {"priority": priority, "highest": self._highest, "position": torch.tensor(self._position)}
 
-    def check(self, state: Mapping[str, Any], where: str) -> None:
-        """Raises ValueError unless `state_dict` of a buffer like this one, of any fill, gave that."""
+    def check(self, state: Mapping[str, Any], where: str, actions: tuple[Any, Any] = (None, None)) -> None:
+        """Raises ValueError unless `state_dict` of a buffer like this one, of any fill, gave that.
+
+        `actions` are the least and the greatest that there is, see `fabric_rl.rollouts.finite.bounds`.
+        """
         with fitting(where):
             rows, last = len(state["reward"]), len(state["last"])
             ends = int(self._kept(state["done"], state["terminated"]).sum())
@@ -228,10 +235,12 @@ class ReplayBuffer:
             name: Numbers(x.new_zeros(()).expand(rows + (name in ("obs", "action_mask")), *x.shape[1:]))
             for name, x in self._columns.items()
         }
+        form["action"] = Numbers(form["action"].like, *actions)
         form["last"] = Numbers(self._last.new_zeros(()).expand(last, *self._last.shape[1:]))
         if self._tree is not None and "priority" in state:
             like = self._tree.leaves.new_zeros(())
-            form |= {"priority": Numbers(like.expand(rows, self.num_envs), 1e-100), "highest": Numbers(like, 1e-100)}
+            each, highest = (Numbers(x, 1e-100, 1e100) for x in (like.expand(rows, self.num_envs), like))
+            form |= {"priority": each, "highest": highest}
             form["position"] = Numbers(torch.tensor(0), 0)
         check(state, form, where)
         if ends != last:

@@ -84,6 +84,8 @@ def train_off_policy(
 class OffPolicy(Scheme):
     """Sessions that learn from replayed steps."""
 
+    flags = ("--train_interval", "--batch_size")
+
     def __init__(self, sac: SACArgs, demonstrations: Sequence[Trajectory] = ()) -> None:
         self.sac, self.demonstrations = sac, demonstrations
 
@@ -108,6 +110,11 @@ class OffPolicy(Scheme):
             raise ValueError(
                 f"--buffer_init_steps {self.sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
                 f"{whole} steps; raise --buffer_size"
+            )
+        if self.sac.n_step > (rows := size // rollout.num_envs):
+            raise ValueError(
+                f"--n_step {self.sac.n_step} never are in the buffer, which holds {rows} of each sub-environment; "
+                "raise --buffer_size"
             )
         if self.sac.demonstrations and not self.demonstrations:
             raise ValueError("--demonstrations: files are named, but nothing of what they hold was given")

@@ -53,7 +53,13 @@ class LearnerParts(NamedTuple):
 
 
 class Scheme:
-    """What is not the same in every session; this one learns from its newest rollouts."""
+    """What is not the same in every session; this one learns from its newest rollouts.
+
+    Attributes:
+        flags: What says how long a rollout is, and how large a minibatch.
+    """
+
+    flags = ("--num_steps", "--minibatch_size")
 
     def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
         """Steps that go through the networks at once, of a rollout of so many on this rank.
@@ -101,7 +107,8 @@ def build(
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
         paying = build_signals(signals, envs)
     check_agent(module)
-    what = f"a rollout of --num_steps {args.num_steps} in {envs.num_envs} sub-environments"
+    long, large = scheme.flags
+    what = f"a rollout of {long} {args.num_steps} in {envs.num_envs} sub-environments"
     with memory_named(fabric.device, what, "take fewer of either"):
         rollout = Rollout(args.num_steps, envs, fabric.device, module, [signal.name for signal in paying])
     rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.share)
@@ -117,7 +124,8 @@ def build(
         raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
     first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
-    trial = try_parts(fabric, envs, module, first_seed, minibatch_size)
+    with memory_named(fabric.device, f"a minibatch of {large} {minibatch_size}", "take a smaller one"):
+        trial = try_parts(fabric, envs, module, first_seed, minibatch_size)
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # stays where a callback changes minibatches
 
     timers = Timers(enabled=fabric.is_global_zero)

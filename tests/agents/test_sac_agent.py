@@ -199,6 +199,7 @@ def test_the_critics_see_what_the_policy_does_not():
     [
         (MultiBinary(3), {}, r"takes Discrete, MultiDiscrete or \(float\) Box actions, but the environment has Multi"),
         (Box(-np.inf, np.inf, (2,)), {}, "tanh needs an action Box with finite bounds"),
+        (Box(-1, 1, (0,)), {}, "nothing is to be chosen in an action Box without dimensions"),
         (Box(0, 5, (2,), np.int64), {}, r"takes Discrete, MultiDiscrete or \(float\) Box"),
         (Discrete(3), {"init_entcoef": 0.0}, "--agent.init_entcoef must be positive, got 0.0"),
         (Discrete(3), {"critic_lr": -1.0}, "--agent.critic_lr must be positive, got -1.0"),

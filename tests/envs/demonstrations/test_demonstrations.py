@@ -228,6 +228,14 @@ def test_observations_come_back_as_they_were(tmp_path):
         assert (trajectory.reward == 1).all() and trajectory.action.dtype == np.int64
 
 
+@pytest.mark.parametrize("action", [0.5, 2.0, -1.0])
+def test_an_action_that_the_space_does_not_have_is_refused(tmp_path, action):
+    """It is not rounded to one that it has."""
+    path = lying(tmp_path / "a.frd", SEEN, columns_of(BOX, Box(-2, 2, ())), FRAME | {"action": np.array(action)})
+    with pytest.raises(ValueError, match=r"a.frd: an action that is not in Discrete\(2\)"):
+        list(of_observations(Demonstration(path), BOX, TWO))
+
+
 def test_a_file_is_whole_or_none(tmp_path):
     path = tmp_path / "a.frd"
     with (

@@ -154,3 +154,17 @@ def test_an_agent_that_is_only_played_writes_no_videos(tmp_path):
     checkpoint.write(tmp_path / "weights.ckpt", {"agent": {}})
     load_trained(tmp_path).env(seed=0).close()
     assert not (tmp_path / "videos").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("1 / 0", "ZeroDivisionError: division by zero"), ("import gone", "ModuleNotFoundError: No module named 'gone'")],
+)
+def test_an_environment_whose_file_fails_is_no_unknown_id(tmp_path, monkeypatch, text, reason):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "failing.py").write_text(text)
+    with pytest.raises(ValueError) as raised:
+        read_settings(main, ["--env_id", "failing.Own"], "", DEFAULT_CONFIG)
+    assert str(raised.value) == f"--env_id failing.Own: its file cannot be imported: {reason}"
+    for unknown in ("gone.Own", "json.Own"):
+        assert read_settings(main, ["--env_id", unknown], "", DEFAULT_CONFIG).arguments["env_id"] == unknown

@@ -199,7 +199,8 @@ def test_on_disk_it_is_the_same_and_leaves_nothing_behind(tmp_path):
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path):
+def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path, monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     batch = Episodes(2, seed=0).rollout(1)
     with pytest.raises(
         ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, and this machine's memory has"
@@ -303,6 +304,18 @@ def test_new_steps_have_the_highest_priority_and_dropped_ones_none():
         assert all(count == 4000 / 8 for count in counts.values())
 
 
+def test_errors_that_are_not_finite_change_nothing():
+    episodes = Episodes(2, seed=0)
+    batch = episodes.rollout(2)
+    replay = prioritized(batch)
+    replay.add(batch)
+    replay.prioritize(torch.arange(4), torch.tensor([4.0, torch.nan, 16.0, torch.inf]))
+    state = replay.state_dict()
+    assert state["priority"].flatten().tolist() == pytest.approx([2, 1, 4, 1]) and state["highest"] == pytest.approx(4)
+    shares = torch.bincount(replay.draw(8000)).div(8000).tolist()
+    assert shares == pytest.approx([2 / 8, 1 / 8, 4 / 8, 1 / 8], abs=0.001)
+
+
 @pytest.mark.parametrize("added", [0, 1, 2, 5])
 def test_a_restored_buffer_draws_by_the_same_priorities(added):
     episodes = Episodes(2, seed=1)
@@ -331,6 +344,8 @@ def test_priorities_that_cannot_be_are_refused():
     state = replay.state_dict()
     with pytest.raises(ValueError, match=r"replay\['priority'\] has numbers below what can be"):
         replay.check(state | {"priority": -state["priority"]}, "replay")
+    with pytest.raises(ValueError, match=r"replay\['highest'\] has numbers above what can be"):
+        replay.check(state | {"highest": state["highest"] * 1e308}, "replay")
 
 
 # ---------------------------------------------------------------------- what reward signals need

@@ -1,5 +1,6 @@
 """The loop of agents that learn from replayed steps, with known environments and whole runs."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +25,7 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl.args import ONLY_PPO
+from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.types import NonFiniteError, SettingError
 
 
@@ -225,6 +227,34 @@ def test_a_buffer_that_never_holds_the_first_steps_is_refused(counted):
         counted(sac={"buffer_size": 23, "buffer_init_steps": 22})
 
 
+def test_more_rewards_than_the_buffer_holds_are_refused(counted):
+    counted(sac={"buffer_size": 23, "n_step": 7})
+    with pytest.raises(ValueError, match=r"^n_step 8 never are in the buffer, which holds 7 of each sub-environment; "):
+        counted(sac={"buffer_size": 23, "n_step": 8})
+
+
+@pytest.mark.parametrize(
+    ("settings", "sac", "message"),
+    [
+        ({"batch_size": 10**12}, {}, r"^a minibatch of batch_size 1000000000000 needs more memory than cpu has left"),
+        (
+            {},
+            {"train_interval": 10**12},
+            r"^a rollout of train_interval 1000000000000 in 3 sub-environments needs",
+        ),
+    ],
+)
+def test_what_no_memory_holds_is_said_with_its_flag(counted, settings, sac, message):
+    with pytest.raises(TooLittleMemoryError, match=message):
+        counted(sac=sac, **settings)
+
+
+@pytest.mark.parametrize("name", ["batch_size", "total_timesteps"])
+def test_numbers_beyond_those_of_the_machine_are_refused(name):
+    with pytest.raises(ValueError, match=rf"^{name} must be at most 9007199254740992, got 1000000000000000000000$"):
+        TrainArgs(**{name: 10**21})
+
+
 def test_priorities_need_the_errors_of_steps(counted):
     with pytest.raises(SettingError, match=r"^per_alpha: agent AsksForValuesOnce does not report .* td_error, \[B\]$"):
         counted(sac={"per_alpha": 0.5})
@@ -291,6 +321,17 @@ def test_without_its_buffer_a_run_says_what_it_has_forgotten(fabric, tmp_path):
     assert not stopped["exact"] and stopped["ranks"][0]["replay"] is None
     with pytest.warns(UserWarning, match=r"nothing was saved of the replay buffer.*equivalent, not bit-identical"):
         whole_run(fabric, tmp_path, "r", save=False, resume=stopped)
+
+
+def test_replayed_actions_that_do_not_exist_are_refused(fabric, tmp_path):
+    run = Run.create(tmp_path, "r")
+    env, agent = partial(GymnasiumEnvs, "CartPole-v1", 1), partial(SACLightningAgent, actor_hidden_sizes=(4,))
+    args, sac = TrainArgs(total_timesteps=8, batch_size=4), SACArgs(buffer_init_steps=4, save_replay_buffer=True)
+    train_off_policy(fabric, env, agent, args, run, plain=True, sac=sac)
+    saved = load_checkpoint(run.dir)[1]
+    saved["ranks"][0]["replay"]["action"][3] = 2
+    with pytest.raises(ValueError, match=r"\['replay'\]\['action'\] has numbers above what can be"):
+        train_off_policy(fabric, env, agent, replace(args, total_timesteps=16), resume=saved, plain=True, sac=sac)
 
 
 def test_another_agents_checkpoint_is_refused(fabric, tmp_path):
