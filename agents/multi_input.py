@@ -68,7 +68,7 @@ class MultiInputPPOAgent(PPOAgent):
         check_sizes(name, entry_sizes=entry_sizes, hidden_sizes=hidden_sizes, value_heads=value_heads)
         self.value_heads = value_heads
         shape = (activation, layer_norm, ortho_init)
-        self.shapes = [entry.shape for entry in entries.values()]
+        self.shapes = [entry.shape or (1,) for entry in entries.values()]
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self.normalizer = ObsNormalizer((sum(self.sizes),)) if normalize_obs else nn.Identity()
         encoders, features = [], 0
@@ -76,7 +76,7 @@ class MultiInputPPOAgent(PPOAgent):
             layers: list[nn.Module] = [nn.Flatten()]
             inputs = math.prod(entry.shape)
             if is_image(entry):
-                pixels = Pixels(f"{name}: {key}", entry)
+                pixels = Pixels(f"{name}: {key}", entry, advice="pad or flatten it by a wrapper (--wrappers)")
                 if normalize_obs:
                     pixels.low, pixels.span = 0.0, 1.0
                 convolutions, inputs = image_encoder(f"{name}: {key}", encoder, pixels, activation, ortho_init)

@@ -44,13 +44,20 @@ class Pixels(nn.Module):
     those, `[K, H, W, C]` or `[K, C, H, W]`, which makes K * C channels.
     """
 
-    def __init__(self, agent: str, space: gymnasium.Space[Any], channels_first: bool | None = None) -> None:
+    def __init__(
+        self,
+        agent: str,
+        space: gymnasium.Space[Any],
+        channels_first: bool | None = None,
+        advice: str = "set --agent.channels_first true or false",
+    ) -> None:
         """Reads the layout.
 
         Args:
             agent: Name of the agent's class, for messages.
             space: Of one image.
             channels_first: Where the channels are. None: they are the shortest axis.
+            advice: What to do if no axis is that.
 
         Raises:
             ValueError: The observations are no images, or it is not clear which axis holds the channels.
@@ -68,8 +75,7 @@ class Pixels(nn.Module):
             channels_first = image[0] < min(image[1:])
             if not channels_first and not image[-1] < min(image[:-1]):
                 raise ValueError(
-                    f"{agent}: cannot tell which axis of images of shape {shape} holds the channels; set "
-                    "--agent.channels_first true or false"
+                    f"{agent}: cannot tell which axis of images of shape {shape} holds the channels; {advice}"
                 )
         frames = shape[0] if len(shape) == 4 else 1
         colours, self.height, self.width = image if channels_first else (image[2], *image[:2])

@@ -35,7 +35,7 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
         """Wraps `env`.
 
         Raises:
-            ValueError: An entry is no array of numbers.
+            ValueError: An entry is no array of numbers, there is none, or two get the same name.
         """
         super().__init__(env)
         self._own = env.observation_space
@@ -63,7 +63,15 @@ def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
     inner: Any = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(getattr(space, "spaces", ()))
     if isinstance(space, spaces.Dict | spaces.Tuple):
         every = [_entries(each, f"{name}/{own}" if name else str(own)) for own, each in inner]
-        return {key: box for each in every for key, box in each.items()}
+        found = {key: box for each in every for key, box in each.items()}
+        if not every:
+            what = f"{name or 'itself'}, an empty {type(space).__name__}"
+            raise ValueError(f"no agent reads the observation {what}; leave it out by a wrapper (--wrappers)")
+        if len(found) < sum(map(len, every)):
+            names = [key for each in every for key in each]
+            twice = next(key for key in names if names.count(key) > 1)
+            raise ValueError(f"two observations are called {twice}; name them without slashes")
+        return found
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         return {name: spaces.Box(0, 1, (spaces.flatdim(space),), np.uint8)}
     return {name: space}

@@ -213,6 +213,10 @@ def _maker(
             if not settings:
                 raise
             raise ValueError(f"--env_kwargs: {error}") from error
+        except AssertionError as error:
+            if "space is not allowed" not in str(error):  # that is what Gymnasium says of an empty Dict
+                raise
+            raise ValueError(f"{error} Give it an entry, or leave it out") from error
         for wrapper in wrappers:
             env = wrapper(env)
         space = env.observation_space

@@ -43,6 +43,7 @@ def test_images_are_scaled_by_their_bounds_or_standardised():
 
 
 CAMERA = EntriesBox({"camera": Box(0, 255, (84, 84, 3), np.uint8), "own": Box(-1, 1, (2,))})
+CUBE = EntriesBox({"cube": Box(0, 255, (8, 8, 8), np.uint8)})
 VECTOR, IMAGE = Box(-1, 1, (2,)), Box(0, 255, (84, 84), np.uint8)
 
 
@@ -55,6 +56,7 @@ VECTOR, IMAGE = Box(-1, 1, (2,)), Box(0, 255, (84, 84), np.uint8)
         (ConvPPOAgent, VECTOR, "take --agent agents.PPOLightningAgent"),
         (ConvPPOAgent, CAMERA, "take --agent agents.MultiInputPPOAgent"),
         (MultiInputPPOAgent, VECTOR, "take --agent agents.PPOLightningAgent"),
+        (MultiInputPPOAgent, CUBE, r"cube: .*\(8, 8, 8\) holds the channels; pad or flatten it by a wrapper"),
         (lambda *spaces: MultiInputPPOAgent(*spaces, encoder="simple"), SPACE, "MultiInputPPOAgent: grid: .*match3"),
     ],
 )
@@ -62,6 +64,11 @@ def test_a_space_that_does_not_fit_names_the_agent_that_does(agent, space, messa
     with pytest.raises(ValueError, match=message) as caught:
         agent(space, Discrete(2))
     assert "\n" not in str(caught.value)
+
+
+def test_an_entry_may_be_a_number():
+    agent = agent_with(EntriesBox({"height": Box(-1, 1, ()), "own": OWN}))
+    assert agent.value(torch.zeros(3, 5)).shape == (3,)
 
 
 def test_small_grids_may_be_vectors():

@@ -47,6 +47,14 @@ class Numbered(Entries):
         return np.int64(1)
 
 
+class Of(Entries):
+    """Observations of any space."""
+
+    def __init__(self, space, render_mode=None):
+        super().__init__()
+        self.observation_space = space
+
+
 class Worded(Entries):
     def __init__(self, only=False, render_mode=None):
         super().__init__()

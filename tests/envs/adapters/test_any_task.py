@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FilterObservation
 
 from envs import AtariEnvs, GymnasiumEnvs, ProcessPool
-from envs.adapters.flat_observations import EntriesBox
-from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
+from envs.adapters.flat_observations import EntriesBox, _entries
+from tests.envs.adapters.tasks import Entries, Numbered, Of, Seen, Worded
 
 
 def test_entries_stand_one_behind_the_other_and_numbers_are_one_hot():
@@ -39,6 +39,9 @@ def test_what_is_an_array_stays_as_it_is():
     assert not hasattr(space, "entries") and space.shape == (4,)
 
 
+SLASH = Dict({"a/b": Box(0, 1, (2,)), "a": Dict(b=Box(0, 1, (2,)))})
+
+
 def test_processes_keep_the_layout():
     pool = ProcessPool(partial(GymnasiumEnvs, Entries, 2), num_workers=1)
     try:
@@ -57,6 +60,16 @@ def test_processes_keep_the_layout():
         (lambda: GymnasiumEnvs(Worded, 1, settings={"only": True}), "observation itself, a Text; put a wrapper"),
         (lambda: GymnasiumEnvs(Entries, 1, settings={"size": 3}), "--env_id Entries: --env_kwargs: .* 'size'"),
         (lambda: GymnasiumEnvs("my_file.Nothing", 1), "a class of your own goes by its path"),
+        (lambda: GymnasiumEnvs(Of, 1, settings={"space": SLASH}), "two observations are called a/b; name them without"),
+        (
+            lambda: GymnasiumEnvs(Of, 1, settings={"space": Dict({})}),
+            "--env_id Of: An empty Dict observation space is not allowed. Give",
+        ),
+        (
+            lambda: GymnasiumEnvs(Of, 1, settings={"space": Dict(a=Dict({}))}),
+            "An empty Dict observation space is not allowed",
+        ),
+        (lambda: _entries(Dict(a=Dict({})), ""), "observation a, an empty Dict; leave it out by a wrapper"),
         (lambda: AtariEnvs("brakeout", 1), "AtariEnvs: brakeout is not a ROM"),
         (lambda: AtariEnvs("breakout", 1, settings={"colours": 3}), "AtariEnvs: .* 'colours'"),
         (lambda: AtariEnvs("breakout", 0), "num_envs must be at least 1"),
