@@ -282,7 +282,7 @@ def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
         if alike:
             notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
         if len(runs) < FEW:
-            narrow = f"intervals of fewer than {FEW} runs are too narrow: 95 % of 5 cover about 89 %"
+            narrow = f"intervals of fewer than {FEW} runs are too narrow: of 5, one of 95 % covers about 89 %"
             notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
     owners: dict[Path, list[str]] = {}
     for label, run in ((label, run) for label, group in groups.items() for runs in group.values() for run in runs):
