@@ -30,7 +30,10 @@ SAID = {  # what a cell must have printed, and how many figures there are
         2,
     ),
     "04_watch_and_plot": (("seed 2: 20,480 steps", "written: seed0.html"), 4),
-    "05_compare_and_sweep": (("5 of 5 runs of group a2c are trained", "probability", "best settings: sweeps/space/best.yaml"), 1),
+    "05_compare_and_sweep": (
+        ("5 of 5 runs of group a2c are trained", "probability", "best settings: sweeps/space/best.yaml"),
+        1,
+    ),
 }
 SMOKE = "03_rewards_and_states"
 """The quickest, for every day."""
