@@ -5,7 +5,16 @@ from pathlib import Path
 
 from envs.cores import available_cores
 from fabric_rl.args import check_run_id
-from fabric_rl.commands.trainings import Trainings, check_same_settings, done, ended_by, seeds_of, settings_of
+from fabric_rl.commands.trainings import (
+    BUSY,
+    Trainings,
+    check_same_settings,
+    done,
+    ended_by,
+    make_folder,
+    seeds_of,
+    settings_of,
+)
 from fabric_rl.flags.parser import config_files
 from fabric_rl.runs.records import RunRecord
 from fabric_rl.runs.tables import figure_text
@@ -31,6 +40,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     """
     numbers, files = seeds_of(seeds), [Path(file).stem for file in config_files(training)]
     if group is None and not files:
+        settings_of(training, "seeds")  # says which file is missing
         raise ValueError("--group: give these runs a name, or train with a --config, whose name they take")
     group = group or files[-1]
     check_run_id(group, "--group")
@@ -44,6 +54,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         check_same_settings(runs_dir / run_id, settings.arguments["resolved_config"])
     left = [run_id for run_id in ids if done(runs_dir / run_id) is None]
     trainings = Trainings(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
+    make_folder("--runs_dir", runs_dir)
     failed: dict[str, str] = {}
 
     def train(run_id: str) -> None:
@@ -51,7 +62,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         if reason:
             failed[run_id] = reason
         if not trainings.stopping.is_set():
-            print(f"{run_id}: {_figures(record) if record else 'failed'}", flush=True)
+            print(f"{run_id}: {_figures(record) if record else BUSY if reason == BUSY else 'failed'}", flush=True)
 
     if len(left) < len(ids):
         print(f"{len(ids) - len(left)} of {len(ids)} are trained already", flush=True)
@@ -61,7 +72,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         print("stopped; the same command goes on", flush=True)
         raise
     for run_id in filter(failed.__contains__, ids):
-        print(f"{run_id} failed: {failed[run_id]}")
+        print(f"{run_id} {'is not trained' if failed[run_id] == BUSY else 'failed'}: {failed[run_id]}")
     trained, early = len(ids) - len(failed), 0
     for record in filter(None, (done(runs_dir / run_id) for run_id in ids)):
         if by := ended_by(record):
@@ -71,7 +82,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     print(
         f"{trained} of {len(ids)} runs of group {group} are trained"
         + (f", {early} of them not to the end" if early else "")
-        + (f"; fabric-rl compare {group}" if trained else "")
+        + (f"; fabric-rl compare {group}" if trained > 1 else "")
     )
     return 1 if failed else 0
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
+from filelock import FileLock, Timeout
+
 from envs.cores import available_cores
 from fabric_rl.cli.command_line import Settings, read_settings
 from fabric_rl.flags.config import DEFAULT_CONFIG
@@ -26,7 +28,10 @@ from fabric_rl.session.stopping import STOP_NAMES
 Item = TypeVar("Item")
 _OUTPUT = ".output"
 """Below the folder of all runs: what trainings print."""
+BUSY = "another process trains it"
+"""Why a run is not trained."""
 _OURS = ("--run_id", "--seed", "--resume", "--force", "--inference")
+_LARGEST_SEED, _MOST_SEEDS = 2**32 - 1, 10_000
 _LOOK_SECONDS, _LOOKS_TO_ASK, _PATIENCE_SECONDS = 0.2, 5, 70
 
 
@@ -44,10 +49,21 @@ def seeds_of(text: str) -> list[int]:
         first, dots, last = part.partition("..")
         if not (first.isdecimal() and (last.isdecimal() if dots else True)):
             raise ValueError(f"--seeds {text}: give numbers as in 0..4 or 0,1,5..7")
-        found += range(int(first), int(last or first) + 1)
+        numbers = range(int(first), int(last or first) + 1)
+        if numbers.stop > _LARGEST_SEED + 1 or len(found) + len(numbers) > _MOST_SEEDS:
+            raise ValueError(f"--seeds {text}: give at most {_MOST_SEEDS:,} numbers, each up to {_LARGEST_SEED}")
+        found += numbers
     if not found:
         raise ValueError(f"--seeds {text}: holds no number")
     return list(dict.fromkeys(found))
+
+
+def make_folder(flag: str, folder: Path) -> None:
+    """Makes the folder that a flag names; a ValueError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{flag} {folder}: cannot be made a folder ({error.strerror}); choose another") from error
 
 
 def done(folder: Path) -> RunRecord | None:
@@ -94,6 +110,8 @@ class Trainings:
         self.stopping, self.parallel, self.runs_dir = threading.Event(), parallel, Path(runs_dir)
         known = hasattr(os, "sched_getaffinity")
         cores = sorted(os.sched_getaffinity(0)) if known else list(range(available_cores()))
+        if parallel > len(cores):
+            print(f"--parallel {parallel}: more than there are cores ({len(cores)}), which they share", flush=True)
         share = max(1, len(cores) // parallel)
         self._free: SimpleQueue[list[int]] = SimpleQueue()
         for place in range(parallel):
@@ -114,14 +132,29 @@ class Trainings:
             The run if it has come to its end, or None; and in the latter case why, in one line, or nothing where it was
             told to stop.
         """
-        folder, output = self.runs_dir / run_id, self.runs_dir / _OUTPUT / f"{run_id}.txt"
-        if (record := done(folder)) is not None or self.stopping.is_set():
-            return record, ""
-        began = time.monotonic()
-        while is_worked_on(folder) and time.monotonic() - began < _PATIENCE_SECONDS:  # what a killed command has left
-            if self.stopping.wait(_LOOK_SECONDS):
-                return None, ""
+        output = self.runs_dir / _OUTPUT / f"{run_id}.txt"
         output.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(output.with_suffix(".lock"), timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            return None, BUSY
+        except (OSError, NotImplementedError):  # a file system without locks
+            pass
+        try:
+            return self._train(run_id, output, words, hopeless)
+        finally:
+            lock.release()
+
+    def _train(
+        self, run_id: str, output: Path, words: Sequence[str], hopeless: Callable[[], bool]
+    ) -> tuple[RunRecord | None, str]:
+        folder, began = self.runs_dir / run_id, time.monotonic()
+        while done(folder) is None and is_worked_on(folder):  # by what a killed command has left
+            if self.stopping.wait(_LOOK_SECONDS) or time.monotonic() - began > _PATIENCE_SECONDS:
+                break
+        if (record := done(folder)) is not None or self.stopping.is_set():  # it may have come to its end meanwhile
+            return record, ""
         resume = ["--resume=true"] if (folder / "checkpoints").is_dir() else []
         command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self.runs_dir}", f"--run_id={run_id}"]
         cores = self._free.get()

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
+from filelock import FileLock
 
-from fabric_rl.commands.trainings import seeds_of
-from fabric_rl.runs.records import is_worked_on, list_runs
+from fabric_rl.commands.trainings import Trainings, seeds_of
+from fabric_rl.runs.records import LOCK, is_worked_on, list_runs
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
@@ -23,7 +25,9 @@ def test_seeds_are_numbers_and_ranges():
     assert seeds_of("7, 0..2,1") == [7, 0, 1, 2]
 
 
-@pytest.mark.parametrize("text", ["", "a", "1..", "..2", "-1", "3..1", "1,,2", "0.5"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "1..", "..2", "-1", "3..1", "1,,2", "0.5", "0..9999999999", "4294967296", "0..9999,10000"]
+)
 def test_seeds_that_are_none(text):
     with pytest.raises(ValueError, match=r"^--seeds"):
         seeds_of(text)
@@ -38,6 +42,10 @@ def test_seeds_that_are_none(text):
         (["--seeds", "x"], "--seeds x: give numbers as in 0..4 or 0,1,5..7"),
         (["--group", "a/b"], "--group a/b: must be a plain name, not a path, and not begin with a dot"),
         (["--parallel", "0"], "--parallel must be at least 1, got 0"),
+        (
+            ["--runs_dir", ROOT / "README.md"],
+            f"--runs_dir {ROOT / 'README.md'}: cannot be made a folder (File exists); choose another",
+        ),
     ],
 )
 def test_wrong_flags_are_one_line_before_any_training(capsys, tmp_path, flags, words):
@@ -49,6 +57,13 @@ def test_wrong_flags_are_one_line_before_any_training(capsys, tmp_path, flags, w
 def test_without_a_configuration_a_group_needs_a_name(capsys):
     assert command("seeds", "--env_id", "CartPole-v1") == 2
     assert capsys.readouterr().err.startswith("fabric-rl seeds: error: --group: give these runs a name")
+    assert command("seeds", "--config", "nowhere.yaml") == 2
+    assert "--config: File does not exist: " in (line := capsys.readouterr().err) and "nowhere.yaml" in line
+
+
+def test_more_trainings_than_cores_are_said(capsys, tmp_path):
+    Trainings(10_000, tmp_path)
+    assert capsys.readouterr().out.startswith("--parallel 10000: more than there are cores (")
 
 
 def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_path):
@@ -68,7 +83,7 @@ def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_pat
     assert "\nseed: 3\n" in settings and "\nnum_threads: " in settings
     changed = run.changed
     assert command("seeds", *words[1:-1], "few", "--seeds", "3") == 0
-    assert capsys.readouterr().out.startswith("1 of 1 are trained already\n1 of 1 runs of group few are trained")
+    assert capsys.readouterr().out == "1 of 1 are trained already\n1 of 1 runs of group few are trained\n"
     assert list_runs(runs)[0].changed == changed
     assert command(*words, "--gamma", "0.9", "--seeds", "3") == 2
     assert "is there with other settings (gamma: 0.99 -> 0.9); choose another --group" in capsys.readouterr().err
@@ -123,3 +138,33 @@ def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, numbe
     assert [run.status for run in list_runs(runs)] == ["finished"] * 3
     for run in two:
         assert iterations(run) == list(range(128, 3_201, 128))
+
+
+def test_a_run_is_trained_by_one_command_at_a_time(capsys, tmp_path):
+    """The lock is what another command holds as long as it trains the run."""
+    runs = tmp_path / "runs"
+    (runs / ".output").mkdir(parents=True)
+    words = ["seeds", *CARTPOLE, "--total_timesteps", 128, "--seeds", "0,1", "--runs_dir", runs, "--parallel", 1]
+    said = runs / ".output" / "cartpole_seed0.txt"
+    said.write_text("of the other command")
+    with FileLock(said.with_suffix(".lock")):
+        assert command(*words) == 1
+    out = capsys.readouterr().out
+    assert "cartpole_seed0: another process trains it\ncartpole_seed1: 128 steps" in out
+    assert "cartpole_seed0 is not trained: another process trains it\n1 of 2 runs" in out
+    assert said.read_text() == "of the other command" and not (runs / "cartpole_seed0").exists()
+
+
+def test_a_run_that_another_process_has_just_finished_is_not_begun_again(tmp_path):
+    folder = tmp_path / "one"
+    folder.mkdir()
+
+    def finish():
+        (folder / "summary.json").write_text(json.dumps({"stopped_by": "a callback"}))
+
+    with FileLock(folder / LOCK):
+        timer = threading.Timer(0.5, finish)
+        timer.start()
+        record, reason = Trainings(1, tmp_path).train("one", ["--no_such_flag"])
+        timer.join()
+    assert record is not None and reason == ""
