@@ -1,6 +1,7 @@
 """The space of a sweep: which settings are tried, in a YAML file."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,10 @@ from fabric_rl.commands.trainings import settings_of
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.yaml_files import read_yaml
 
+_DECIDED = ("config", "group", "runs_dir")
+"""By the sweep, as the names and seeds of its runs are."""
+_LARGEST = 2**53
+"""Up to here every whole number is a float, too, which Optuna computes with."""
 Choice = str | float | int | bool | None
 
 
@@ -72,20 +77,35 @@ def read_space(path: Path, training: Sequence[str]) -> list[Setting]:
 
 
 def _setting(name: str, said: object, before: Mapping[str, Setting]) -> Setting:
+    if name in _DECIDED:
+        raise ValueError(f"{name}: fabric-rl sweep decides that for every run; leave it out")
     said = {"choices": said} if isinstance(said, list) else said
-    if not isinstance(said, dict) or not (said.get("choices") or {"low", "high"} <= said.keys()):
+    if not isinstance(said, dict) or len({"low", "high"} & said.keys()) != (0 if said.get("choices") else 2):
         raise ValueError(f"{name}: give choices as [1, 2, 3], or a range as {{low: 1.0e-4, high: 0.01, log: true}}")
     if unknown := [str(key) for key in said if key not in ("choices", "low", "high", "log", "when")]:
         raise ValueError(f"{name}: {', '.join(unknown)} means nothing here; choices, low, high, log and when do")
-    if unknown := [str(key) for key in said.get("when") or () if key not in before]:
+    when = said.get("when") or {}
+    if not isinstance(when, dict) or [] in when.values():
+        raise ValueError(f"{name}: give when as {{lr_schedule: kl_adaptive}}, or with a list of values")
+    if unknown := [str(key) for key in when if key not in before]:
         raise ValueError(f"{name}: when names {', '.join(unknown)}, which must stand above it in the space")
-    when = {key: _choices(values) for key, values in (said.get("when") or {}).items()}
+    when = {key: _choices(values) for key, values in when.items()}
     if said.get("choices"):
         return Setting(name, _choices(said["choices"]), when=when)
-    low, high = (end if type(end) is int else float(end) for end in (said["low"], said["high"]))  # 1e-4 is text in YAML
+    low, high = (_number(name, said[end]) for end in ("low", "high"))
     if not low < high or (said.get("log") and low <= 0):
         raise ValueError(f"{name}: low must be below high, and above 0 with log")
     return Setting(name, (), low, high, bool(said.get("log")), when)
+
+
+def _number(name: str, end: object) -> float:
+    try:
+        number = end if type(end) is int else float(str(end))  # 1e-4 is text in YAML
+    except ValueError:
+        number = math.nan
+    if not abs(number) <= _LARGEST:
+        raise ValueError(f"{name}: low and high must be numbers up to 2**53, got {end}")
+    return number
 
 
 def _choices(values: object) -> tuple[Choice, ...]:
