@@ -1,5 +1,7 @@
 """`fabric-rl sweep`: tries settings with Optuna, each with the same seeds, and keeps the best."""
 
+import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +18,7 @@ from scipy import stats
 from fabric_rl.commands.output import new_figure
 from fabric_rl.commands.sections import Section, show, write_page
 from fabric_rl.commands.space import Choice, Setting, flags_of, read_space
-from fabric_rl.commands.trainings import Trainings, seeds_of, settings_of
+from fabric_rl.commands.trainings import Trainings, make_folder, seeds_of, settings_of
 from fabric_rl.flags.parser import names_of
 from fabric_rl.runs.comparison import chosen_metric
 from fabric_rl.runs.curves import Curve, final_score, read_metrics
@@ -66,16 +68,19 @@ def sweep(
     """
     if "--runs_dir" in names_of(training) or "--group" in names_of(training):
         raise ValueError("--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out")
+    if trials < 1:
+        raise ValueError(f"--trials must be at least 1, got {trials}")
     numbers, base = seeds_of(seeds), settings_of(training, "sweep")
     settings = read_space(space, training)
     new_figure(1, 1)  # says what is missing before any work
     folder = folder or Path("sweeps") / space.stem
     trainings = Trainings(parallel, folder / "runs")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder("--folder", folder)
     asked = {"settings": base.arguments["resolved_config"], "space": space.read_text(encoding="utf-8")}
-    asked |= {"seeds": str(numbers), "metric": str(metric), "minimize": str(minimize)}
+    asked |= {"seeds": str(numbers), "minimize": str(minimize)}
     study = _study(folder, asked, minimize)
-    running = _Sweep(study, folder, training, settings, base.arguments["args"].total_timesteps, trainings)
+    known = _check_metric(study, folder, metric)
+    running = _Sweep(study, folder, training, settings, base.arguments["args"].total_timesteps, trainings, known)
     try:
         trainings.each(lambda _: running.work(trials, numbers, metric), range(parallel))
     except KeyboardInterrupt:
@@ -98,12 +103,15 @@ def _study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa:
     optuna = _optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     journal, file = import_module("optuna.storages.journal"), str(folder / "study.journal")
-    storage = optuna.storages.JournalStorage(
-        journal.JournalFileBackend(file, lock_obj=journal.JournalFileOpenLock(file))
-    )
+    lock = journal.JournalFileOpenLock(file)
     direction = "minimize" if minimize else "maximize"
     with FileLock(folder / ".lock"):
-        study = optuna.create_study(study_name="sweep", storage=storage, direction=direction, load_if_exists=True)
+        try:
+            _mend(Path(file), lock)
+            storage = optuna.storages.JournalStorage(journal.JournalFileBackend(file, lock_obj=lock))
+            study = optuna.create_study(study_name="sweep", storage=storage, direction=direction, load_if_exists=True)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise ValueError(f"{file} is damaged ({error}); choose another --folder, or delete this one") from error
         other = [name for name in asked if study.user_attrs.get(name, asked[name]) != asked[name]]
         if other:
             raise ValueError(
@@ -112,6 +120,30 @@ def _study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa:
         for name, value in asked.items():
             study.set_user_attr(name, value)
     return study
+
+
+def _mend(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
+    """Cuts a last line that a killed process has not written to its end; fails at any that is not Optuna's."""
+    lock.acquire()
+    try:
+        content = file.read_bytes() if file.exists() else b""
+        whole = content.rfind(b"\n") + 1
+        for line in content[:whole].splitlines():
+            _ = json.loads(line)["op_code"]
+        if whole < len(content):
+            os.truncate(file, whole)
+    finally:
+        lock.release()
+
+
+def _check_metric(study: Any, folder: Path, metric: str | None) -> str | None:  # noqa: ANN401
+    """The metric of the trials that have come to their end, None before; a ValueError if another one is asked for."""
+    if not study.get_trials(deepcopy=False, states=[_optuna().trial.TrialState.COMPLETE]):
+        return None
+    known: str | None = study.user_attrs.get("metric")
+    if known not in (None, "None") and metric not in (None, known):  # the text: an older sweep without the flag
+        raise ValueError(f"--metric {metric}: --folder {folder} holds trials with scores of {known}; choose another")
+    return known if known != "None" else None
 
 
 @dataclass
@@ -169,16 +201,25 @@ class _Sweep:
             if record is None and self.trainings.stopping.is_set():
                 return  # the next call goes on with it
             if reason:
-                trial.set_user_attr("reason", reason)
-                return self._tell(trial, "FAIL", f"broken: {reason}")
+                return self._fail(trial, reason)
             if record is not None:
-                self.chosen_metric = self.chosen_metric or chosen_metric(metric, {run_id: self._curves(run_id)})
+                try:
+                    self.chosen_metric = chosen_metric(self.chosen_metric or metric, {run_id: self._curves(run_id)})
+                except ValueError as error:
+                    return self._fail(trial, str(error))
                 scores.append(self._looks(run_id, steps, done=True))
             if record is None or (len(scores) < len(seeds) and self._is_worse(scores)):
                 return self._tell(trial, "PRUNED", f"ended at seed {seed}, since it is worse than the best")
         trial.set_user_attr("scores", scores)
         value = float(np.array(scores, float)[:, -1].mean())
-        self._tell(trial, "COMPLETE", figure_text(value), value)
+        with FileLock(self.folder / ".lock"):
+            if _check_metric(self.study, self.folder, self.chosen_metric) is None:
+                self.study.set_user_attr("metric", self.chosen_metric)
+            self._tell(trial, "COMPLETE", figure_text(value), value)
+
+    def _fail(self, trial: Any, reason: str) -> None:  # noqa: ANN401
+        trial.set_user_attr("reason", reason)
+        self._tell(trial, "FAIL", f"broken: {reason}")
 
     def _tell(self, trial: Any, state: str, words: str, value: float | None = None) -> None:  # noqa: ANN401
         self.study.tell(trial, value, _optuna().trial.TrialState[state])

@@ -68,7 +68,19 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
         ("gamma: []", "gamma: give choices as [1, 2, 3], or a range"),
         ("gamma: {low: 0.99, high: 0.9}", "gamma: low must be below high, and above 0 with log"),
         ("ent_coef: {low: 0, high: 0.1, log: true}", "ent_coef: low must be below high, and above 0 with log"),
-        ("gamma: {low: a, high: b}", "could not convert string to float: 'a'"),
+        ("gamma: {low: a, high: b}", "gamma: low and high must be numbers up to 2**53, got a"),
+        ("gamma: {low: 0.9, high: [1]}", "gamma: low and high must be numbers up to 2**53, got [1]"),
+        ("gamma: {low: 0.9, high: .inf}", "gamma: low and high must be numbers up to 2**53, got inf"),
+        ("total_timesteps: {low: 1, high: 9007199254740993}", "numbers up to 2**53, got 9007199254740993"),
+        ("gamma: {low: true, high: 2}", "gamma: low and high must be numbers up to 2**53, got True"),
+        ("gamma: {choices: [0.9], low: 0.9, high: 0.99}", "gamma: give choices as [1, 2, 3], or a range"),
+        ("gamma: {choices: [0.9], when: 3}", "gamma: give when as {lr_schedule: kl_adaptive}, or with a list of"),
+        ("lr_schedule: [linear]\ngamma: {choices: [0.9], when: {lr_schedule: []}}", "gamma: give when as {"),
+        ("group: [a, b]", "group: fabric-rl sweep decides that for every run; leave it out"),
+        ("runs_dir: [a, b]", "runs_dir: fabric-rl sweep decides that for every run; leave it out"),
+        ("config: [a.yaml, b.yaml]", "config: fabric-rl sweep decides that for every run; leave it out"),
+        ("run_id: [a, b]", "--run_id: fabric-rl sweep decides that for every run; leave it out"),
+        ("help: [1, 2]", "help"),
         (
             "gamma: {low: 0.9, high: 0.99, lag: true}",
             "gamma: lag means nothing here; choices, low, high, log and when do",
@@ -92,6 +104,9 @@ def test_a_wrong_space_is_one_line_before_any_training(tmp_path, capsys, text, w
         (["--space", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
         (["--runs_dir", "x"], "--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out"),
         (["--parallel", "0"], "--parallel must be at least 1, got 0"),
+        (["--trials", "0"], "--trials must be at least 1, got 0"),
+        (["--trials", "-1"], "--trials must be at least 1, got -1"),
+        (["--config", "nowhere.yaml"], "--config: File does not exist: "),
     ],
 )
 def test_wrong_flags_of_a_sweep(tmp_path, capsys, flags, words):
@@ -99,6 +114,9 @@ def test_wrong_flags_of_a_sweep(tmp_path, capsys, flags, words):
     assert command("sweep", *FLAGS, "--folder", tmp_path / "sweep", "--space", path, *flags) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("fabric-rl sweep: error: ") and words in line
+    assert not (tmp_path / "sweep").exists()
+    assert command("sweep", *FLAGS, "--folder", path, "--space", path) == 2
+    assert f"--folder {path}: cannot be made a folder (File exists)" in capsys.readouterr().err
 
 
 def test_a_trial_is_worse_by_an_interval_of_paired_differences():
@@ -133,15 +151,47 @@ def test_what_is_logged_late_is_no_early_look(tmp_path):
 def study_of(folder):
     journal = str(folder / "study.journal")
     backend = JournalFileBackend(journal, lock_obj=JournalFileOpenLock(journal))
-    return optuna.load_study(study_name="sweep", storage=optuna.storages.JournalStorage(backend))
+    storage = optuna.storages.JournalStorage(backend)
+    return optuna.create_study(study_name="sweep", storage=storage, direction="maximize", load_if_exists=True)
+
+
+def first(folder, *settings):
+    """What a sweep tries before anything else."""
+    folder.mkdir()
+    for each in settings:
+        study_of(folder).enqueue_trial(each)
+
+
+def test_a_trial_without_the_metric_is_broken_and_the_metric_may_change_until_one_has_a_score(tmp_path, capsys):
+    path, folder = space_file(tmp_path, "total_timesteps: [8, 300]\n"), tmp_path / "sweep"
+    words = ["sweep", *FLAGS, "--num_steps", 2, "--minibatch_size", 8, "--space", path, "--seeds", 0]
+    words += ["--folder", folder]
+    first(folder, *({"total_timesteps": steps} for steps in (300, 8, 300)))
+    assert command(*words, "--trials", 1, "--metric", "reward/episode_returns") == 1
+    out = capsys.readouterr().out
+    assert "trial 0: broken: --metric reward/episode_returns: run trial0_seed0 has no such metric; did you mean" in out
+    assert command(*words, "--trials", 3) == 0
+    assert "trial 1: broken: --metric reward/episode_return: run trial1_seed0 has no" in capsys.readouterr().out
+    assert [trial.state.name for trial in study_of(folder).trials] == ["FAIL", "FAIL", "COMPLETE"]
+    assert command(*words, "--trials", 3, "--metric", "ppo/learning_rate") == 2
+    assert "holds trials with scores of reward/episode_return; choose another" in capsys.readouterr().err
+    assert command(*words, "--trials", 3, "--metric", "reward/episode_return") == 0
+    journal = folder / "study.journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + whole[:20])
+    assert command(*words, "--trials", 3) == 0
+    assert journal.read_bytes().startswith(whole) and len(study_of(folder).trials) == 3
+    for damaged in (b'{"op_code":\n' + whole, whole + b"\0\n", b"5\n", b'{"op_code":4}\n'):
+        journal.write_bytes(damaged)
+        assert command(*words, "--trials", 3) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"fabric-rl sweep: error: {journal} is damaged (") and journal.read_bytes() == damaged
 
 
 def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     path, folder = space_file(tmp_path, "minibatch_size: [32, 4096]\n"), tmp_path / "sweep"
     words = ["sweep", *FLAGS, "--space", path, "--seeds", "3", "--folder", folder, "--parallel", 2]
-    assert command(*words, "--trials", 0) == 1
-    for size in (4096, 32):  # tried first
-        study_of(folder).enqueue_trial({"minibatch_size": size})
+    first(folder, *({"minibatch_size": size} for size in (4096, 32)))
     assert command(*words, "--trials", 2) == 0
     out = capsys.readouterr().out
     assert "trial 0: broken: --minibatch_size 4096 is larger than the rollout of one rank, 128 steps" in out
@@ -175,22 +225,17 @@ def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tm
 
 
 @pytest.mark.slow
-def test_what_is_surely_worse_ends_early_and_a_missing_metric_ends_all(tmp_path, capsys):
+def test_what_is_surely_worse_ends_early(tmp_path, capsys):
     """The metric is the learning rate, which has no luck in it."""
     path, folder = space_file(tmp_path, "agent.actor_lr: {low: 1e-5, high: 1e-2}\n"), tmp_path / "sweep"
     words = ["sweep", *FLAGS, "--lr_schedule", "constant", "--space", path, "--seeds", "0..2", "--folder", folder]
     words += ["--metric", "ppo/learning_rate"]
-    assert command(*words, "--trials", 0) == 1
-    for rate in (1e-3, 1e-4, 1e-2):
-        study_of(folder).enqueue_trial({"agent.actor_lr": rate})
+    first(folder, *({"agent.actor_lr": rate} for rate in (1e-3, 1e-4, 1e-2)))
     assert command(*words, "--trials", 3) == 0
     out = capsys.readouterr().out
     assert "trial 1: ended at seed 1, since it is worse than the best (agent.actor_lr 0.0001)" in out
     assert [trial.state.name for trial in study_of(folder).trials] == ["COMPLETE", "PRUNED", "COMPLETE"]
     assert study_of(folder).best_trial.number == 2 and len(list_runs(folder / "runs")) == 3 + 2 + 3
-    words[words.index(folder)] = tmp_path / "other"
-    assert command(*words[:-1], "ppo/learning_rates", "--trials", 3) == 2
-    assert "has no such metric; did you mean ppo/learning_rate?" in capsys.readouterr().err
 
 
 @pytest.mark.slow
