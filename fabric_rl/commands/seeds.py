@@ -71,7 +71,8 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     except KeyboardInterrupt:
         print("stopped; the same command goes on", flush=True)
         raise
-    for run_id in filter(failed.__contains__, ids):
+    failed = {run_id: failed[run_id] for run_id in left if run_id in failed and done(runs_dir / run_id) is None}
+    for run_id in failed:
         print(f"{run_id} {'is not trained' if failed[run_id] == BUSY else 'failed'}: {failed[run_id]}")
     trained, early = len(ids) - len(failed), 0
     for record in filter(None, (done(runs_dir / run_id) for run_id in ids)):
