@@ -98,7 +98,7 @@ def test_a_run_that_a_callback_has_ended_is_told(capsys, tmp_path):
         assert command("seeds", *words) == 0
         out = capsys.readouterr().out
         assert "g_cartpole_seed0 ended early by StopAfter after 128 of 12,800 steps\n" in out
-        assert "1 of 1 runs of group g are trained, 1 of them not to the end; fabric-rl compare g" in out
+        assert "1 of 1 runs of group g are trained, 1 of them not to the end\n" in out
 
 
 def iterations(run):

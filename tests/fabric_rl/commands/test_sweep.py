@@ -148,11 +148,11 @@ def test_what_is_logged_late_is_no_early_look(tmp_path):
     assert sweep._looks("run", 100, done=True) == [None, None, 1, 2]
 
 
-def study_of(folder):
+def study_of(folder, direction="maximize"):
     journal = str(folder / "study.journal")
     backend = JournalFileBackend(journal, lock_obj=JournalFileOpenLock(journal))
     storage = optuna.storages.JournalStorage(backend)
-    return optuna.create_study(study_name="sweep", storage=storage, direction="maximize", load_if_exists=True)
+    return optuna.create_study(study_name="sweep", storage=storage, direction=direction, load_if_exists=True)
 
 
 def first(folder, *settings):
@@ -207,8 +207,9 @@ def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
 
 def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tmp_path, capsys):
     path, folder = space_file(tmp_path, "gamma: {low: 0.9, high: 0.99}\n"), tmp_path / "a sweep"
-    words = ["sweep", *FLAGS, "--space", path, "--folder", folder, "--metric", "ppo/loss", "--minimize", "--trials", 0]
-    assert command(*words) == 1
+    words = ["sweep", *FLAGS, "--space", path, "--folder", folder, "--metric", "ppo/loss", "--minimize", "--trials", 1]
+    folder.mkdir()
+    study_of(folder, "minimize").set_user_attr("metric", "ppo/loss")
     gamma = {"gamma": optuna.distributions.FloatDistribution(0.9, 0.99)}
     for number in range(40):
         if number == 39:
@@ -216,7 +217,7 @@ def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tm
         chosen = {"gamma": 0.9 + number / 1000}
         done = optuna.trial.create_trial(value=number, params=chosen, distributions=gamma)
         done.set_user_attr("scores", [[number] * 4] * 3)
-        study_of(folder).add_trial(done)
+        study_of(folder, "minimize").add_trial(done)
     assert command(*words) == 0
     out = capsys.readouterr().out
     assert "importance (PED-ANOVA)" in out
