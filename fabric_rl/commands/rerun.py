@@ -1,6 +1,8 @@
 """`fabric-rl rerun`: a run once more, what is not as it was then, and whether it comes out the same."""
 
 import math
+import re
+import shlex
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import count
@@ -56,7 +58,8 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launch.is_rank_0():
-        print("\n  ".join(["not as it was then", *(list(_differences(folder)) or ["nothing"])]), flush=True)
+        lines = ["".join(c if c.isprintable() else "?" for c in line) for line in _differences(folder)]
+        print("\n  ".join(["not as it was then", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words)
     if not launch.is_rank_0():
@@ -69,7 +72,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
 
 def _differences(folder: Path) -> Iterator[str]:
     """Where this process is not what the last start of the run was."""
-    then, now = read_json(folder / ENVIRONMENT), describe_environment()
+    then, now = _recorded(folder / ENVIRONMENT), describe_environment()
     earlier = then.get("earlier") or []
     if earlier:
         times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
@@ -83,7 +86,10 @@ def _differences(folder: Path) -> Iterator[str]:
     names = None
     if commit is None or changed_since(here, commit) is not None:
         names = sources_that_differ((patch, patch_of(here, folder.parent, commit or "HEAD")))
-    words = [*([f"git checkout {commit}"] if commit else []), *([f"git apply {kept}"] if patch else [])]
+    words = [
+        *([f"git checkout {commit}"] if commit else []),
+        *([f"git apply {shlex.quote(str(kept))}"] if patch else []),
+    ]
     for line in _code("code", commit, now["project"], names):
         yield f"{line}; to have it: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
@@ -95,6 +101,20 @@ def _differences(folder: Path) -> Iterator[str]:
     old, new = (flat_settings({name: each.get(name) for name in _COMPARED if name in then}) for each in (then, now))
     every = dict.fromkeys((*old, *new))
     yield from (f"{name}: {old.get(name)} -> {new.get(name)}" for name in every if old.get(name) != new.get(name))
+
+
+def _recorded(file: Path) -> dict[str, Any]:
+    """What a run has written about its start; a ValueError if somebody else has."""
+    found = read_json(file)
+    kinds = {"project": dict, "git": dict, "earlier": list}
+    wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name) or kind(), kind)]
+    for name in ("project", "git"):
+        commit = None if wrong else (found.get(name) or {}).get("commit")
+        if commit is not None and not re.fullmatch("[0-9a-f]{7,64}", str(commit)):
+            wrong.append(f"{name}.commit")
+    if wrong:
+        raise ValueError(f"{file}: {', '.join(wrong)} cannot be what a run has written")
+    return found
 
 
 def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] | None) -> Iterator[str]:

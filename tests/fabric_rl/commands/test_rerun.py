@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from fabric_rl.commands.rerun import _differences
+from fabric_rl.commands.rerun import _differences, _recorded
 from fabric_rl.metrics.csv_tables import read_rows
 
 FLAGS = "--env_id CartPole-v1 --num_envs 2 --num_steps 16 --minibatch_size 16 --update_epochs 1 --accelerator cpu"
@@ -42,7 +42,7 @@ def test_what_differs_is_told(runs):
     about, config = runs.dir / "a/environment.json", runs.dir / "a/config.yaml"
     before, settings = about.read_text(), config.read_text()
     then = json.loads(before)
-    then["installed"]["torch"], then["project"]["commit"], then["hardware"]["cores"] = "1.0", "abc", 64
+    then["installed"]["torch"], then["project"]["commit"], then["hardware"]["cores"] = "1.0", "abcdef0", 64
     about.write_text(json.dumps(then))
     config.write_text(settings.replace("seed: 0", "seed: 1"))
     try:
@@ -53,8 +53,8 @@ def test_what_differs_is_told(runs):
     assert status == 1, err
     for told in (
         "installed.torch: 1.0 -> ",
-        "code (commit abc -> ",
-        "git checkout abc",
+        "code (commit abcdef0 -> ",
+        "git checkout abcdef0",
         "config.yaml: edited",
         "hardware.cores: 64 -> ",
     ):
@@ -71,7 +71,7 @@ def test_the_code_of_fabric_rl_counts_in_a_project_of_ones_own(runs, tmp_path):
     own = before["git"]
     try:
         for git, told in (
-            ({"commit": "abc"}, "code of fabric-rl (commit abc -> "),
+            ({"commit": "abcdef0"}, "code of fabric-rl (commit abcdef0 -> "),
             ({"changed_files": " M fabric_rl/loop.py\n M notes.md\n"}, "not the same: "),
         ):
             then = before | {"git": own | git, "project": before["project"] | {"folder": str(tmp_path)}}
@@ -99,3 +99,19 @@ def test_bad_input_is_one_line(runs, name, message):
             (runs.dir / folder / file).write_text("seed: 0\n")
     status, _, err = runs.again(name)
     assert status == 2 and err.count("\n") == 1 and message in err
+
+
+@pytest.mark.parametrize(
+    ("forged", "name"),
+    [
+        ({"project": "abc"}, "project"),
+        ({"git": [1]}, "git"),
+        ({"earlier": 3}, "earlier"),
+        ({"project": {"commit": "x; rm -rf ~"}}, "project.commit"),
+    ],
+)
+def test_what_no_run_has_written_is_named(tmp_path, forged, name):
+    file = tmp_path / "environment.json"
+    file.write_text(json.dumps(forged))
+    with pytest.raises(ValueError, match=rf"environment\.json: {name} cannot be what a run has written"):
+        _recorded(file)
