@@ -221,17 +221,18 @@ def _trainer_of(
     return partial(train_off_policy, sac=sac, signals=signals, demonstrations=shown)
 
 
-def cli(argv: Sequence[str] | None = None) -> None:
+def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
     """The command line of `main()`: any mistake of the user is one line on standard error and exit status 2.
 
     Args:
-        argv: Its words; default: those of this process, which are told what to do next.
+        argv: Its words; default: those of this process.
+        hints: Say at the end what may come next.
     """
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it says several lines for each rank
     with errors_end_in_one_line(), warnings_are_events():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)
-        if argv is None and launch.is_rank_0() and "checkpoint" in summary:
+        if hints and launch.is_rank_0() and "checkpoint" in summary:
             args, start = settings.arguments["args"], settings.arguments["start"]
             say(next_steps(settings.given, args, summary, start.runs_dir))
         if launch.is_rank_0() and "unsaved_steps" in summary:

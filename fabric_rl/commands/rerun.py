@@ -61,7 +61,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
         lines = ["".join(c if c.isprintable() else "?" for c in line) for line in _differences(folder)]
         print("\n  ".join(["not as it was then", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
-    import_module("train_fabric").cli(words)
+    import_module("train_fabric").cli(words, hints=False)
     if not launch.is_rank_0():
         return 0
     compared, unlike = _outcome(folder, Path(runs_dir, name))

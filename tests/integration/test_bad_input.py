@@ -339,7 +339,7 @@ CASES = {
     ),
     "buffer larger than the machine": (
         f"{ON_PENDULUM} {SAC} --buffer_size 1000000000000",
-        ["error: --buffer_size 1000000000000 needs ", " GiB, and this machine's memory has "],
+        ["error: --buffer_size 1000000000000 needs ", " GiB", ", and this machine's memory has "],
     ),
     "buffer smaller than a rollout": (
         f"{ON_PENDULUM} {SAC} --buffer_size 10 --train_interval 50",
