@@ -225,7 +225,7 @@ def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tm
     assert out.endswith(f"is it better than the next? {compare}")
 
 
-@pytest.mark.slow
+@pytest.mark.learning
 def test_what_is_surely_worse_ends_early(tmp_path, capsys):
     """The metric is the learning rate, which has no luck in it."""
     path, folder = space_file(tmp_path, "agent.actor_lr: {low: 1e-5, high: 1e-2}\n"), tmp_path / "sweep"
@@ -239,7 +239,7 @@ def test_what_is_surely_worse_ends_early(tmp_path, capsys):
     assert study_of(folder).best_trial.number == 2 and len(list_runs(folder / "runs")) == 3 + 2 + 3
 
 
-@pytest.mark.slow
+@pytest.mark.learning
 @pytest.mark.timeout(1800)
 def test_a_sweep_that_is_killed_twice_loses_no_finished_trial(tmp_path):
     path, folder = space_file(tmp_path, "agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n"), tmp_path / "sweep"
