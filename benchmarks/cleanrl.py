@@ -12,7 +12,6 @@ processor (user and system, one thread), from the start of Python to its end, so
 
 import argparse
 import json
-import math
 import os
 import re
 import statistics
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from machine import describe_machine
+from signals import band
 
 ROOT = Path(__file__).parent.parent
 LARGER = ("--env.num_envs", "16", "--num_steps", "128", "--minibatch_size", "256")
@@ -53,8 +53,6 @@ sys.path.insert(0, sys.argv.pop(1))
 runpy.run_path(script, run_name="__main__")
 """
 """Runs a script; its agent takes flat observations, so MiniGrid's picture and direction are one row."""
-T95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
-"""Student's 97.5 % point, by the number of seeds."""
 
 
 def timed(command: Sequence[str], cwd: Path, out: Path) -> float:
@@ -90,10 +88,8 @@ def theirs(task: str, seed: int, folder: Path, python: Path, checkout: Path) -> 
 
 def interval(values: Sequence[float]) -> str:
     """Mean and 95 % interval by Student's distribution over the seeds."""
-    if len(values) not in T95:
-        return f"{statistics.mean(values):.1f}"
-    width = T95[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
-    return f"{statistics.mean(values):.1f} +- {width:.1f}"
+    found = band(values)
+    return f"{found['mean']:.1f}" + (f" +- {found['half_width']:.1f}" if "half_width" in found else "")
 
 
 def report(rows: dict[str, list[dict[str, Any]]]) -> str:
