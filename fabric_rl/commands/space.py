@@ -46,10 +46,11 @@ class Setting:
 
 def flags_of(chosen: Mapping[str, Choice]) -> list[str]:
     """The same as flags."""
-    return [f"--{name}={_text(value)}" for name, value in chosen.items()]
+    return [f"--{name}={text_of(value)}" for name, value in chosen.items()]
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A setting's value as a flag has it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -111,7 +112,9 @@ def _number(name: str, end: object) -> float:
 def _choices(values: object) -> tuple[Choice, ...]:
     """One or several; what Optuna does not know, such as a list, as the text of its flag."""
     several = values if isinstance(values, list) else [values]
-    return tuple(value if value is None or isinstance(value, str | int | float) else _text(value) for value in several)
+    return tuple(
+        value if value is None or isinstance(value, str | int | float) else text_of(value) for value in several
+    )
 
 
 def _needed(setting: Setting, before: Mapping[str, Setting]) -> dict[str, Choice]:

@@ -17,6 +17,7 @@ import yaml
 
 from envs.cores import available_cores
 from envs.partials import taken_apart
+from fabric_rl.commands.space import flags_of, text_of
 from fabric_rl.commands.trainings import Trainings, settings_of
 from fabric_rl.types import OffPolicyAgent
 
@@ -44,7 +45,7 @@ class Candidate:
         return statistics.median(self.rates) if self.rates else 0.0
 
     def __str__(self) -> str:
-        return " ".join(f"--{name} {_word(value)}" for name, value in self.flags.items()) or "(as it is)"
+        return " ".join(f"--{name} {text_of(value)}" for name, value in self.flags.items()) or "(as it is)"
 
 
 def tune(training: Sequence[str], minutes: float = 2.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
@@ -107,8 +108,7 @@ class Bench:
         """Adds a rate to a candidate and prints it; False if it does not train."""
         self.tried += 1
         name = f"t{self.tried}"
-        flags = [f"--{flag}={_word(value)}" for flag, value in candidate.flags.items()]
-        record, candidate.failed = self.trainings.train(name, [*self._words, *flags])
+        record, candidate.failed = self.trainings.train(name, [*self._words, *flags_of(candidate.flags)])
         if self.trainings.stopping.is_set():
             raise KeyboardInterrupt
         if record is not None:
@@ -210,7 +210,3 @@ def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
     inside = {name.removeprefix("env."): value for name, value in flags.items() if name.startswith("env.")}
     found = {name: value for name, value in flags.items() if not name.startswith("env.")}
     return found | ({"env": {"init_args": inside}} if inside else {})
-
-
-def _word(value: Any) -> str:  # noqa: ANN401 - of a flag
-    return json.dumps(value) if isinstance(value, bool) else str(value)
