@@ -157,7 +157,9 @@ def main(
         started.share(fabric)
         run = started.run
         if run is None:  # a later call of main() has started this process, which goes through the script again
-            return trainer(fabric, env, agent, args)
+            summary = trainer(fabric, env, agent, args)
+            launch.disconnect_at_exit()
+            return summary
         started.hardware = share_cores(fabric, hardware.num_threads or (started.resume or {}).get("num_threads"))
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
         for hook in hooks:
@@ -184,6 +186,7 @@ def main(
             env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed, run.dir))
         states = {"resume": started.resume, "weights": started.weights}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
+    launch.disconnect_at_exit()
     if fabric.is_global_zero:
         say(report(run, summary))
     return summary

@@ -1,5 +1,6 @@
 """Who has started this process, and what is already decided: `fabric run`, torchrun, SLURM, or Fabric itself."""
 
+import atexit
 import os
 import shutil
 import socket
@@ -145,6 +146,21 @@ def set_timeout(fabric: Fabric, minutes: float) -> None:
     """Sets how long this rank waits for an answer from others before it gives them up."""
     if fabric.world_size > 1:
         _set_pg_timeout(timedelta(minutes=minutes))  # `fabric run` connects the ranks before Fabric takes a strategy
+
+
+@cache
+def disconnect_at_exit() -> None:
+    """Has this process close its connections to other ranks before it exits; to be called when all went well.
+
+    torch does not, and one exit in forty then ends in an abort: gloo's threads are still there (PyTorch's issue
+    190489). After an error it might wait for a rank that will not answer.
+    """
+    atexit.register(_disconnect)
+
+
+def _disconnect() -> None:
+    if _distributed.is_initialized():
+        _distributed.destroy_process_group()
 
 
 def ranks_on_these_cores(fabric: Fabric) -> int:

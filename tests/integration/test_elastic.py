@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import sys
 
 import pytest
 
 from fabric_rl.runs.checkpoint_names import checkpoints
-from tests.forks import free_port
+from tests.forks import ROOT, free_port
 from tests.integration.launching import (
     CPU,
     PAUSING,
@@ -103,3 +104,21 @@ def test_a_rank_with_other_settings_is_refused(forks, tmp_path):
     )
     assert err.count("train_fabric.py: ") == 1
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.slow
+def test_ranks_close_their_connections_before_they_exit(tmp_path):
+    """Else gloo's threads abort one exit in forty."""
+    script = tmp_path / "train_fabric.py"
+    script.write_text(
+        "import atexit\n"
+        "import torch.distributed\n"
+        "import train_fabric\n"
+        'atexit.register(lambda: print("connected:", torch.distributed.is_initialized()))  # what is first runs last\n'
+        "train_fabric.cli()\n"
+    )
+    flags = [*TASK, "--total_timesteps", 256, *CPU, "--runs_dir", tmp_path]
+    command = [*TORCHRUN, "--nproc-per-node", 2, script, *flags]
+    with Launched(tmp_path / "output", *command, PYTHONPATH=ROOT) as launched:
+        assert launched.wait() == 0, launched.err
+        assert re.findall("connected: .*", launched.out) == ["connected: False"] * 2
