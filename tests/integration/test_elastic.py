@@ -109,7 +109,7 @@ def test_a_rank_with_other_settings_is_refused(forks, tmp_path):
 @pytest.mark.slow
 def test_ranks_close_their_connections_before_they_exit(tmp_path):
     """Else gloo's threads abort one exit in forty."""
-    script = tmp_path / "train_fabric.py"
+    script = tmp_path / "closes.py"
     script.write_text(
         "import atexit\n"
         "import torch.distributed\n"
