@@ -26,12 +26,13 @@ from machine import describe_machine
 from signals import band
 
 ROOT = Path(__file__).parent.parent
-LARGER = ("--env.num_envs", "16", "--num_steps", "128", "--minibatch_size", "256")
+LARGER = ("--env.num_envs", "16", "--num_steps", "128", "--minibatch_size", "256", "--update_epochs", "6")
+FLAT = ("--agent", "agents.PPOLightningAgent", "--env.wrappers+=gymnasium.wrappers.FlattenObservation")
 TASKS: dict[str, tuple[str, str, str, int, Sequence[str]]] = {
     # task -> our preset, their script, the id there, steps, further flags of ours
     "cartpole": ("cartpole", "ppo", "CartPole-v1", 100_000, LARGER),
     "acrobot": ("acrobot", "ppo", "Acrobot-v1", 300_000, ()),
-    "minigrid": ("minigrid_doorkey", "ppo", "MiniGrid-Flat-v0", 100_000, ()),
+    "minigrid": ("minigrid_doorkey", "ppo", "MiniGrid-Flat-v0", 100_000, FLAT),
     "lunarlander": ("lunarlander", "ppo", "LunarLander-v2", 500_000, ()),
     "hopper": ("hopper", "ppo_continuous_action", "Hopper-v4", 300_000, ("--env.env_id", "Hopper-v4")),
 }
