@@ -9,6 +9,7 @@ from .callback import Callback as Callback
 from .callback import TrainState as TrainState
 from .callbacks.evaluation import Evaluation as Evaluation
 from .callbacks.history import History as History
+from .commands.compare import comparison_figure as comparison_figure
 from .commands.show import show as show
 from .curricula.lessons import Curriculum as Curriculum
 from .curricula.lessons import Lessons as Lessons

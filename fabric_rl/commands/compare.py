@@ -47,7 +47,7 @@ def compare(
     show(sections)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        figure = drawn(found)
+        figure = comparison_figure(found)
         write_json(out / "compare.json", asdict(found))
         write_png(figure, out / "compare.png")
         write_page(out / "compare.html", " against ".join(groups), sections, figure)
@@ -98,8 +98,18 @@ def _or_never(number: float) -> str:
     return "never" if math.isinf(number) else figure_text(float(number))
 
 
-def drawn(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is optional, see new_figure
-    """Learning curves of every task, final scores, who is better, and the profiles of several tasks."""
+def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is optional, see new_figure
+    """Draws a comparison: learning curves of every task, final scores, who is better, and profiles of several tasks.
+
+    Args:
+        found: What `fabric_rl.compare` returned.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
     several = len(found.curves) > 1
     panels = len(found.curves) + 1 + bool(found.improvements) + several
     figure = new_figure(12, 3.6 * math.ceil(panels / 2))
