@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers, vector_size
 from agents.parts.heads import GaussianOptions, policy_head
-from agents.parts.memory import RecurrentMemory
+from agents.parts.memory import RecurrentMemory, check_memory
 from fabric_rl.learning.imitation import Shown
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.schedules import Schedule
@@ -83,15 +83,7 @@ class RecurrentPPOAgent(PPOAgent):
             sequence_length=sequence_length,
             value_heads=value_heads,
         )
-        if cell not in ("lstm", "gru"):
-            raise ValueError(f"{name}: --agent.cell must be lstm or gru, got {cell}")
-        if cell == "lstm" and memory_size % 2:
-            raise ValueError(
-                f"{name}: --agent.memory_size must be even for an LSTM, half hidden and half cell state, "
-                f"got {memory_size}"
-            )
-        if burn_in < 0:
-            raise ValueError(f"{name}: --agent.burn_in must be 0 or more, got {burn_in}")
+        check_memory(name, cell, memory_size, burn_in)
         self.value_heads = value_heads
         self.memory_size, self.sequence_length, self.burn_in = memory_size, sequence_length, burn_in
 

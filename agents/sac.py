@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import gymnasium
 import torch
@@ -13,6 +13,7 @@ from torch.func import functional_call
 
 from agents.parts.base import actor_size, check_sizes, hidden_layers, vector_size
 from agents.parts.heads import linear
+from agents.parts.memory import RecurrentMemory, check_memory
 from agents.parts.sac_heads import Critics, ExactHead, sac_head
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.sac.loss import critic_loss, polyak, soft_value, temperature_loss
@@ -20,10 +21,18 @@ from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
 
 
 class TwinCritics(nn.Module):
-    """Two Q-functions of the same form: `[B, inputs]` -> `[2, B, outputs]` float32."""
+    """Two Q-functions of the same form: `[B, inputs]` -> `[2, B, outputs]` float32; and the memory that they read."""
 
-    def __init__(self, inputs: int, hidden_sizes: Sequence[int], outputs: int, *shape: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        inputs: int,
+        hidden_sizes: Sequence[int],
+        outputs: int,
+        memory: RecurrentMemory | None,
+        *shape: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__()
+        self.memory = memory
         features = [inputs, *hidden_sizes][-1]
         self.networks = nn.ModuleList(
             nn.Sequential(hidden_layers(inputs, hidden_sizes, *shape), linear(features, outputs, None))
@@ -60,6 +69,11 @@ class SACLightningAgent(OffPolicyAgent):
         target_entropy: Entropy in nats that the temperature is learned for; Box actions count in units of half the
             Box's width. Default: minus the number of dimensions of a Box, a share of the greatest entropy of others.
         entropy_share: That share, of Discrete and MultiDiscrete actions.
+        memory_size: Numbers remembered from step to step, see `RecurrentPPOAgent`; 0: no memory. Policy and critics
+            read the same memory beside the observation; the critics' loss alone teaches it, their targets have a copy.
+        cell: Kind of memory: lstm or gru.
+        sequence_length: Steps per training sequence, the reach of the memory's gradients; divides the batch size.
+        burn_in: Steps before each sequence that refresh the memory, which the buffer keeps as it was when it acted.
         normalize_obs: Standardise observations with their running mean and deviation.
         value_heads: K, reward signals: each has Q-values and a discount of its own; the policy maximises their sum.
     """
@@ -80,6 +94,10 @@ class SACLightningAgent(OffPolicyAgent):
         entropy_share: float = 0.2,
         normalize_obs: bool = False,
         value_heads: int = 1,
+        memory_size: int = 0,
+        cell: Literal["lstm", "gru"] = "lstm",
+        sequence_length: int = 32,
+        burn_in: int = 16,
     ) -> None:
         """Builds the networks; a ValueError names the space or the setting that cannot work."""
         super().__init__(observation_space, action_space)
@@ -92,15 +110,25 @@ class SACLightningAgent(OffPolicyAgent):
             raise ValueError(f"{name}: --agent.entropy_share must be between 0 and 1, got {entropy_share}")
         inputs = vector_size(name, observation_space, privileged=True)
         sizes = {"actor_hidden_sizes": actor_hidden_sizes, "critic_hidden_sizes": critic_hidden_sizes}
-        check_sizes(name, **sizes, value_heads=value_heads)
-        self.value_heads = value_heads
-        self.actor_inputs, self._rates = actor_size(observation_space), rates
+        check_sizes(name, **sizes, value_heads=value_heads, sequence_length=sequence_length)
+        self.value_heads, self._rates = value_heads, rates
+        self.columns = actor_size(observation_space)
+        memory, remembered = None, 0
+        if memory_size:
+            check_sizes(name, memory_size=memory_size)
+            check_memory(name, cell, memory_size, burn_in)
+            self.memory_size, self.sequence_length, self.burn_in = memory_size, sequence_length, burn_in
+            memory = RecurrentMemory(self.columns, memory_size, cell, ortho_init=True)
+            remembered = memory.hidden_size
+        self.actor_inputs = remembered + self.columns
         self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
         self.actor = hidden_layers(self.actor_inputs, actor_hidden_sizes, activation, ortho_init=False)
         features = [self.actor_inputs, *actor_hidden_sizes][-1]
         self.policy_head = head = sac_head(name, features, action_space, entropy_share)
         shape = (activation, layer_norm, False)
-        self.critics = TwinCritics(inputs + head.inputs, critic_hidden_sizes, value_heads * head.outputs, *shape)
+        self.critics = TwinCritics(
+            remembered + inputs + head.inputs, critic_hidden_sizes, value_heads * head.outputs, memory, *shape
+        )
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(init_entcoef)))
         self.target_entropy = head.target_entropy if target_entropy is None else target_entropy
@@ -108,18 +136,19 @@ class SACLightningAgent(OffPolicyAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """See `ActorCritic.act`; gives no values."""
-        params = self._params(self.normalizer(obs.float()))
+        """See `ActorCritic.act`; gives no values. Without `state` it is the first step of an episode."""
+        seen, state = self._step(obs, state)
+        params = self._params(seen)
         if self.acts_at_random and not deterministic:
             held = [] if self.held is None or action_mask is not None else self.held
             if not held:
                 held.append(ActOutput(*self.policy_head.sample_evenly(params, action_mask)))
-            return held[0]
-        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask))
+            return held[0]._replace(state=state)
+        return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), state=state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """The soft value, of a Box that of the mean action; nothing is learned from it."""
-        seen = self.normalizer(obs.float())
+        seen, _ = self._step(obs, state)
         expected = self.policy_head.value(self._params(seen), None, _of(self.critics, seen), True)
         found = soft_value(*expected, self.log_temperature.exp())
         return found if self.value_heads > 1 else found.squeeze(-1)
@@ -131,29 +160,31 @@ class SACLightningAgent(OffPolicyAgent):
             return None
         head = self.policy_head
         assert isinstance(head, ExactHead)
-        return head.policy.log_probs(self._params(self.normalizer(obs.float())), action_mask).exp().squeeze(-2)
+        return head.policy.log_probs(self._params(self._step(obs, state)[0]), action_mask).exp().squeeze(-2)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        return [self.policy_head.distribution(self._params(self.normalizer(obs.float())), action_mask)]
+        return [self.policy_head.distribution(self._params(self._step(obs, state)[0]), action_mask)]
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """The losses of critics, policy and temperature in one: each has parameters of its own; see `fabric_rl.sac`."""
-        obs, next_obs = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
+        obs, next_obs = self._seen(minibatch, self.critics)
+        fixed, next_fixed = obs.detach(), next_obs.detach()  # the policy does not teach the memory
         head, temperature = self.policy_head, self.log_temperature.exp().detach()
         with torch.no_grad():
+            target_obs = self._seen(minibatch, self.target_critics)[1] if self.memory_size else next_fixed
             expected = head.value(
-                self._params(next_obs), minibatch.next_action_mask, _of(self.target_critics, next_obs)
+                self._params(next_fixed), minibatch.next_action_mask, _of(self.target_critics, target_obs)
             )
             reward, discount = (x.reshape(len(x), -1) for x in (minibatch.reward, minibatch.discount))
             target = reward + discount * soft_value(*expected, temperature)
-        critics, frozen = _of(self.critics, obs), _of(self.critics.frozen, obs)
+        critics, frozen = _of(self.critics, obs), _of(self.critics.frozen, fixed)
         if not head.inputs:  # critics that are given no action say the same twice
             choices = self.critics(obs)
             critics, frozen = lambda _: choices, lambda _: choices.detach()
         q = head.q_of(minibatch.action, critics)
         q_loss = critic_loss(q, target, minibatch.weight)
 
-        expected_q, entropy = head.value(self._params(obs), minibatch.action_mask, frozen)
+        expected_q, entropy = head.value(self._params(fixed), minibatch.action_mask, frozen)
         policy_loss = -soft_value(expected_q, entropy, temperature).sum(dim=1).mean()
         loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, self.target_entropy)
         stats = {
@@ -178,6 +209,32 @@ class SACLightningAgent(OffPolicyAgent):
         ]
         fused = all(p.device.type in ("cpu", "cuda") for p in self.parameters())
         return torch.optim.Adam(groups, fused=fused or None)
+
+    def _step(self, obs: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """What the networks see, what is remembered in front of the observations; and the memory after the step."""
+        seen, memory = self.normalizer(obs.float()), self.critics.memory
+        if memory is None:
+            return seen, None
+        state = seen.new_zeros(len(seen), self.memory_size) if state is None else state
+        remembered, state = memory.step(seen[..., : self.columns], state)
+        return torch.cat((remembered, seen), dim=-1), state
+
+    def _seen(self, minibatch: Transitions, critics: TwinCritics) -> tuple[Tensor, Tensor]:
+        """The same `[B, ...]` of replayed steps and of what follows them, with the memory of these critics."""
+        seen, after = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
+        memory, sequences = critics.memory, minibatch.sequences
+        if memory is None:
+            return seen, after
+        if sequences is None or sequences.state is None:
+            raise ValueError(f"{type(self).__name__} with memory learns from sequences, but the minibatch lacks them")
+        state = sequences.state
+        if sequences.burn_in_obs is not None:
+            before = self.normalizer(sequences.burn_in_obs.float())[..., : self.columns]
+            with torch.no_grad():
+                state = memory.after(before, state, cast(Tensor, sequences.burn_in_start))
+        read = self.normalizer(sequences.obs.float())[..., : self.columns]
+        known = memory.unroll(read, state, sequences.episode_start).flatten(0, 1)
+        return torch.cat((known[sequences.now], seen), dim=-1), torch.cat((known[sequences.after], after), dim=-1)
 
     def _params(self, seen: Tensor) -> Tensor:
         params: Tensor = self.policy_head(self.actor(seen[..., : self.actor_inputs]))

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parent.parent
 # Task -> preset, further flags, the return to reach, and whether it is to be reached or stayed under.
 MLP = ["--agent", "agents.PPOLightningAgent"]
 TWO_RANKS = ["--devices", "2", "--batch_size", "128"]  # of each rank, whose environments make half of the steps
+FORGETFUL = ["--agent.memory_size", "0"]
 TASKS: dict[str, tuple[str, Sequence[str], float, str]] = {
     "cartpole": ("cartpole", (), 475, "at least"),
     "acrobot": ("acrobot", (), -90, "at least"),
@@ -41,6 +42,8 @@ TASKS: dict[str, tuple[str, Sequence[str], float, str]] = {
     "sac_mountaincar": ("sac_mountaincar", (), 90, "at least"),
     "sac_lunarlander": ("sac_lunarlander", (), 240, "at least"),
     "sac_bipedalwalker": ("sac_bipedalwalker", (), 280, "at least"),
+    "sac_pendulum_memory": ("sac_pendulum_memory", (), -250, "at least"),
+    "sac_pendulum_forgetful": ("sac_pendulum_memory", FORGETFUL, -900, "at most"),
     "sac_pendulum_ranks": ("sac_pendulum", TWO_RANKS, -200, "at least"),
 }
 PUBLISHED = {

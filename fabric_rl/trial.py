@@ -27,6 +27,7 @@ from fabric_rl.rollouts.steps import (
     checked_tuple,
     kind_of,
 )
+from fabric_rl.sac.sequences import Sequences
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions, reads_masks
 
 
@@ -149,7 +150,8 @@ def _try_agent(
     value_shape = (size, agent.value_heads) if agent.value_heads > 1 else (size,)
     action = _tensor(f"{name}.act(): action", chosen.action, action_shape, INTEGERS if discrete else FLOATS)
     _tensor(f"{name}.act(): log_prob", chosen.log_prob, (size,))
-    if agent.memory_size and chosen.value is None:
+    replays = isinstance(agent, OffPolicyAgent)
+    if agent.memory_size and chosen.value is None and not replays:
         raise ValueError(f"{name}.act() must return values: an agent with memory is asked for them step by step")
     if chosen.value is not None:
         _tensor(f"{name}.act(): value", chosen.value, value_shape)
@@ -163,7 +165,7 @@ def _try_agent(
 
     rows = torch.arange(minibatch_size, device=obs.device) % size
     advantage = torch.linspace(-1, 1, minibatch_size, device=obs.device)
-    if agent.learns_sequences:  # [L, S]
+    if agent.learns_sequences and not replays:  # [L, S]
         rows, advantage = (x.view(agent.sequence_length, -1) for x in (rows, advantage))
     log_prob, old_value = chosen.log_prob.float()[rows], value.float()[rows]
     returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
@@ -182,18 +184,20 @@ def _try_agent(
         "next_action_mask": minibatch.action_mask,
     }
     minibatch = minibatch._replace(**{field: extra[field] for field in agent.minibatch_fields})
-    if agent.learns_sequences:
+    if agent.learns_sequences and not replays:
         minibatch = minibatch._replace(episode_start=ends)
-    if agent.memory_size:
+    if agent.memory_size and not replays:
         minibatch = minibatch._replace(state=torch.zeros(rows.shape[1], agent.memory_size, device=obs.device))
         if agent.burn_in:
             before = rows[:1].expand(agent.burn_in, -1)
             starts = torch.zeros_like(before, dtype=torch.bool)
             minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
     batch: Any = minibatch
-    if isinstance(agent, OffPolicyAgent):
+    if replays:
         mask, seen = minibatch.action_mask, minibatch.obs
         batch = Transitions(seen, minibatch.action, returns, seen, torch.ones_like(returns), mask, mask)
+        if agent.learns_sequences:
+            batch = batch._replace(sequences=_sequences(agent, seen))
     with calling(f"{name}.training_step()"), fabric.autocast():
         result = trial.training_step(batch)
     loss, stats = checked_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
@@ -205,11 +209,24 @@ def _try_agent(
     if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
         raise ValueError(f"{name}.training_step(): the statistics must be a dict of names and tensors, got {stats!r}")
     for key, figure in stats.items():
-        each = isinstance(agent, OffPolicyAgent) and key == "td_error" and getattr(figure, "shape", ()) != ()
+        each = replays and key == "td_error" and getattr(figure, "shape", ()) != ()
         shape = (minibatch_size,) if each else ()
         _tensor(f"{name}.training_step(): the statistic {key!r}", figure, shape, NUMBERS)
     _check_all_used(fabric, f"{name}.training_step()", trial, loss)
     return action, batch
+
+
+def _sequences(agent: ActorCritic, seen: Tensor) -> Sequences:
+    """What an agent that learns from replayed sequences remembers the steps `seen [B, ...]` from."""
+    obs = seen.view(agent.sequence_length, -1, *seen.shape[1:])
+    begins = obs.new_zeros((len(obs) + 1, obs.shape[1]), dtype=torch.bool)
+    now = torch.arange(len(seen), device=seen.device)
+    state = obs.new_zeros((obs.shape[1], agent.memory_size), dtype=torch.float32) if agent.memory_size else None
+    found = Sequences(torch.cat((obs, obs[:1])), begins, now, now + obs.shape[1], state)
+    if not agent.burn_in:
+        return found
+    before = obs[:1].expand(agent.burn_in, *obs.shape[1:])
+    return found._replace(burn_in_obs=before, burn_in_start=torch.zeros_like(begins[:1]).expand(len(before), -1))
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
+from fabric_rl.sac.sequences import Sequences
+
 Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
 """Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
 PolicyMaker = Callable[[Tell], Callable[..., NDArray[Any]]]
@@ -59,7 +61,7 @@ class Minibatch(NamedTuple):
     action_mask: Tensor | None = None
     """`[B, n]` bool, True where an action was allowed; None if the environment gives no masks."""
     state: Tensor | None = None
-    """`[S, M]` memory before the first step of each sequence (of its burn-in, if there is one)."""
+    """`[S, M]` memory before each sequence (before its burn-in, if any); of an `OffPolicyAgent` `[B, M]`, each step."""
     episode_start: Tensor | None = None
     """`[L, S]` bool: the step is the first one of its episode, memory is zeroed before it."""
     burn_in_obs: Tensor | None = None
@@ -69,8 +71,7 @@ class Minibatch(NamedTuple):
     reward: Tensor | None = None
     """`[B]` (or `[B, K]`) what was learned from: scaled with `--standardize_returns`."""
     next_value: Tensor | None = None
-    """`[B]` (or `[B, K]`) value of the same episode's true next state; where `terminated` there is none, and the number
-    means nothing."""
+    """`[B]` (or `[B, K]`) value of the same episode's true next state; means nothing where `terminated`."""
     terminated: Tensor | None = None
     """`[B]` bool, the episode ended for good with the step."""
     done: Tensor | None = None
@@ -102,10 +103,9 @@ class ActorCritic(LightningModule):
 
     Attributes:
         value_heads: K, reward signals with a value and a discount of their own.
-        memory_size: M, numbers an agent remembers from step to step; 0 for an agent without memory. The trainer starts
-            every episode with zeros `[N, M]` and passes `state` to `act` and `value`.
+        memory_size: M, numbers an agent remembers from step to step, or 0: its `state [N, M]`, zeros as episodes begin.
         sequence_length: L, steps per training sequence, for agents with memory and for others that want steps in the
-            order of time; divides `TrainArgs.num_steps`.
+            order of time; divides `TrainArgs.num_steps`, and the batch size of an `OffPolicyAgent`.
         burn_in: P, steps before each sequence that only refresh its memory.
         minibatch_fields: Which of `MINIBATCH_FIELDS` its minibatches are to have.
         progress: 0-dim float32, share of the training that is done, 0..1; for schedules. The trainer fills it in place.
@@ -133,8 +133,7 @@ class ActorCritic(LightningModule):
     ) -> ActOutput:
         """Chooses actions for `obs [N, ...]`: samples, or takes the most likely one if `deterministic`.
 
-        `state [N, M]` only comes to agents with memory, and `action_mask [N, n]` (bool, True = allowed) only from
-        environments that mask actions.
+        `state [N, M]` only comes to agents with memory, `action_mask [N, n]` (True = allowed) where actions are masked.
         """
         raise NotImplementedError
 
@@ -181,6 +180,8 @@ class Transitions(NamedTuple):
     """`[B, n]` bool, of `next_obs`."""
     weight: Tensor | None = None
     """`[B]` float32, what each counts in the critics' loss, or None: all the same."""
+    sequences: Sequences | None = None
+    """Of an agent with memory, or with a `sequence_length` L above 1: the steps are `[L, S]`, flat."""
 
 
 class OffPolicyAgent(ActorCritic):
@@ -189,8 +190,7 @@ class OffPolicyAgent(ActorCritic):
     `training_step` gets `Transitions` and returns one loss for all networks. `value` is for people who watch only.
 
     Attributes:
-        acts_at_random: `act` draws evenly from all actions (that are allowed), unless it is `deterministic`. The
-            trainer sets it.
+        acts_at_random: `act` draws evenly from all (allowed) actions, unless `deterministic`. The trainer sets it.
         held: None, or a list, also set by it: `act` puts a first random action there and repeats it, without masks.
     """
 
@@ -385,7 +385,7 @@ class HasParameters(Protocol):
 class FailedElsewhere(Protocol):
     """An error of another process, as an environment's: no line of this one has to do with it.
 
-    What is raised itself says it all in one line; what is only the cause of that holds the traceback from over there.
+    What is raised says it all in one line; its cause holds the traceback from over there.
     """
 
     failed_in: str

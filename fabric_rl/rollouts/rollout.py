@@ -13,7 +13,7 @@ from torch import Tensor
 from fabric_rl.form import Numbers, fitting
 from fabric_rl.rollouts.finite import bounds, require_finite
 from fabric_rl.rollouts.steps import checked_array
-from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, reads_masks
+from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, OffPolicyAgent, reads_masks
 
 TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
@@ -77,7 +77,8 @@ class Rollout:
         self.num_steps, self.num_envs = num_steps, env.num_envs
         self.obs_dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
         self._burn_in, self._length, memory = _sequence_settings(num_steps, agent)
-        self._in_sequences = agent is not None and agent.learns_sequences
+        replayed = isinstance(agent, OffPolicyAgent)  # their sequences begin anywhere, long after
+        self._in_sequences = agent is not None and agent.learns_sequences and not replayed
         self._fields = _asked_for(agent)
         # With burn-in, the last P steps of the rollout before stand in front: all sequences have P steps before them.
         steps, size = self._burn_in + num_steps, (num_steps, env.num_envs)
@@ -259,6 +260,7 @@ class Rollout:
         fields: dict[str, Any] = {name: self._field(name) for name in self._fields}
         steps = steps._replace(**fields)
         if not self._in_sequences:
+            steps = steps._replace(state=None if self.state is None else self._states)
             return steps.map(lambda x: x.flatten(0, 1))
         length, burn_in = self._length, self._burn_in
         count = self.num_steps // length
@@ -307,9 +309,9 @@ def reward_signals(env: VectorEnv) -> tuple[str, ...]:
 
 
 def _sequence_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, int, int]:
-    """Burn-in, sequence length and memory size of the agent; (0, 1, 0) for one that learns from single steps."""
-    if agent is None or not agent.learns_sequences:
-        return 0, 1, 0
+    """Burn-in, sequence length and memory size of the agent; 0 and 1 for one that learns from steps by themselves."""
+    if agent is None or not agent.learns_sequences or isinstance(agent, OffPolicyAgent):
+        return 0, 1, 0 if agent is None else agent.memory_size
     name, length, burn_in = type(agent).__name__, agent.sequence_length, agent.burn_in
     if num_steps % length:
         raise ValueError(

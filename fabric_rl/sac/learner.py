@@ -139,6 +139,10 @@ class ReplayLearner(Onlooker):
 
     def _minibatch(self, size: int) -> tuple[Tensor, Transitions]:
         """Steps to learn from, those of demonstrations last, and the numbers of the others in the buffer."""
+        if self.agent.learns_sequences:
+            length = self.agent.sequence_length
+            found = self.replay.sequences(size // length, length, self.agent.burn_in, *self._how)
+            return found.obs.new_empty(0), found
         shown = 0 if self._shown is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
         drawn = self.replay.draw(size - shown)
         minibatch = self.replay.take(drawn, *self._how)

@@ -1,23 +1,21 @@
 """ReplayBuffer: the newest steps of a rank's sub-environments, to draw from."""
 
 import math
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from fabric_rl.form import Numbers, check, fitting
+from fabric_rl.sac.room import allocated, check_room, in_words
+from fabric_rl.sac.sequences import Sequences
 from fabric_rl.sac.sum_tree import SumTree
 from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Transitions
 
-_COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask")
+_COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
 _FEW = 64
 """Last observations of episodes that there is room for at first; it grows by doubling."""
 _LEAST_ERROR = 1e-6
@@ -68,11 +66,11 @@ class ReplayBuffer:
         shapes = {name: (self._rows, num_envs, *tensor.shape[1:]) for name, tensor in given.items()}
         needed = sum(math.prod(shape) * given[name].element_size() for name, shape in shapes.items())
         try:
-            _check_room(size, needed, folder, self._device)
-            self._columns = {name: _allocated(shape, given[name], folder) for name, shape in shapes.items()}
+            check_room(size, needed, folder, self._device)
+            self._columns = {name: allocated(shape, given[name], folder) for name, shape in shapes.items()}
         except OSError as error:
             reason = error.strerror or error
-            raise ValueError(f"--buffer_folder {folder} cannot be used for {_in_words(needed)}: {reason}") from error
+            raise ValueError(f"--buffer_folder {folder} cannot be used for {in_words(needed)}: {reason}") from error
         home = self._columns["obs"].device
         self._last = torch.empty(_FEW, *like.obs.shape[1:], dtype=like.obs.dtype, device=home)
         self._number = torch.zeros(self._rows, num_envs, dtype=torch.int64, device=home)  # which of those, since ever
@@ -165,17 +163,13 @@ class ReplayBuffer:
             episodic: `[K]` bool, the signal's returns end with an episode; None: all do.
             pay: What the last signals pay, anew: `[M]` steps to `[M, S]` rewards.
         """
-        size, rows = self._rows * self.num_envs, self._rows
+        size = self._rows * self.num_envs
         flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
-        age = (at // self.num_envs - self._position + self._filled) % rows
-        chain, there = [at], [torch.ones_like(at, dtype=torch.bool)]
-        for number in range(1, n_step):
-            there.append(there[-1] & ~flat["done"][chain[-1]] & (age + number < self._filled))
-            chain.append(torch.where(there[-1], (chain[-1] + self.num_envs) % size, chain[-1]))
-        end, counts = chain[-1], torch.stack(there)  # [n, B]
-        reward = flat["reward"].view(size, -1)[torch.stack(chain)].to(self._device)  # [n, B, K]
+        chain, counts = self._chain(at, n_step)
+        end = chain[-1]
+        reward = flat["reward"].view(size, -1)[chain].to(self._device)  # [n, B, K]
         if pay is not None:
-            paid = pay(self.steps(torch.cat(chain))).view(n_step, len(at), -1)
+            paid = pay(self.steps(chain.flatten())).view(n_step, len(at), -1)
             reward = torch.cat((reward[..., : -paid.shape[-1]], paid), dim=-1)
         own, gammas = counts.to(self._device), gamma.view(-1).to(self._device)  # [K]
         if n_step == 1:
@@ -196,6 +190,59 @@ class ReplayBuffer:
         returns = (reward.view(shape), next_obs, discount.view(shape))
         found = (flat["obs"][at], flat["action"][at], *returns, mask, next_mask)
         return Transitions(*(None if x is None else x.to(self._device) for x in found))  # type: ignore[arg-type]
+
+    def sequences(self, count: int, length: int, burn_in: int, n_step: int, *how: Any) -> Transitions:  # noqa: ANN401
+        """Draws steps in the order of time, with what was before them, for agents with memory.
+
+        Each sequence begins at any step with the memory that it was made with (Kapturowski et al. 2019, "Recurrent
+        Experience Replay in Distributed Reinforcement Learning", section 3), and may go on in the next episode.
+
+        Args:
+            count: S.
+            length: L, steps to learn from.
+            burn_in: P, steps before them, which only refresh the memory.
+            n_step: As of `take`.
+            how: What else `take` gets.
+        """
+        rows, home = length + n_step, self._last.device
+        drawn = torch.randint(
+            (self._filled - burn_in - length + 1) * self.num_envs, (count,), generator=self._generator
+        )
+        age = (torch.arange(burn_in + rows)[:, None] + drawn // self.num_envs).to(home)
+        row = (self._position - self._filled + age) % self._rows
+        at = row * self.num_envs + (drawn % self.num_envs).to(home)  # [P + L + n, S]
+        flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
+        start = torch.cat((torch.zeros_like(at[:1], dtype=torch.bool), flat["done"][at[:-1]]))
+        before, cells, learned = at[:burn_in], at[burn_in:], at[burn_in : burn_in + length].flatten()
+
+        cut = flat["done"][cells] & ~flat["terminated"][cells] & (age[burn_in:] < self._filled)
+        cut[-1] = False  # nothing follows it here
+        column = torch.arange(count, device=home).expand_as(cells)
+        place = torch.arange(rows, device=home)[:, None] + cut.cumsum(dim=0) - cut.long()
+        shape = (rows + int(cut.sum(dim=0).max()), count)
+        obs = flat["obs"].new_zeros(*shape, *flat["obs"].shape[1:])
+        obs[place, column] = flat["obs"][cells]
+        obs[place[cut] + 1, column[cut]] = self._after(flat["obs"], cells[cut], cut[cut])
+        begins = start.new_zeros(shape)
+        begins[place, column] = start[burn_in:]
+        further = self._chain(learned, n_step)[1].sum(dim=0) - 1  # steps to the last one whose reward counts
+        last = torch.arange(length, device=home).repeat_interleave(count) + further
+        now, sub_env = place[:length] * count + column[:length], column[:length].flatten()
+        found = (obs, begins, now.flatten(), (place[last, sub_env] + 1) * count + sub_env)
+        first = (flat["state"][at[0]] if "state" in flat else None,)
+        burned = (flat["obs"][before], start[:burn_in]) if burn_in else ()
+        moved = (None if x is None else x.to(self._device) for x in (*found, *first, *burned))
+        return self.take(learned, n_step, *how)._replace(sequences=Sequences(*moved))  # type: ignore[arg-type]
+
+    def _chain(self, at: Tensor, n_step: int) -> tuple[Tensor, Tensor]:
+        """`[n, B]` numbers of up to n steps from those `at [B]` on, and which of them are there; else the last."""
+        age = (at // self.num_envs - self._position + self._filled) % self._rows
+        done, size = self._columns["done"].flatten(), self._rows * self.num_envs
+        chain, there = [at], [torch.ones_like(at, dtype=torch.bool)]
+        for number in range(1, n_step):
+            there.append(there[-1] & ~done[chain[-1]] & (age + number < self._filled))
+            chain.append(torch.where(there[-1], (chain[-1] + self.num_envs) % size, chain[-1]))
+        return torch.stack(chain), torch.stack(there)
 
     def _after(self, obs: Tensor, at: Tensor, ended: Tensor) -> Tensor:
         """What follows the steps `at [B]`: where `ended`, the last observation that was kept, else the row after it."""
@@ -325,40 +372,3 @@ class ReplayBuffer:
 
 def _rows(flat: Tensor, steps: int) -> Tensor:
     return flat.reshape(steps, -1, *flat.shape[1:])
-
-
-def _allocated(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -> Tensor:
-    """An empty tensor; if there is a folder, in a file without a name whose space is taken now, if the system can."""
-    if folder is None:
-        return torch.zeros(shape, dtype=like.dtype, device=like.device)
-    kind = torch.empty(0, dtype=like.dtype).numpy().dtype
-    with tempfile.TemporaryFile(dir=folder) as file:
-        if hasattr(os, "posix_fallocate"):  # else a disk that is full one day ends the process, without a word
-            os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * kind.itemsize))
-        return torch.from_numpy(np.memmap(file, kind, "w+", shape=shape))
-
-
-def _check_room(size: int, needed: int, folder: str | Path | None, device: torch.device) -> None:
-    """Raises ValueError where so many bytes of each rank do not fit, or OSError for a folder that cannot be used."""
-    ranks = 1  # that share it and have not taken their part yet
-    if folder is not None:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        where, free = f"the disk of --buffer_folder {folder}", shutil.disk_usage(folder).free
-    elif device.type == "cuda":
-        where, free = f"{device}", torch.cuda.mem_get_info(device)[0]
-    elif hasattr(os, "sysconf"):
-        where, free = "this machine's memory", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    else:
-        return
-    if needed * ranks > free:
-        other = "" if folder is not None else ", or keep it on disk with --buffer_folder"
-        each = f" for each of {ranks} ranks" if ranks > 1 else ""
-        raise ValueError(
-            f"--buffer_size {size} needs {_in_words(needed)}{each}, and {where} has {_in_words(free)}; take a smaller "
-            f"one{other}"
-        )
-
-
-def _in_words(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.4g} MiB"

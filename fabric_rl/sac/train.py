@@ -92,9 +92,16 @@ class OffPolicy(Scheme):
     def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
         if not isinstance(agent, OffPolicyAgent):
             raise TypeError(f"--agent {type(agent).__name__} learns from rollouts; fabric_rl.train trains it")
-        if agent.learns_sequences:
-            raise ValueError(f"--agent {type(agent).__name__}: nothing with memory can learn from replayed steps yet")
-        return args.batch_size or BATCH_SIZE
+        size, length = args.batch_size or BATCH_SIZE, agent.sequence_length
+        if size % length:
+            raise ValueError(
+                f"--batch_size {size} must be a multiple of --agent.sequence_length {length}, which an agent with "
+                "memory learns from in one piece"
+            )
+        for flag, given in (("per_alpha", self.sac.per_alpha), ("demonstrations", self.sac.demonstrations)):
+            if given and agent.learns_sequences:
+                raise ValueError(f"--{flag} does not go with an agent with memory; leave out the one or the other")
+        return size
 
     def learner(
         self, parts: LearnerParts, rollout: Rollout, rollout_steps: int, gamma: Tensor, signals: Signals
@@ -110,6 +117,13 @@ class OffPolicy(Scheme):
             raise ValueError(
                 f"--buffer_init_steps {self.sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
                 f"{whole} steps; raise --buffer_size"
+            )
+        agent = parts.agent
+        sequence = (agent.burn_in + agent.sequence_length) * rollout.num_envs * parts.fabric.world_size
+        if agent.learns_sequences and sequence > self.sac.buffer_init_steps:
+            raise ValueError(
+                f"--buffer_init_steps {self.sac.buffer_init_steps} are too few: --agent.burn_in and sequence_length, "
+                f"{agent.burn_in} + {agent.sequence_length} steps of all sub-environments, need {sequence}; raise it"
             )
         if self.sac.n_step > (rows := size // rollout.num_envs):
             raise ValueError(

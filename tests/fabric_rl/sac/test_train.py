@@ -260,14 +260,6 @@ def test_priorities_need_the_errors_of_steps(counted):
         counted(sac={"per_alpha": 0.5})
 
 
-def test_an_agent_with_memory_is_refused(counted):
-    class Remembers(AsksForValuesOnce):
-        memory_size = 3
-
-    with pytest.raises(ValueError, match=r"^agent Remembers: nothing with memory can learn from replayed steps yet$"):
-        counted(Remembers)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
