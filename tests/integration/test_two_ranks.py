@@ -47,11 +47,12 @@ def test_reward_signals_are_the_same_on_all_ranks_and_go_on_to_the_bit(ranks):
     assert_equal(ranks[0]["signals"], ranks[0]["signals_again"])
 
 
-def test_sac_makes_as_many_optimizer_steps_for_each_step_with_any_number_of_ranks(ranks):
-    """15 rounds of 3 for each of two ranks, each from steps of its own, to the same weights."""
-    assert [int(rank["replayed"]["updates"]) for rank in ranks] == [15 * 3 * 2] * 2
-    assert_equal(ranks[0]["replayed"]["weights"], ranks[1]["replayed"]["weights"])
-    assert not torch.equal(ranks[0]["replayed"]["drawn"], ranks[1]["replayed"]["drawn"])
+@pytest.mark.parametrize("run", ["replayed", "remembered"])
+def test_sac_makes_as_many_optimizer_steps_for_each_step_with_any_number_of_ranks(ranks, run):
+    """15 rounds of 3 for each of two ranks, each from steps of its own, to the same weights; also with a memory."""
+    assert [int(rank[run]["updates"]) for rank in ranks] == [15 * 3 * 2] * 2
+    assert_equal(ranks[0][run]["weights"], ranks[1][run]["weights"])
+    assert not torch.equal(ranks[0][run]["drawn"], ranks[1][run]["drawn"])
 
 
 def test_every_rank_sees_environments_of_its_own(ranks):

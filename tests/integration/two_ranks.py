@@ -105,10 +105,10 @@ class SeenSAC(Callback):
         self.found["weights"] = {k: v.detach().clone() for k, v in agent.state_dict().items()}
 
 
-def replayed(fabric):
+def replayed(fabric, **memory):
     """20 rounds of 4 steps of each rank, the first 5 of them without learning, 3 optimizer steps for each rank."""
     seen = SeenSAC()
-    agent = partial(CountingSAC, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,), normalize_obs=True)
+    agent = partial(CountingSAC, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,), normalize_obs=True, **memory)
     args = TrainArgs(total_timesteps=160, batch_size=8, seed=10)
     sac = SACArgs(train_interval=2, num_update=3, buffer_init_steps=48)
     env = partial(GymnasiumEnvs, "Pendulum-v1", 2)
@@ -189,6 +189,7 @@ def main(folder):
         "rocketsim": train_once(fabric, partial(RocketSimPool, 2, state_setter=RandomState())),
         "gradient": gradient_steps(fabric),
         "replayed": replayed(fabric),
+        "remembered": replayed(fabric, memory_size=4, sequence_length=4, burn_in=2),
         "imitated": imitated(fabric),
     } | with_signals(fabric, folder)
     torch.save(found, Path(folder, f"rank{fabric.global_rank}.pt"))
