@@ -100,7 +100,9 @@ class OffPolicy(Scheme):
             )
         for flag, given in (("per_alpha", self.sac.per_alpha), ("demonstrations", self.sac.demonstrations)):
             if given and agent.learns_sequences:
-                raise ValueError(f"--{flag} does not go with an agent with memory; leave out the one or the other")
+                raise ValueError(
+                    f"--{flag} does not go with an agent that has --agent.memory_size; leave one of them out"
+                )
         return size
 
     def learner(

@@ -260,8 +260,12 @@ def test_signals_pay_for_sequences(fabric, env_id):
 @pytest.mark.parametrize(
     ("sac", "agent", "message"),
     [
-        ({"per_alpha": 0.5}, {}, "^per_alpha does not go with an agent with memory; leave out the one or the other$"),
-        ({"demonstrations": ("a.frd",)}, {}, "^demonstrations does not go with an agent with memory"),
+        (
+            {"per_alpha": 0.5},
+            {},
+            r"^per_alpha does not go with an agent that has agent.memory_size; leave one of them out$",
+        ),
+        ({"demonstrations": ("a.frd",)}, {}, "^demonstrations does not go with an agent that"),
         ({}, {"sequence_length": 5}, "^batch_size 32 must be a multiple of agent.sequence_length 5, which an agent"),
         (
             {"buffer_init_steps": 11},
