@@ -32,6 +32,7 @@ AGENTS = {
     "attention": ("AttentionPPOAgent", Box(-1, 1, (5, 8), np.float32), {"embed_size": 16, "num_heads": 2}),
     "conv": ("ConvPPOAgent", IMAGE, {"hidden_sizes": (16,)}),
     "conv frames": ("ConvPPOAgent", Box(0, 255, (2, 20, 20, 3), np.uint8), {"hidden_sizes": (16,)}),
+    "sac memory": ("SACLightningAgent", VECTOR, {"memory_size": 8, "sequence_length": 4} | NORMALISED),
     "sac": ("SACLightningAgent", VECTOR, {"actor_hidden_sizes": (16,)} | NORMALISED),
 }
 SPACES = {
@@ -88,7 +89,7 @@ def built(name, space):
 
 
 def exists(name, space):
-    return not (name == "sac" and space in ("MultiBinary", "squashed Box", "state-dependent Box"))
+    return not (name.startswith("sac") and space in ("MultiBinary", "squashed Box", "state-dependent Box"))
 
 
 def some_are_fast():

@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from agents import SACLightningAgent
-from envs import ContinuousAction, GymnasiumEnvs, KeepColumns, NoTouchCondition, RocketSimPool
+from envs import ContinuousAction, GymnasiumEnvs, KeepColumns, NoTouchCondition, RocketSimPool, StateAwareTable
 from fabric_rl import Callback, Run, SACArgs, Saving, TrainArgs, load_checkpoint, train_off_policy
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.rollouts.rollout import Rollout
@@ -21,13 +21,13 @@ GAMMA = torch.tensor(0.5)
 SMALL = {"actor_hidden_sizes": (8,), "critic_hidden_sizes": (8,), "memory_size": 4, "sequence_length": 4, "burn_in": 2}
 
 
-def played(num_envs, length, seed=0):
+def played(num_envs, length, seed=0, first=1):
     """Random episodes `[T, N]`: every observation is new; the memory is the sum of what was seen of the episode.
 
     Returns the flat rollout, and by observation `[N]` lists of episodes: (obs, action, reward, next_obs, terminated).
     """
     rng = np.random.default_rng(seed)
-    fresh = iter(range(1, 10**6))
+    fresh = iter(range(first, 10**6))
     now, memory = [float(next(fresh)) for _ in range(num_envs)], [0.0] * num_envs
     rows, episodes = [], [[[]] for _ in range(num_envs)]
     for _ in range(length):
@@ -64,13 +64,29 @@ def test_what_is_unrolled_is_what_was_seen_of_the_episode(n_step, burn_in, rows)
     """Ends of both kinds within burn-in and sequence, a ring that has turned over, and the newest steps."""
     batch, episodes = played(3, 120)
     replay = buffer_of(batch, 3, rows, added=4)
+    found = check_unrolled(replay, episodes, burn_in, n_step)
+    newest = {episode[-1][3] for episode in episodes}
+    assert set(found.next_obs[found.discount > 0][:, 0].tolist()) & newest and not found.discount.all()
+    assert len(found.obs.unique()) == 3 * (min(rows, 120) - burn_in)  # every step that has its burn-in before it
+
+
+def test_episodes_that_were_left_when_others_began_end_there():
+    """As after a resume of an environment that cannot be saved."""
+    one, old = played(2, 9)
+    other, new = played(2, 9, seed=1, first=1000)
+    replay = buffer_of(one, 2, 40, added=3)
+    replay.add(other)
+    check_unrolled(replay, old + new, 2, 2)
+
+
+def check_unrolled(replay, episodes, burn_in, n_step):
+    """Unrolls drawn sequences: at each step and after it stands the sum of what was seen of its episode."""
     known, last = {}, {}
     for episode in episodes:
         sums = np.cumsum([step[0] for step in episode])
         for number, step in enumerate(episode):
             known[step[0]] = sums[number]
             last[step[3]] = sums[number] + step[3]
-    newest = {episode[-1][3] for episode in episodes}
     found = replay.sequences(2000, 7, burn_in, n_step, GAMMA)
     kept = found.sequences
     memory, seen = kept.state[:, :1], []
@@ -86,9 +102,7 @@ def test_what_is_unrolled_is_what_was_seen_of_the_episode(n_step, burn_in, rows)
     assert torch.equal(flat[kept.after][alive], found.next_obs[alive])
     assert seen[kept.now].tolist() == [known[obs] for obs in found.obs[:, 0].tolist()]
     assert seen[kept.after][alive].tolist() == [last[obs] for obs in found.next_obs[alive][:, 0].tolist()]
-    assert set(found.next_obs[alive][:, 0].tolist()) & newest and not alive.all()
-    window = sorted(set(found.obs[:, 0].tolist()))
-    assert len(window) == 3 * (min(rows, 120) - burn_in)  # every step that has its burn-in before it
+    return found
 
 
 def by_hand(agent, critics, seen, detach_before):
@@ -220,12 +234,12 @@ def test_the_critics_alone_teach_the_memory(cell):
 # ---------------------------------------------------------------------- whole runs
 
 
-def run_of(fabric, folder, name, stop_after=None, resume=None):
+def run_of(fabric, folder, name, action, stop_after=None, resume=None):
     class Stops(Callback):
         def on_iteration_end(self, state):
             state.stop = state.iteration == stop_after
 
-    env = partial(RocketSimPool, 2, (1, 2), action=ContinuousAction(), done=[NoTouchCondition(0.6)], num_threads=1)
+    env = partial(RocketSimPool, 2, (1, 2), action=action(), done=[NoTouchCondition(0.6)], num_threads=1)
     sac = SACArgs(
         buffer_size=120, buffer_init_steps=60, train_interval=4, num_update=2, n_step=2, save_replay_buffer=True
     )
@@ -236,12 +250,13 @@ def run_of(fabric, folder, name, stop_after=None, resume=None):
     return load_checkpoint(run.dir)[1]
 
 
-def test_a_run_that_is_resumed_ends_to_the_bit_as_one_that_never_stopped(fabric, tmp_path):
+@pytest.mark.parametrize("action", [ContinuousAction, StateAwareTable])
+def test_a_run_that_is_resumed_ends_to_the_bit_as_one_that_never_stopped(fabric, tmp_path, action):
     """The ring full and turned over, episodes of 9 steps; the memory of the next step and those in the buffer."""
-    whole = run_of(fabric, tmp_path, "whole")
-    stopped = run_of(fabric, tmp_path, "broken", stop_after=7)
+    whole = run_of(fabric, tmp_path, "whole", action)
+    stopped = run_of(fabric, tmp_path, "broken", action, stop_after=7)
     assert stopped["exact"] and stopped["ranks"][0]["replay"]["state"].any()
-    resumed = run_of(fabric, tmp_path, "broken", resume=stopped)
+    resumed = run_of(fabric, tmp_path, "broken", action, resume=stopped)
     assert all(torch.equal(x, resumed["agent"][name]) for name, x in whole["agent"].items())
     for name, tensor in whole["ranks"][0]["replay"].items():
         assert torch.equal(tensor, resumed["ranks"][0]["replay"][name]), name
