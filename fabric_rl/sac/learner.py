@@ -64,6 +64,8 @@ class ReplayLearner(Onlooker):
         with raised_on_all_ranks(fabric):  # they share a disk
             self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, *kinds, sac.per_alpha)
             self._shown = replayed(*theirs) if demonstrations else None
+        sequence = agent.burn_in + agent.sequence_length
+        self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
         self._how = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
         self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}
@@ -71,7 +73,7 @@ class ReplayLearner(Onlooker):
         self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
-        """Adds a rollout to the buffer and learns, once that holds `buffer_init_steps` of all ranks.
+        """Adds a rollout to the buffer and learns, once all ranks' hold `buffer_init_steps` and each a whole sequence.
 
         Args:
             batch: The flat rollout of this rank, see `Rollout.flat`.
@@ -90,7 +92,7 @@ class ReplayLearner(Onlooker):
             )
         self.replay.add(batch)
         losses: dict[str, float] = {}
-        if len(self.replay) * self.fabric.world_size >= self._sac.buffer_init_steps:
+        if len(self.replay) * self.fabric.world_size >= self._least:
             with torch.no_grad():
                 torch._foreach_copy_(list(self._copies.values()), self._weights)
             self._before = self._copies

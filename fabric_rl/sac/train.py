@@ -121,13 +121,13 @@ class OffPolicy(Scheme):
                 f"{whole} steps; raise --buffer_size"
             )
         agent = parts.agent
-        sequence = (agent.burn_in + agent.sequence_length) * rollout.num_envs * parts.fabric.world_size
-        if agent.learns_sequences and sequence > self.sac.buffer_init_steps:
+        rows = size // rollout.num_envs
+        if agent.burn_in + agent.sequence_length > rows:
             raise ValueError(
-                f"--buffer_init_steps {self.sac.buffer_init_steps} are too few: --agent.burn_in and sequence_length, "
-                f"{agent.burn_in} + {agent.sequence_length} steps of all sub-environments, need {sequence}; raise it"
+                f"--agent.burn_in {agent.burn_in} and sequence_length {agent.sequence_length} are more steps than the "
+                f"buffer holds of each sub-environment, {rows}; raise --buffer_size"
             )
-        if self.sac.n_step > (rows := size // rollout.num_envs):
+        if self.sac.n_step > rows:
             raise ValueError(
                 f"--n_step {self.sac.n_step} never are in the buffer, which holds {rows} of each sub-environment; "
                 "raise --buffer_size"

@@ -262,6 +262,19 @@ def test_a_run_that_is_resumed_ends_to_the_bit_as_one_that_never_stopped(fabric,
         assert torch.equal(tensor, resumed["ranks"][0]["replay"][name]), name
 
 
+def test_learning_waits_for_a_sequence(fabric):
+    learned = []
+
+    class Sees(Callback):
+        def on_iteration_end(self, state):
+            learned.append("sac/loss" in state.metrics)
+
+    env, agent = partial(GymnasiumEnvs, "CartPole-v1", 2), partial(SACLightningAgent, **SMALL)
+    args, sac = TrainArgs(total_timesteps=16, batch_size=4, summary_freq=1), SACArgs(buffer_init_steps=0)
+    train_off_policy(fabric, env, agent, args, callbacks=[Sees()], plain=True, sac=sac)
+    assert learned == [False] * 5 + [True] * 3
+
+
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
 def test_signals_pay_for_sequences(fabric, env_id):
     """RND's returns do not end with an episode: those that go on are asked for in the next one."""
@@ -283,9 +296,9 @@ def test_signals_pay_for_sequences(fabric, env_id):
         ({"demonstrations": ("a.frd",)}, {}, "^demonstrations does not go with an agent that"),
         ({}, {"sequence_length": 5}, "^batch_size 32 must be a multiple of agent.sequence_length 5, which an agent"),
         (
-            {"buffer_init_steps": 11},
+            {"buffer_size": 11, "buffer_init_steps": 0},
             {},
-            r"^buffer_init_steps 11 are too few: .*, 2 \+ 4 steps of all sub-environments, need 12; raise it$",
+            "^agent.burn_in 2 and sequence_length 4 are more steps than the buffer .*, 5; raise buffer_size$",
         ),
         ({}, {"memory_size": 5}, "agent.memory_size must be even for an LSTM"),
         ({}, {"memory_size": -2}, "agent.memory_size must be positive, got -2"),
