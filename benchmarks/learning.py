@@ -42,7 +42,7 @@ TASKS: dict[str, tuple[str, Sequence[str], float, str]] = {
     "sac_mountaincar": ("sac_mountaincar", (), 90, "at least"),
     "sac_lunarlander": ("sac_lunarlander", (), 240, "at least"),
     "sac_bipedalwalker": ("sac_bipedalwalker", (), 280, "at least"),
-    "sac_pendulum_memory": ("sac_pendulum_memory", (), -300, "at least"),
+    "sac_pendulum_memory": ("sac_pendulum_memory", (), -250, "at least"),
     "sac_pendulum_forgetful": ("sac_pendulum_memory", FORGETFUL, -900, "at most"),
     "sac_pendulum_ranks": ("sac_pendulum", TWO_RANKS, -200, "at least"),
 }
