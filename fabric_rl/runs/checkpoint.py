@@ -27,10 +27,16 @@ from fabric_rl.runs.primitives import from_primitives, to_primitives
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
 _TEMPORARY = ".ckpt.tmp"
+_FORMAT, FORMAT = "checkpoint_format", 1
+"""The next one is for what this reader could not read (docs/runs.md); the first files name none and have this one."""
 
 
 class CheckpointError(ValueError):
     """A checkpoint cannot be written or read; one line that names the file and what is wrong with it."""
+
+
+class NewerFormatError(CheckpointError):
+    """A later version of fabric-rl wrote the checkpoint: it is not damaged, and none before it takes its place."""
 
 
 class CheckpointWarning(UserWarning):
@@ -56,7 +62,7 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
     """
     path = Path(path)
     buffer = io.BytesIO()  # torch's own writer does not say which error the disk had
-    torch.save(to_primitives(state), buffer)
+    torch.save(to_primitives(state | {_FORMAT: FORMAT}), buffer)
     content = buffer.getbuffer()
     temporary = path.with_name(path.name.removesuffix(".ckpt") + _TEMPORARY)
     try:
@@ -91,8 +97,14 @@ def read(path: str | Path) -> dict[str, Any]:
             try:
                 _check_archive(file, size)
                 file.seek(0)
-                state = from_primitives(torch.load(file, map_location="cpu", weights_only=True), size)
-            except (OSError, MemoryError):
+                content = torch.load(file, map_location="cpu", weights_only=True)
+                found = content.pop(_FORMAT, 1) if isinstance(content, dict) else 1
+                if found != FORMAT:
+                    raise NewerFormatError(
+                        f"checkpoint {path} has format {found!r:.9}, this fabric-rl reads {FORMAT}: install a newer one"
+                    )
+                state = from_primitives(content, size)
+            except (OSError, MemoryError, CheckpointError):
                 raise
             except pickle.UnpicklingError as error:
                 raise CheckpointError(
@@ -151,6 +163,8 @@ def newest_good(
     for path in reversed(found):
         try:
             return path, reader(path)
+        except NewerFormatError:
+            raise
         except CheckpointError as error:
             warnings.warn(f"{error}; trying the one before", CheckpointWarning, stacklevel=2)
     if found:

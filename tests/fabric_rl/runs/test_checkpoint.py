@@ -23,6 +23,7 @@ from fabric_rl.runs.checkpoint import (
     _TRAILER,
     CheckpointError,
     CheckpointWarning,
+    NewerFormatError,
     newest_good,
     prune,
     read,
@@ -538,3 +539,27 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path, make):
     for look in (read, verify):
         with pytest.raises(CheckpointError, match="cannot be read: "):
             look(path)
+
+
+# ---------------------------------------------------------------- formats
+
+
+def test_a_file_of_a_newer_format_is_refused_in_one_line_and_no_older_one_takes_its_place(tmp_path, monkeypatch):
+    write(tmp_path / file_name(1), {"steps": 1})
+    monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", 2)
+    write(tmp_path / file_name(2), {"steps": 2})
+    monkeypatch.undo()
+    says = r"^checkpoint .*step_000000000002\.ckpt has format 2, this fabric-rl reads 1: install a newer one$"
+    with pytest.raises(NewerFormatError, match=says):
+        read(tmp_path / file_name(2))
+    with pytest.raises(NewerFormatError, match=says):
+        newest_good(tmp_path)
+
+
+def test_a_file_that_names_no_format_is_of_the_first_one(tmp_path):
+    content = io.BytesIO()
+    torch.save(to_primitives({"steps": 1}), content)
+    data = content.getvalue()
+    trailer = _TRAILER.pack(_MARK, len(data), hashlib.sha256(data).digest())
+    (tmp_path / "first.ckpt").write_bytes(data + trailer)
+    assert read(tmp_path / "first.ckpt") == {"steps": 1}

@@ -68,3 +68,9 @@ def test_its_milestones_are_listed_and_gone_on_from(call, runs):
     out = call("--resume", runs / "tiny/milestones/Phase2-Second/000000001024")
     assert "going on with run tiny after 1,024 steps" in out
     assert_same(rows_of(runs / "tiny/metrics.csv"), rows_of(FIXTURE / "metrics.csv")[:8])
+
+
+def test_a_new_run_begins_with_its_weights(call, runs):
+    small = ["--total_timesteps", 256, "--env.num_arenas", 2, "--accelerator", "cpu"]
+    call("--config", runs / "tiny/config.yaml", "--initialize_from", runs / "tiny", "--run_id", "next", *small)
+    assert load_checkpoint(runs / "next")[1]["steps"] < 1024
