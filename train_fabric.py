@@ -49,7 +49,7 @@ from fabric_rl.cli.train_errors import errors_end_in_one_line
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.flags.arguments import speaking_of_arguments
-from fabric_rl.flags.config import DEFAULT_CONFIG
+from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch

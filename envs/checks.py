@@ -184,7 +184,8 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
     Raises:
         ValueError: There is no such class, it is of another kind, or it cannot be made so.
     """
-    module, _, name = (class_path if "." in class_path or not class_path else f"envs.{class_path}").rpartition(".")
+    path = class_path if "." in class_path or not class_path else f"{__package__}.{class_path}"
+    module, _, name = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -2,14 +2,19 @@
 
 import ast
 import os
+import sys
 from importlib import import_module
 from pathlib import Path
+
+from fabric_rl.import_names import OtherNames
 
 # Before torch is loaded, whose OpenMP reads this once. Its waiting threads spin for half a millisecond, through the gap
 # between two operations, then they sleep. When they slept at once, learning took 1.4 times as long. When they spun on
 # and kept physics threads or other programs from their cores, training took up to 16 times as long. Your setting wins.
 if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
+
+sys.meta_path.insert(0, OtherNames())  # before that for files, which would make a second module of one
 
 __version__ = "0.1.0"
 

@@ -51,6 +51,12 @@ def test_the_agent_of_the_docs_is_short_and_learns(tiny_agent, tmp_path):
         assert agent.act(torch.zeros(3, 4), deterministic=True).action.shape == (3,)
 
 
+def test_both_packages_have_names_in_fabric_rl():
+    names = {}
+    exec(block("docs/projects.md", "from fabric_rl.agents"), names)
+    assert names["PPOLightningAgent"] is PPOLightningAgent
+
+
 def test_matches_from_python(capsys):
     code = block("docs/evaluation.md", "from envs.bots").replace("minutes=0.5", "minutes=0.02")
     exec(code, {})

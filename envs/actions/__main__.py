@@ -13,7 +13,7 @@ from envs.plain_text import print_text
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table; returns the exit status, 2 when there is none."""
     parser = argparse.ArgumentParser("python -m envs.actions", description="Prints an action table.")
-    parser.add_argument("class_path", nargs="?", default="envs.LookupTable", help="default: %(default)s")
+    parser.add_argument("class_path", nargs="?", default="LookupTable", help="default: %(default)s")
     return print_text(parser, lambda args: described_table(from_class_path(args.class_path, ActionTable)), argv)
 
 

@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("class_path", nargs="?", help="default: the pool's default, DefaultObs.rlgym_guide()")
     sizes = "one number, or blue orange"
     parser.add_argument("--team_size", "--team-size", nargs="+", type=int, default=[1], help=sizes)
-    parser.add_argument("--inner", default="envs.DefaultObs", help="what StackedObs stacks (default: %(default)s)")
+    parser.add_argument("--inner", default="DefaultObs", help="what StackedObs stacks (default: %(default)s)")
     return print_text(parser, _described, argv)
 
 

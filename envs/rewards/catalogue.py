@@ -3,13 +3,13 @@
 import inspect
 import math
 
-import envs.rewards
+from envs import rewards
 from envs.rewards import CombinedReward, Reward, RewardSignals, WrappedReward
 
 
 def all_classes() -> list[type[Reward]]:
     """Every reward that can be chosen, by name."""
-    found = (c for c in vars(envs.rewards).values() if isinstance(c, type) and issubclass(c, Reward))
+    found = (c for c in vars(rewards).values() if isinstance(c, type) and issubclass(c, Reward))
     chosen = (c for c in found if not inspect.isabstract(c) and c is not WrappedReward)
     return sorted(chosen, key=lambda reward: reward.__name__)
 

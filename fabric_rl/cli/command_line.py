@@ -24,7 +24,9 @@ from fabric_rl.flags.parser import (
     value_of,
     with_classes_of_help,
 )
+from fabric_rl.flags.presets import preset_names
 from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.import_names import spelt_here
 from fabric_rl.metrics.log import program, say
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -34,6 +36,7 @@ from fabric_rl.types import OffPolicyAgent
 
 _RESOLVED = "resolved_config"
 """The parameter of `main()` that takes all settings as YAML; it is no flag."""
+_CONFIG = "YAML file with any of the settings below, or one of the presets: {}."
 _MADE = ("env", "agent", "estimator")
 _OF_ONE_START: dict[str, Any] = {"run_id": None, "initialize_from": None}
 _OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
@@ -131,7 +134,7 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
     defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
     groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
     parser = FlagParser(prog=program(), description=about, exit_on_error=False)
-    parser.add_argument("--config", action="config", help="YAML file with any of the settings below.")
+    parser.add_argument("--config", action="config", help=_CONFIG.format(", ".join(preset_names())))
     for group in groups.values():
         parser.add_class_arguments(group)
     parser.add_function_arguments(main, skip={*groups, _RESOLVED}, fail_untyped=False)
@@ -179,7 +182,7 @@ def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
     Without PPO's settings, too, if that learns with SAC.
     """
     settings = read_yaml(preset)
-    chosen = value_of(given, "--agent")
+    chosen = spelt_here(value_of(given, "--agent") or "") or None
     if chosen in (None, settings["agent"]["class_path"]):
         return preset
     try:

@@ -13,6 +13,7 @@ from envs.demonstrations.record import columns_of
 from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
 from envs.matches.recipe import PoolRecipe
 from envs.partials import as_settings, taken_apart
+from fabric_rl.flags.presets import file_of
 from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.types import EnvFactory
 
@@ -70,7 +71,7 @@ def trajectories_of(
         recipe: PoolRecipe | None = PoolRecipe(env)
     except TypeError:
         recipe = None
-    for path in paths:
+    for path in map(file_of, paths):
         try:
             demonstration = Demonstration(path)
             before = len(found)

@@ -45,6 +45,7 @@ class Command:
 
 COMMANDS = {
     "train": Command("train_fabric:cli", "train an agent; the same as python train_fabric.py"),
+    "new": Command("fabric_rl.commands.new:new", "the folder of a project with its own reward, agent and tests"),
     "runs": Command(
         "fabric_rl.commands.runs:runs",
         "list the runs of a folder, show one, or compare several",

@@ -17,6 +17,7 @@ from torch import Tensor
 from fabric_rl.export import play
 from fabric_rl.export.graph import OPSET, PolicyGraph, write_onnx, write_torchscript
 from fabric_rl.export.loaded import CHECK, METADATA, MODELS, load_policy
+from fabric_rl.import_names import class_path
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs.json_files import json_text, write_text
 from fabric_rl.runs.provenance import describe_environment
@@ -81,7 +82,7 @@ def write_policy(
         "opset": OPSET if form == "onnx" else None,
         "model": model.name,
         "sha256": hashlib.sha256(model.read_bytes()).hexdigest(),
-        "agent": f"{type(agent).__module__}.{type(agent).__qualname__}",
+        "agent": class_path(type(agent)),
         "action_space": str(env.single_action_space),
         "squash": graph.squash,
         "memory_size": agent.memory_size,

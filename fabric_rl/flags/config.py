@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentError
@@ -13,8 +12,6 @@ from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import config_files, names_of, value_of, without
 from fabric_rl.flags.yaml_files import place_of, read_yaml
 
-DEFAULT_CONFIG = Path(__file__).parents[2] / "configs" / "rocket_1v1.yaml"
-"""Of `train_fabric.py` and `fabric-rl clone` without `--config`."""
 _FLAG = re.compile(r"--[a-z][\w.]*")
 
 _OF_ENV_ID = "envs.GymnasiumEnvs"

@@ -16,7 +16,9 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_pa
 from fabric_rl.flags.makers import check_env_id, check_makers
 from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.flags.old_names import OLD_NAMES
+from fabric_rl.flags.presets import file_of, with_files
 from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.import_names import spelt_here
 
 _MANY_CLASSES = 60
 """A help text that would list more classes (those of torch.nn, above all) names the base class only."""
@@ -66,16 +68,20 @@ class FlagParser(ArgumentParser):
         Raises:
             ValueError: A configuration that `read_yaml` refuses.
         """
-        words = sys.argv[1:] if args is None else args
+        words = with_files([spelt_here(word) for word in (sys.argv[1:] if args is None else args)])
         configurations(words)
         for name in names_of(words):
             if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):
                 import_module(value.partition(":")[0])
         try:
-            return super().parse_args(args, *others, **settings)
+            return super().parse_args(words, *others, **settings)
         except RecursionError as error:
             holding = ", ".join(name for name in names_of(words) if "*" in (value_of(words, name) or ""))
             raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
+
+    def parse_string(self, content: str, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
+        """As jsonargparse's, which also reads files with it; class paths as `spelt_here`."""
+        return super().parse_string(spelt_here(content), *others, **settings)
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
         """As jsonargparse's; before that, everything that would be called is of the right base.
@@ -185,7 +191,8 @@ def _values(flags: Sequence[str], name: str) -> Iterator[str | None]:
     for word, following in zip(flags, [*flags[1:], None], strict=False):
         flag, equals, own = word.partition("=")
         if flag == name:
-            yield own if equals else following
+            value = own if equals else following
+            yield file_of(value) if value and name == "--config" else value
 
 
 def without(flags: Sequence[str], names: Collection[str]) -> list[str]:

@@ -8,6 +8,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
 
 from fabric_rl.form import Numbers
+from fabric_rl.import_names import class_path
 from fabric_rl.learning.moments import RunningMoments
 from fabric_rl.ranks.sharding import class_of
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -21,7 +22,7 @@ def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
     return {
         "observations": str(envs.single_observation_space),
         "actions": str(envs.single_action_space),
-        "agent": f"{kind.__module__}.{kind.__qualname__}",
+        "agent": class_path(kind),
         "networks": f"{sum(t.numel() for t in weights.values()):,} numbers, {sha256(shapes.encode()).hexdigest()[:8]}",
     } | {name: str(text) for name, text in getattr(envs, "layout", {}).items()}
 

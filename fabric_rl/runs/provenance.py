@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.import_names import INSTALLED
 from fabric_rl.ranks import launch
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -209,6 +210,7 @@ def describe_environment() -> dict[str, Any]:
     names = (path.stem for folder in sys.path for path in Path(folder).glob("*.dist-info"))
     found = (name.lower().rpartition("-") for name in sorted(names))
     installed = {name.replace("_", "-"): version for name, _, version in found}
+    project, own = commit_of(Path.cwd()), str(Path(__file__).parent)
     return {
         "began": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": [sys.executable, *sys.argv],
@@ -217,8 +219,9 @@ def describe_environment() -> dict[str, Any]:
         "system": platform.platform(),
         "packages": {name: installed[name] for name in PACKAGES if name in installed},
         "installed": installed,
-        "git": commit_of(Path(__file__).parent),
-        "project": commit_of(Path.cwd()),
+        # Where it is installed, a repository around it is somebody else's.
+        "git": dict.fromkeys(project, None) | {"folder": own} if INSTALLED else commit_of(Path(own)),
+        "project": project,
         "hardware": {
             "processor": _processor(),
             "cores": len(launch.cores()),

@@ -7,7 +7,7 @@ import yaml
 
 from fabric_rl import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.cli.command_line import read_settings
-from fabric_rl.flags.config import DEFAULT_CONFIG
+from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.runs.provenance import Provenance
 from train_fabric import main
 

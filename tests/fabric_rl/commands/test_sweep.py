@@ -106,7 +106,7 @@ def test_a_wrong_space_is_one_line_before_any_training(tmp_path, capsys, text, w
         (["--parallel", "0"], "--parallel must be at least 1, got 0"),
         (["--trials", "0"], "--trials must be at least 1, got 0"),
         (["--trials", "-1"], "--trials must be at least 1, got -1"),
-        (["--config", "nowhere.yaml"], "--config: File does not exist: "),
+        (["--config", "nowhere.yaml"], "--config nowhere.yaml: no such file; presets: acrobot, "),
     ],
 )
 def test_wrong_flags_of_a_sweep(tmp_path, capsys, flags, words):

@@ -1,0 +1,37 @@
+"""`fabric-rl new`: the folder of a new project, with a reward, an agent, a configuration, a notebook and tests."""
+
+import keyword
+from importlib.util import find_spec
+from pathlib import Path
+
+from fabric_rl.import_names import shipped
+
+_NAME = "my_bot"
+"""What the project of the template is called."""
+
+
+def new(folder: Path, /) -> int:
+    """Makes the folder of a new project: a reward and an agent of its own, a configuration, a notebook and tests.
+
+    Args:
+        folder: The new folder; its last part is the name of the bot and of its Python package.
+
+    Raises:
+        ValueError: No Python package can have that name, or another one has it.
+        OSError: The folder is not empty, or cannot be written.
+    """
+    name = folder.name
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name}: is no name of a Python package; take letters, digits and _, as in my_bot")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise FileExistsError(f"{folder} is not empty; choose a new folder")
+    if name in ("agents", "envs", "tests") or (find_spec(name) is not None and not Path(name).exists()):
+        raise ValueError(f"{name}: another Python package has that name; choose one of your own")
+    template = shipped("template")
+    for source in sorted(template.rglob("*")):
+        if source.is_file() and "__pycache__" not in source.parts:
+            target = folder / str(source.relative_to(template)).replace(_NAME, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(source.read_text(encoding="utf-8").replace(_NAME, name), encoding="utf-8", newline="\n")
+    print(f"made {folder}; next:\n  cd {folder}\n  fabric-rl train --config {name}.yaml")
+    return 0

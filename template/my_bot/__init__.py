@@ -1,0 +1,1 @@
+"""A Rocket League bot: its agent and its rewards."""

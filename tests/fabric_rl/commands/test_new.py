@@ -1,0 +1,63 @@
+"""`fabric-rl new`: the folder of a project, whose own tests pass."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.command import command
+from tests.forks import environment
+
+
+def test_it_makes_a_project_under_its_own_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert command("new", "bots/striker") == 0
+    assert "cd bots/striker\n  fabric-rl train --config striker.yaml" in capsys.readouterr().out.replace("\\", "/")
+    project = tmp_path / "bots" / "striker"
+    files = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
+    assert set(files) == {
+        "README.md",
+        "striker.yaml",
+        "striker.ipynb",
+        "striker/__init__.py",
+        "striker/agent.py",
+        "striker/rewards.py",
+        "tests/test_striker.py",
+    }
+    assert not any("my_bot" in path.read_text(encoding="utf-8") for path in files.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("my-bot", "my-bot: is no name of a Python package; take letters, digits and _, as in my_bot"),
+        ("class", "class: is no name of a Python package"),
+        ("json", "json: another Python package has that name; choose one of your own"),
+        ("envs", "envs: another Python package has that name"),
+        ("full", "full is not empty; choose a new folder"),
+    ],
+)
+def test_what_it_refuses(name, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    assert command("new", name) == 2
+    assert capsys.readouterr().err.startswith(f"fabric-rl new: error: {says}")
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+
+
+@pytest.mark.slow
+def test_the_tests_and_the_notebook_of_a_project_pass(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command("new", "striker") == 0
+    cells = json.loads((tmp_path / "striker/striker.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    (tmp_path / "striker/notebook.py").write_text(code.replace("50_000", "2_000"), encoding="utf-8")
+    for words in (["-m", "pytest", "-q", "-p", "no:cacheprovider"], ["notebook.py"]):
+        variables = environment()
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path / "striker", env=variables, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "steps a car is paid" in done.stdout
