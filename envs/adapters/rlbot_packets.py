@@ -1,0 +1,191 @@
+"""PacketReader: what RLBot v5 says of a match, as the `GameState` that observation builders read.
+
+It needs numpy alone, and goes into the folder of an exported bot as it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league import common_values as game
+
+from envs.state import layout
+from envs.state.game_state import GameState
+from envs.state.layout import CONTROL_NAMES, Float
+
+UNSENT = (
+    *("wheels_with_contact", "jump_time", "air_time", "flip_torque", "is_auto_flipping", "auto_flip_timer"),
+    *("auto_flip_direction", "bump_cooldown", "bump_victim", "has_world_contact", "world_contact_normal"),
+    "boost_pickups",
+)
+"""Attributes of a `GameState` that no packet tells, and nothing in it lets one work out."""
+ON_GROUND, JUMPING = 0, 1
+"""Of RLBot's AirState."""
+KICKOFF, ACTIVE, PAUSED = 2, 3, 6
+"""Of RLBot's MatchPhase: cars drive in the first two."""
+BIG_PAD_SECONDS, SMALL_PAD_SECONDS = 10.0, 4.0
+_HANDBRAKE_RISE, _HANDBRAKE_FALL = 5.0, 2.0  # per second
+_LEAST_BOOST_TICKS = 12  # a tap on boost burns so long
+
+
+@dataclass
+class _Car:
+    """What the game does not send, but what follows from all packets since the episode began."""
+
+    handbrake: float = 0.0
+    boost_ticks: int = 0
+    supersonic_ticks: int = 0
+    since_jump: float = 0.0
+    on_ground: bool = True
+    is_jumping: bool = False
+    touched: bool = False
+    boost: float = 0.0
+    touch_seconds: float = -1.0
+
+
+class PacketReader:
+    """Follows one episode, from a kickoff to a goal, packet by packet.
+
+    Attributes:
+        teams: Of the players, in the order of the packets.
+        slots: `[players]` column of each player in a `GameState`: blue first, in their order.
+        frame: Of the last packet; physics ticks.
+    """
+
+    def __init__(self, packet: Any, pads: Sequence[Any]) -> None:  # noqa: ANN401 - rlbot has no types on Python 3.10
+        """Begins an episode.
+
+        Args:
+            packet: Its first `GamePacket`.
+            pads: `FieldInfo.boost_pads`, in any order.
+        """
+        self.teams = teams_of(packet)
+        self._players = sorted(range(len(self.teams)), key=lambda player: (self.teams[player], player))
+        self.slots = np.argsort(self._players)
+        at = np.array([[pad.location.x, pad.location.y] for pad in pads])
+        known = np.array(game.BOOST_LOCATIONS)[:, :2]
+        self._pads = np.linalg.norm(at - known[:, None], axis=-1).argmin(axis=1).tolist()
+        self._cooldowns = [BIG_PAD_SECONDS if pad.is_full_boost else SMALL_PAD_SECONDS for pad in pads]
+        self.frame = self._first_frame = self._noted_frame = packet.match_info.frame_num
+        self._since_touch, self._last_touch = 0, -1
+        self._cars = [_Car() for _ in self.teams]
+        self._counters: NDArray[np.float32] = _counters(packet)
+        for car, player in zip(self._cars, packet.players, strict=True):
+            car.touch_seconds = _touch_seconds(player)
+            car.on_ground, car.boost = int(player.air_state) == ON_GROUND, player.boost
+
+    def follow(self, packet: Any) -> None:  # noqa: ANN401
+        """Takes in one packet more; between two of them ticks may be missing."""
+        ticks = packet.match_info.frame_num - self.frame
+        self.frame += ticks
+        for number, (car, player) in enumerate(zip(self._cars, packet.players, strict=True)):
+            _follow(car, player, ticks)
+            if (seconds := _touch_seconds(player)) > car.touch_seconds:
+                car.touched, car.touch_seconds = True, seconds
+                if seconds >= max(other.touch_seconds for other in self._cars):
+                    self._last_touch = int(self.slots[number])
+
+    def state(self, packet: Any, told: tuple[int, Float] | None = None) -> GameState:  # noqa: ANN401
+        """The state after that packet, which was followed; once for each decision, from which touches count anew.
+
+        Args:
+            packet: The last one.
+            told: The number of a player and the controls `[8]` that it decided on at last; of the others, and without
+                it, they are what the game says that they last did. A new episode has none.
+        """
+        blue = self.teams.count(layout.BLUE)
+        state = GameState(1, blue, len(self.teams) - blue)
+        state.clear(np.array([0]))
+        state.episode_ticks[0] = self.frame - self._first_frame
+        if any(car.touched for car in self._cars):
+            self._since_touch = 0
+        else:
+            self._since_touch += self.frame - self._noted_frame
+        self._noted_frame = self.frame
+        state.ticks_since_touch[0], state.last_touch_car[0] = self._since_touch, self._last_touch
+        for pad, there in enumerate(self._pads):
+            now = packet.boost_pads[there]
+            state.pad_timers[0, pad] = 0 if now.is_active else max(0.0, self._cooldowns[there] - now.timer)
+        self._write_bodies(state, packet)
+        self._write_cars(state, packet)
+        if self.frame > self._first_frame:
+            for player, slot in enumerate(self.slots):
+                last = packet.players[player].last_input
+                state.controls[0, slot] = [getattr(last, name) for name in CONTROL_NAMES]
+            if told is not None:
+                state.controls[0, self.slots[told[0]]] = told[1]
+        state.complete()
+        return state
+
+    def _write_bodies(self, state: GameState, packet: Any) -> None:  # noqa: ANN401
+        ball = state.ball_rows[:1, 0]
+        ball[:, layout.POS], ball[:, layout.VEL], ball[:, layout.ANG_VEL] = _motion(packet.balls[:1])
+        ball[:, layout.FORWARD.start : layout.UP.stop] = np.eye(3).reshape(9)  # nobody sees it
+        players = [packet.players[player] for player in self._players]
+        world = state.world
+        world.car_pos[0], world.car_vel[0], world.car_ang_vel[0] = _motion(players)
+        turns = [player.physics.rotation for player in players]
+        state.set_car_rotation(0, *np.array([(turn.pitch, turn.yaw, turn.roll) for turn in turns]).T)
+
+    def _write_cars(self, state: GameState, packet: Any) -> None:  # noqa: ANN401
+        counters = _counters(packet) - self._counters
+        for number, slot in enumerate(self.slots):
+            car, player, row = self._cars[number], packet.players[number], state.car_rows[0, slot]
+            row[:, 1], row[:, layout.BOOST] = self.teams[number], player.boost
+            row[:, layout.GOALS : layout.DEMOS + 1] = counters[number]
+            row[:, layout.ON_GROUND], row[:, layout.TOUCHED] = car.on_ground, car.touched
+            car.touched = False
+            state.details["wheels"][0, slot] = car.on_ground
+            state.car_timers[0, slot] = (
+                *(car.handbrake, player.dodge_elapsed if player.has_dodged else 0.0, car.since_jump),
+                *(max(0.0, player.demolished_timeout), car.boost_ticks / game.TICKS_PER_SECOND),
+                car.supersonic_ticks / game.TICKS_PER_SECOND,
+            )
+            state.car_flags[0, slot] = (
+                *(player.last_input.jump and self.frame > self._first_frame, player.has_jumped, car.is_jumping),
+                *(player.has_dodged, player.has_double_jumped),
+            )
+
+
+def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
+    """The team of every player, 0 blue, 1 orange."""
+    return [player.team for player in packet.players]
+
+
+def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
+    """What `ticks` ticks with the player's last input did, by the rules of the game."""
+    last, seconds = player.last_input, ticks / game.TICKS_PER_SECOND
+    rate = _HANDBRAKE_RISE if last.handbrake else -_HANDBRAKE_FALL
+    car.handbrake = min(1.0, max(0.0, car.handbrake + rate * seconds))
+    goes_on = last.boost or 0 < car.boost_ticks < _LEAST_BOOST_TICKS
+    car.boost_ticks = car.boost_ticks + ticks if car.boost > 0 and goes_on else 0
+    car.boost = player.boost
+    car.supersonic_ticks = car.supersonic_ticks + ticks if player.is_supersonic else 0
+    on_ground = int(player.air_state) == ON_GROUND
+    # While a jump begins the wheels still touch, and then a packet says no more than OnGround.
+    leaves = on_ground and player.has_jumped and (car.is_jumping or car.on_ground)
+    car.is_jumping, car.on_ground = int(player.air_state) == JUMPING or leaves, on_ground
+    if not player.has_jumped or car.is_jumping or on_ground:
+        car.since_jump = 0.0
+    elif player.dodge_timeout >= 0:
+        car.since_jump = max(0.0, game.DOUBLEJUMP_MAX_DELAY - player.dodge_timeout)
+    else:
+        car.since_jump += seconds
+
+
+def _motion(bodies: Sequence[Any]) -> NDArray[np.float64]:
+    """`[3, n, 3]` positions, velocities, angular velocities."""
+    each = [(body.physics.location, body.physics.velocity, body.physics.angular_velocity) for body in bodies]
+    return np.array([[(v.x, v.y, v.z) for v in vectors] for vectors in each]).swapaxes(0, 1)
+
+
+def _counters(packet: Any) -> NDArray[np.float32]:  # noqa: ANN401
+    """`[players, 4]` since the match began, in the order of a state's columns."""
+    scores = [player.score_info for player in packet.players]
+    return np.array([(s.goals, s.saves, s.shots, s.demolitions) for s in scores], np.float32)
+
+
+def _touch_seconds(player: Any) -> float:  # noqa: ANN401
+    return -1.0 if player.latest_touch is None else float(player.latest_touch.game_seconds)
