@@ -4,7 +4,7 @@ It needs numpy alone, and goes into the folder of an exported bot as it is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,22 +27,24 @@ KICKOFF, ACTIVE, PAUSED = 2, 3, 6
 """Of RLBot's MatchPhase: cars drive in the first two."""
 BIG_PAD_SECONDS, SMALL_PAD_SECONDS = 10.0, 4.0
 _HANDBRAKE_RISE, _HANDBRAKE_FALL = 5.0, 2.0  # per second
-_LEAST_BOOST_TICKS = 12  # a tap on boost burns so long
+_LEAST_BOOST_TICKS, _LEAST_JUMP_TICKS = 12, 3  # a tap on the button does it so long
 
 
 @dataclass
 class _Car:
     """What the game does not send, but what follows from all packets since the episode began."""
 
+    boost: float
+    on_ground: bool
+    touch_seconds: float
     handbrake: float = 0.0
     boost_ticks: int = 0
+    jump_ticks: int = 0
     supersonic_ticks: int = 0
     since_jump: float = 0.0
-    on_ground: bool = True
-    is_jumping: bool = False
+    holds_jump: bool = False
     touched: bool = False
-    boost: float = 0.0
-    touch_seconds: float = -1.0
+    demolished: bool = False
 
 
 class PacketReader:
@@ -70,18 +72,20 @@ class PacketReader:
         self._cooldowns = [BIG_PAD_SECONDS if pad.is_full_boost else SMALL_PAD_SECONDS for pad in pads]
         self.frame = self._first_frame = self._noted_frame = packet.match_info.frame_num
         self._since_touch, self._last_touch = 0, -1
-        self._cars = [_Car() for _ in self.teams]
+        self._cars = [_new_car(player) for player in packet.players]
         self._counters: NDArray[np.float32] = _counters(packet)
-        for car, player in zip(self._cars, packet.players, strict=True):
-            car.touch_seconds = _touch_seconds(player)
-            car.on_ground, car.boost = int(player.air_state) == ON_GROUND, player.boost
 
     def follow(self, packet: Any) -> None:  # noqa: ANN401
         """Takes in one packet more; between two of them ticks may be missing."""
         ticks = packet.match_info.frame_num - self.frame
         self.frame += ticks
         for number, (car, player) in enumerate(zip(self._cars, packet.players, strict=True)):
-            _follow(car, player, ticks)
+            demolished = player.demolished_timeout >= 0
+            if car.demolished and not demolished:
+                car = self._cars[number] = replace(_new_car(player), touched=car.touched)
+            if not car.demolished:
+                _follow(car, player, ticks)
+            car.demolished = demolished
             if (seconds := _touch_seconds(player)) > car.touch_seconds:
                 car.touched, car.touch_seconds = True, seconds
                 if seconds >= max(other.touch_seconds for other in self._cars):
@@ -144,7 +148,7 @@ class PacketReader:
                 car.supersonic_ticks / game.TICKS_PER_SECOND,
             )
             state.car_flags[0, slot] = (
-                *(player.last_input.jump and self.frame > self._first_frame, player.has_jumped, car.is_jumping),
+                *(car.holds_jump, player.has_jumped, car.jump_ticks > 0),
                 *(player.has_dodged, player.has_double_jumped),
             )
 
@@ -152,6 +156,10 @@ class PacketReader:
 def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
     """The team of every player, 0 blue, 1 orange."""
     return [player.team for player in packet.players]
+
+
+def _new_car(player: Any) -> _Car:  # noqa: ANN401
+    return _Car(player.boost, int(player.air_state) == ON_GROUND, _touch_seconds(player))
 
 
 def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
@@ -163,11 +171,14 @@ def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
     car.boost_ticks = car.boost_ticks + ticks if car.boost > 0 and goes_on else 0
     car.boost = player.boost
     car.supersonic_ticks = car.supersonic_ticks + ticks if player.is_supersonic else 0
-    on_ground = int(player.air_state) == ON_GROUND
-    # While a jump begins the wheels still touch, and then a packet says no more than OnGround.
-    leaves = on_ground and player.has_jumped and (car.is_jumping or car.on_ground)
-    car.is_jumping, car.on_ground = int(player.air_state) == JUMPING or leaves, on_ground
-    if not player.has_jumped or car.is_jumping or on_ground:
+    car.on_ground = int(player.air_state) == ON_GROUND
+    # While a jump begins the wheels still touch, and then the packet says no more than OnGround.
+    pushes = (car.jump_ticks > 0 and (last.jump or car.jump_ticks < _LEAST_JUMP_TICKS)) or (
+        last.jump and not car.holds_jump
+    )
+    jumps = int(player.air_state) == JUMPING or (car.on_ground and player.has_jumped and pushes)
+    car.jump_ticks, car.holds_jump = (car.jump_ticks + ticks) * jumps, last.jump
+    if not player.has_jumped or jumps or car.on_ground:
         car.since_jump = 0.0
     elif player.dodge_timeout >= 0:
         car.since_jump = max(0.0, game.DOUBLEJUMP_MAX_DELAY - player.dodge_timeout)
