@@ -46,48 +46,27 @@ class PacketWriter:
         for left, (_, _, z) in zip(state.pad_timers[0].tolist(), game.BOOST_LOCATIONS, strict=True):
             cooldown = BIG_PAD_SECONDS if z > 71.5 else SMALL_PAD_SECONDS
             pads.append(flat.BoostPadState(left <= 0, 0.0 if left <= 0 else cooldown - left))
-        ball = flat.BallInfo(
-            flat.Physics(
-                _vector(world.ball_pos[0]), flat.Rotator(), *map(_vector, (world.ball_vel[0], world.ball_ang_vel[0]))
-            ),
-            flat.SphereShape(2 * game.BALL_RADIUS),
-        )
+        place, vel, ang_vel = (_vector(each[0]) for each in (world.ball_pos, world.ball_vel, world.ball_ang_vel))
+        ball = flat.BallInfo(flat.Physics(place, flat.Rotator(), vel, ang_vel), flat.SphereShape(2 * game.BALL_RADIUS))
         info = flat.MatchInfo(seconds_elapsed=seconds, match_phase=phase, game_speed=1.0, frame_num=self.frame)
         players = [self._player(state, car) for car in range(state.num_cars)]
         return flat.GamePacket(players, pads, [ball], info)
 
     def _player(self, state: GameState, car: int) -> flat.PlayerInfo:
-        world, at = state.world, (0, car)
-        forward, right, up = (
-            axis[at].astype(np.float64) for axis in (world.car_forward, world.car_right, world.car_up)
-        )
+        world, at, row = state.world, (0, car), state.controls[0, car]
+        place, vel, ang_vel = (_vector(each[at]) for each in (world.car_pos, world.car_vel, world.car_ang_vel))
+        axes = np.array([world.car_forward[at], world.car_right[at], world.car_up[at]], np.float64)
         # Not by an arcsine, which loses half of the digits of a car that points straight up.
-        turn = flat.Rotator(
-            np.arctan2(forward[2], np.hypot(*forward[:2])),
-            np.arctan2(forward[1], forward[0]),
-            np.arctan2(-right[2], up[2]),
-        )
-        air = flat.AirState
-        may_dodge = state.has_jumped[at] and state.has_flip[at] and not state.on_ground[at]
-        row = state.controls[at]
+        pitch, yaw = np.arctan2(axes[0, 2], np.hypot(*axes[0, :2])), np.arctan2(axes[0, 1], axes[0, 0])
+        flying = not state.on_ground[at]
+        states = (not flying, state.is_jumping[at], False, state.is_flipping[at], flying)
+        may_dodge = flying and state.has_jumped[at] and state.has_flip[at]
+        counters = {name: int(getattr(state, name)[at]) for name in ("goals", "saves", "shots")}
         return flat.PlayerInfo(
-            physics=flat.Physics(
-                _vector(world.car_pos[at]), turn, _vector(world.car_vel[at]), _vector(world.car_ang_vel[at])
-            ),
-            score_info=flat.ScoreInfo(
-                goals=int(state.goals[at]),
-                saves=int(state.saves[at]),
-                shots=int(state.shots[at]),
-                demolitions=int(state.demos[at]),
-            ),
+            physics=flat.Physics(place, flat.Rotator(pitch, yaw, np.arctan2(-axes[1, 2], axes[2, 2])), vel, ang_vel),
+            score_info=flat.ScoreInfo(**counters, demolitions=int(state.demos[at])),
             latest_touch=self._touches.get(car),
-            air_state=air.OnGround
-            if state.on_ground[at]
-            else air.Jumping
-            if state.is_jumping[at]
-            else air.Dodging
-            if state.is_flipping[at]
-            else air.InAir,
+            air_state=flat.AirState(states.index(True)),
             dodge_timeout=game.DOUBLEJUMP_MAX_DELAY - float(state.air_time_since_jump[at]) if may_dodge else -1.0,
             demolished_timeout=float(state.demo_respawn_timer[at]) if state.is_demoed[at] else -1.0,
             is_supersonic=bool(state.is_supersonic[at]),

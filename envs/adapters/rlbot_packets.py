@@ -99,58 +99,45 @@ class PacketReader:
             told: The number of a player and the controls `[8]` that it decided on at last; of the others, and without
                 it, they are what the game says that they last did. A new episode has none.
         """
-        blue = self.teams.count(layout.BLUE)
-        state = GameState(1, blue, len(self.teams) - blue)
-        state.clear(np.array([0]))
-        state.episode_ticks[0] = self.frame - self._first_frame
-        if any(car.touched for car in self._cars):
-            self._since_touch = 0
-        else:
-            self._since_touch += self.frame - self._noted_frame
+        players = [packet.players[player] for player in self._players]
+        cars = [self._cars[player] for player in self._players]
+        ball, (place, vel, ang_vel) = _motion(packet.balls[:1]), _motion(players)
+        pads = [(packet.boost_pads[there], self._cooldowns[there]) for there in self._pads]
+        touched = [car.touched for car in cars]
+        state = GameState.from_numbers(
+            place,
+            self.teams.count(layout.BLUE),
+            car_rotation=[(turn.pitch, turn.yaw, turn.roll) for turn in (each.physics.rotation for each in players)],
+            car_vel=vel,
+            car_ang_vel=ang_vel,
+            boost=[player.boost for player in players],
+            on_ground=[car.on_ground for car in cars],
+            touched=touched,
+            demo_respawn_timer=[max(0.0, player.demolished_timeout) for player in players],
+            ball_pos=ball[0, 0],
+            ball_vel=ball[1, 0],
+            ball_ang_vel=ball[2, 0],
+            pad_timers=[0 if pad.is_active else max(0.0, seconds - pad.timer) for pad, seconds in pads],
+            episode_ticks=self.frame - self._first_frame,
+        )
+        self._since_touch = 0 if any(touched) else self._since_touch + self.frame - self._noted_frame
         self._noted_frame = self.frame
         state.ticks_since_touch[0], state.last_touch_car[0] = self._since_touch, self._last_touch
-        for pad, there in enumerate(self._pads):
-            now = packet.boost_pads[there]
-            state.pad_timers[0, pad] = 0 if now.is_active else max(0.0, self._cooldowns[there] - now.timer)
-        self._write_bodies(state, packet)
-        self._write_cars(state, packet)
-        if self.frame > self._first_frame:
-            for player, slot in enumerate(self.slots):
-                last = packet.players[player].last_input
-                state.controls[0, slot] = [getattr(last, name) for name in CONTROL_NAMES]
-            if told is not None:
-                state.controls[0, self.slots[told[0]]] = told[1]
+        rows, counters = state.car_rows[0], (_counters(packet) - self._counters)[self._players]
+        rows[:, :, layout.GOALS : layout.DEMOS + 1], rows[:, :, 1] = counters[:, None], state.team[:, None]
+        for slot, (car, player) in enumerate(zip(cars, players, strict=True)):
+            car.touched = False
+            times = (car.handbrake, player.dodge_elapsed * player.has_dodged, car.since_jump)
+            boosting, supersonic = (each / game.TICKS_PER_SECOND for each in (car.boost_ticks, car.supersonic_ticks))
+            state.car_timers[0, slot] = (*times, state.demo_respawn_timer[0, slot], boosting, supersonic)
+            jumps = (car.holds_jump, player.has_jumped, car.jump_ticks > 0)
+            state.car_flags[0, slot] = (*jumps, player.has_dodged, player.has_double_jumped)
+            if self.frame > self._first_frame:
+                state.controls[0, slot] = [getattr(player.last_input, name) for name in CONTROL_NAMES]
+        if told is not None:
+            state.controls[0, self.slots[told[0]]] = told[1]
         state.complete()
         return state
-
-    def _write_bodies(self, state: GameState, packet: Any) -> None:  # noqa: ANN401
-        ball = state.ball_rows[:1, 0]
-        ball[:, layout.POS], ball[:, layout.VEL], ball[:, layout.ANG_VEL] = _motion(packet.balls[:1])
-        ball[:, layout.FORWARD.start : layout.UP.stop] = np.eye(3).reshape(9)  # nobody sees it
-        players = [packet.players[player] for player in self._players]
-        world = state.world
-        world.car_pos[0], world.car_vel[0], world.car_ang_vel[0] = _motion(players)
-        turns = [player.physics.rotation for player in players]
-        state.set_car_rotation(0, *np.array([(turn.pitch, turn.yaw, turn.roll) for turn in turns]).T)
-
-    def _write_cars(self, state: GameState, packet: Any) -> None:  # noqa: ANN401
-        counters = _counters(packet) - self._counters
-        for number, slot in enumerate(self.slots):
-            car, player, row = self._cars[number], packet.players[number], state.car_rows[0, slot]
-            row[:, 1], row[:, layout.BOOST] = self.teams[number], player.boost
-            row[:, layout.GOALS : layout.DEMOS + 1] = counters[number]
-            row[:, layout.ON_GROUND], row[:, layout.TOUCHED] = car.on_ground, car.touched
-            car.touched = False
-            state.details["wheels"][0, slot] = car.on_ground
-            state.car_timers[0, slot] = (
-                *(car.handbrake, player.dodge_elapsed if player.has_dodged else 0.0, car.since_jump),
-                *(max(0.0, player.demolished_timeout), car.boost_ticks / game.TICKS_PER_SECOND),
-                car.supersonic_ticks / game.TICKS_PER_SECOND,
-            )
-            state.car_flags[0, slot] = (
-                *(car.holds_jump, player.has_jumped, car.jump_ticks > 0),
-                *(player.has_dodged, player.has_double_jumped),
-            )
 
 
 def teams_of(packet: Any) -> list[int]:  # noqa: ANN401

@@ -20,7 +20,7 @@ from envs.matches.matches import SIDES, Player
 from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.layout import Float
-from fabric_rl.commands.entrants import check_confidence, check_positive, entrant, short_name
+from fabric_rl.commands.entrants import check_confidence, check_positive, entrant
 from fabric_rl.commands.output import console, progress
 from fabric_rl.commands.rlbot_folder import check_rlbot
 from fabric_rl.ranks.threads import one_thread
@@ -68,8 +68,8 @@ def flight(
     check_confidence(confidence)
     if matches < 0 or matches % SIDES:
         raise ValueError(f"--matches must be even, half as blue and half as orange, got {matches}")
-    ticks = [int(each) for each in _numbers("--latency", latency, "whole ticks", TICKS_PER_SECOND, whole=True)]
-    shares = _numbers("--loss", loss, "shares of packets", 0.99)
+    shares = _numbers("--loss", loss, float, "shares of packets", 0.99)
+    ticks = [int(each) for each in _numbers("--latency", latency, int, "whole ticks", TICKS_PER_SECOND)]
     if not (folder / "bot.toml").is_file():
         raise ValueError(f"{folder}: has no bot.toml; fabric-rl export NAME {folder} --format rlbot writes one")
     course = Course.of(folder, opponent, minutes, runs_dir)
@@ -84,7 +84,6 @@ class Course(NamedTuple):
     """What all matches of a flight have in common."""
 
     folder: Path
-    names: tuple[str, str]
     policy: Player
     """What the bot is to do, in a pool."""
     opponent: Player
@@ -103,7 +102,7 @@ class Course(NamedTuple):
             raise ValueError(f"{folder}: was trained for {blue}v{orange}; a flight needs teams of the same size")
         players = ours.build(blue, skip), theirs.build(blue, skip)
         steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / skip))
-        return cls(folder, (folder.resolve().name, short_name(opponent)), *players, ours.recipe, blue, steps)
+        return cls(folder, *players, ours.recipe, blue, steps)
 
     def cars(self, side: int) -> list[int]:
         """The slots that the bot plays, if `side` is its team."""
@@ -141,18 +140,9 @@ class Course(NamedTuple):
             yield found
 
 
-class Flown(NamedTuple):
-    """One match."""
-
-    goals: tuple[int, int]
-    """Of the bot and of its opponent."""
-    told: NDArray[np.float32]
-    """`[steps, C, 8]` what the opponents' cars were told at each of their decisions; zero for the bot's."""
-
-
 def fly(
     course: Course, bots: "Sequence[BotProcess]", side: int, seed: int, pair: int, latency: int = 0, loss: float = 0.0
-) -> Flown:
+) -> tuple[int, NDArray[np.float32]]:
     """Plays one match tick by tick; simulated time, so the bot may take its time.
 
     Args:
@@ -163,6 +153,9 @@ def fly(
         pair: Number of the pair of matches.
         latency: Ticks that answers come later than by the game's own delay.
         loss: Share of packets that do not arrive.
+
+    Returns:
+        The bot's goals minus its opponent's; `[steps, C, 8]` what the opponent decided at each step for all cars.
     """
     from rlbot.flat import MatchPhase
 
@@ -175,7 +168,7 @@ def fly(
     pool, writer = course.pool(1, 0, seed, pair), PacketWriter()
     idle = np.zeros((SIDES * course.team_size, 8), np.float32)
     told: list[Float] = []
-    score, begins = [0, 0], True
+    ahead, begins = 0, True
     try:
         pool.reset()
         state = pool.state
@@ -203,32 +196,25 @@ def fly(
             writer.frame += 1
             begins = bool((terminated | truncated).any())
             if terminated.any():
-                score[int(infos["result"][cars[0]] == 0)] += 1
+                ahead += 1 if infos["result"][cars[0]] else -1
     finally:
         pool.close()
-    return Flown((score[0], score[1]), np.array(told))
+    return ahead, np.array(told)
 
 
-class Compared(NamedTuple):
-    """A bot beside a pool in which the same game is played."""
-
-    decisions: int
-    equal: int
-    """Of the decisions, as the policy decides in the pool."""
-    furthest: float
-    """Greatest difference between an observation of the bot and that of the pool."""
-
-
-def compare(course: Course, side: int, seed: int) -> Compared:
+def compare(course: Course, side: int, seed: int) -> tuple[int, int, float]:
     """Lets the bot play one match in time and without losses, and then a pool with the settings of its training.
 
-    Physics and opponent do the same again, so the pool goes through the very same states, as long as it is told what
-    the bot did.
+    Physics does the same again, so the pool goes through the very same states, as long as it is told what all did.
+
+    Returns:
+        Decisions of the bot; those of them as the policy decides in the pool; the greatest difference between an
+        observation of the bot and that of the pool.
     """
     cars = course.cars(side)
     with TemporaryDirectory() as folder:
         with course.processes(side, Path(folder)) as bots:
-            told = fly(course, bots, side, seed, 0).told
+            _, told = fly(course, bots, side, seed, 0)
         logs = [dict(np.load(Path(folder, f"{car}.npz"))) for car in cars]
     seen, done = (np.stack([log[name] for log in logs], axis=1) for name in ("obs", "controls"))
     recipe, policy = course.recipe, course.policy(seed)
@@ -249,21 +235,18 @@ def compare(course: Course, side: int, seed: int) -> Compared:
             begins = (terminated | truncated)[:1]
     finally:
         pool.close()
-    return Compared(done.shape[0] * done.shape[1], equal, furthest)
+    return done.shape[0] * done.shape[1], equal, furthest
 
 
 def _check(course: Course, seed: int) -> bool:
     """Says whether the bot sees and decides as in training."""
-    found = [compare(course, side, seed) for side in range(SIDES)]
-    decisions, equal = sum(each.decisions for each in found), sum(each.equal for each in found)
-    furthest = max(each.furthest for each in found)
-    sees, acts = furthest <= TOLERANCE, equal >= EQUAL_SHARE * decisions
-    verdict = {True: "good", False: "WRONG"}
-    print(
-        f"observations: within {furthest:.1e} of the pool's in {decisions} decisions: {verdict[sees]} ({TOLERANCE:g})"
-    )
-    print(f"actions: {equal} of {decisions} as the policy's in the pool: {verdict[acts]} ({EQUAL_SHARE:.0%})")
-    return sees and acts
+    decisions, equal, differences = zip(*(compare(course, side, seed) for side in range(SIDES)), strict=True)
+    sees, acts = max(differences) <= TOLERANCE, sum(equal) >= EQUAL_SHARE * sum(decisions)
+    seen = f"within {max(differences):.1e} of the pool's in {sum(decisions)} decisions"
+    print(f"observations: {seen}: {'good' if sees else 'WRONG'} ({TOLERANCE:g})")
+    done = f"{sum(equal)} of {sum(decisions)} as the policy's in the pool"
+    print(f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%})")
+    return bool(sees and acts)
 
 
 def _print_costs(
@@ -277,11 +260,10 @@ def _print_costs(
             with course.processes(side) as bots:
                 for row, (latency, loss) in enumerate(conditions):
                     for pair in range(pairs):
-                        ours, theirs = fly(course, bots, side, seed, pair, latency, loss).goals
-                        found[row, pair, side] = ours - theirs
+                        found[row, pair, side], _ = fly(course, bots, side, seed, pair, latency, loss)
                         tell((side + (row + (pair + 1) / pairs) / len(conditions)) / SIDES)
     differences = found.mean(axis=-1)
-    table = Table(title=f"{course.names[0]} against {course.names[1]}: {matches} matches of each row")
+    table = Table(title=f"{matches} matches of each row")
     for heading in ("latency, ticks", "packets lost", "goal difference per match", "cost beside the first row"):
         table.add_column(heading, justify="right")
     for row, (latency, loss) in enumerate(conditions):
@@ -290,13 +272,13 @@ def _print_costs(
     console().print(table)
 
 
-def _numbers(flag: str, text: str, what: str, most: float, whole: bool = False) -> list[float]:
+def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) -> list[float]:
     """The numbers of a list such as 0,1,2; a ValueError that names the flag unless they are 0 to `most`."""
     try:
-        found = [float(each) for each in text.split(",")]
+        found = [kind(each) for each in text.split(",")]
     except ValueError:
-        found = [-1.0]
-    if not all(0 <= each <= most and (not whole or each.is_integer()) for each in found):
+        found = [-1]
+    if not all(0 <= each <= most for each in found):
         raise ValueError(f"{flag} must be {what} from 0 to {most:g}, several with commas between them, got {text!r}")
     return found
 

@@ -1,7 +1,9 @@
 """What `fabric-rl export --format rlbot` adds to a policy: the folder becomes a bot for RLBot v5."""
 
+import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +18,9 @@ import yaml
 from rlgym.rocket_league import common_values
 
 import envs
+from envs.actions import ActionParser
 from envs.adapters.rlbot_packets import UNSENT
+from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
 from fabric_rl.runs.json_files import json_text, write_text
@@ -47,14 +51,14 @@ def make_controls(row):
     return row
 '''
 _TOML = """[settings]
-agent_id = {agent_id}
-name = {name}
+agent_id = {}
+name = {}
 loadout_file = "loadout.toml"
 run_command = "python bot.py"
 run_command_linux = "python3 bot.py"
 
 [details]
-description = {description}
+description = {}
 fun_fact = ""
 source_link = ""
 developer = ""
@@ -95,20 +99,12 @@ def write_bot(folder: Path, name: str, settings: str, env: RocketSimPool, run: s
     if asked:
         raise ValueError(f"--format rlbot: the game does not send what this agent sees or acts by: {', '.join(asked)}")
     given = _pool_settings(yaml.safe_load(settings)["env"])
-    parts = {
-        "obs": given.get("obs") or "envs.DefaultObs.rlgym_guide",
-        "action": given.get("action") or "envs.LookupTable",
-    }
-    classes: set[str] = set()
-    agent_id = f"fabric-rl/{name}"
-    said = {
-        key: _portable(part if isinstance(part, dict) else {"class_path": part}, classes) for key, part in parts.items()
-    }
+    classes, agent_id = set[str](), f"fabric-rl/{name}"
+    parts = (("obs", "envs.DefaultObs.rlgym_guide"), ("action", "envs.LookupTable"))
+    said = {part: _portable(given.get(part) or {"class_path": default}, classes) for part, default in parts}
     write_text(folder / "bot.json", json_text({"agent_id": agent_id} | said))
-    about = {"agent_id": agent_id, "name": name, "description": f"Trained with fabric-rl: {run}"}
-    write_text(
-        folder / "bot.toml", _TOML.format(**{key: json.dumps(text, ensure_ascii=False) for key, text in about.items()})
-    )
+    texts = (json.dumps(text, ensure_ascii=False) for text in (agent_id, name, f"Trained with fabric-rl: {run}"))
+    write_text(folder / "bot.toml", _TOML.format(*texts))
     for file, text in (("bot.py", _BOT), ("loadout.toml", _LOADOUT), ("requirements.txt", _REQUIREMENTS)):
         write_text(folder / file, text)
     _write_library(folder / "lib", classes)
@@ -141,9 +137,8 @@ def unsent(env: RocketSimPool) -> list[str]:
     every, space = np.ones(pool.num_arenas, np.bool_), env.single_action_space
     for part in (env.obs_builder, env.action_parser):
         part.reset(every, state)
-    env.obs_builder.build(
-        state, np.empty((*pool.present.shape, *(env.single_observation_space.shape or ())), np.float32)
-    )
+    shape = (*pool.present.shape, *(env.single_observation_space.shape or ()))
+    env.obs_builder.build(state, np.empty(shape, np.float32))
     env.action_parser.mask(state)
     env.action_parser.parse(np.zeros((pool.present.size, *(space.shape or ())), space.dtype), state)
     return [name for name in UNSENT if name in state.asked]
@@ -164,6 +159,8 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
     said = {key: _portable(value, classes) for key, value in section.items()}
     if "class_path" in section:
         found = resolve_name(section["class_path"])
+        if not issubclass(getattr(found, "__self__", found), (ObsBuilder, ActionParser)):
+            raise ValueError(f"--format rlbot: {section['class_path']} is no envs.ObsBuilder or envs.ActionParser")
         classes.add(found.__module__)
         said["class_path"] = f"{found.__module__}:{found.__qualname__}"
     return said
@@ -178,22 +175,14 @@ def _write_library(lib: Path, classes: set[str]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)
     write_text(lib / "envs" / "sim" / "arena.py", _CONTROLS)
-    rooms = ("envs.actions import", "envs.obs import", "envs.state.")
-    exported = [
-        line
-        for line in Path(str(envs.__file__)).read_text(encoding="utf-8").splitlines()
-        if line.removeprefix("from ").startswith(rooms)
-    ]
-    write_text(lib / "envs" / "__init__.py", "\n".join(exported) + "\n")
+    exports = re.findall(r"^from envs\.(?:actions|obs|state\.\w+) import .*$", inspect.getsource(envs), re.MULTILINE)
+    write_text(lib / "envs" / "__init__.py", "\n".join(exports) + "\n")
     numbers = [f"{name} = {value!r}" for name, value in vars(common_values).items() if name.isupper()]
     league = lib / "rlgym" / "rocket_league"
     league.mkdir(parents=True)
-    for file, lines in (
-        (league.parent / "__init__.py", [""]),
-        (league / "__init__.py", [""]),
-        (league / "common_values.py", numbers),
-    ):
-        write_text(file, "\n".join(lines) + "\n")
+    for file in (league.parent / "__init__.py", league / "__init__.py"):
+        file.touch()
+    write_text(league / "common_values.py", "\n".join(numbers) + "\n")
     for module in {name.partition(".")[0] for name in classes} - {"envs"}:
         source = Path(str(import_module(module).__file__))
         if source.name == "__init__.py":
