@@ -143,7 +143,7 @@ LAYOUTS = {
         *("--env.obs", "envs.DefaultObs", "--env.action_delay_ticks", "8"),
     ],
     "objects": ["--agent", "agents.AttentionPPOAgent", "--env.obs", "envs.EntityObs", "--env.action_delay_ticks", "2"],
-    "continuous": [*HIDDEN, "--env.action", "envs.ContinuousAction"],
+    "continuous, at once": [*HIDDEN, "--env.action", "envs.ContinuousAction", "--env.action_delay_ticks", "0"],
 }
 
 
