@@ -55,7 +55,7 @@ class PacketPlayer:
         action_delay_ticks: int,
         keep: bool = False,
     ) -> None:
-        """Takes the policy and what it was trained with.
+        """Takes what plays.
 
         Args:
             policy: `(obs [1, ...], begins [1], action_mask [1, n] or None) -> actions [1, ...]`.
@@ -85,7 +85,7 @@ class PacketPlayer:
             pads: `FieldInfo.boost_pads`.
         """
         phase, frame = int(packet.match_info.match_phase), packet.match_info.frame_num
-        if phase not in (KICKOFF, ACTIVE):
+        if phase not in (KICKOFF, ACTIVE) or not packet.balls:
             if phase != PAUSED:
                 self._reader = None
             return self._idle

@@ -178,7 +178,7 @@ class BotProcess:
         try:
             size = self._stream.read(2)
             packed = self._stream.read(int.from_bytes(size, "big"))
-        except TimeoutError as error:
+        except OSError as error:  # too late, or it has gone
             raise self._failed() from error
         if not packed:
             with suppress(subprocess.TimeoutExpired):

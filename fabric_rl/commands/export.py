@@ -69,10 +69,12 @@ def export(
         for file in _FILES:
             (folder / file).unlink(missing_ok=True)
         shutil.copytree(new, folder, dirs_exist_ok=True)
-    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+    size = sum(file.stat().st_size for file in folder.rglob("*")) / 1e6
     print(f"written: {folder} ({size:.1f} MB)")
     if format != "weights":
         print(f"check it anywhere: python {folder / 'play.py'} --check")
+    if format == "rlbot":
+        print(f"fly it without the game: fabric-rl flight {folder}")
     return 0
 
 
