@@ -13,7 +13,7 @@ PACKAGES = ("agents", "envs", "fabric_rl")
 OUR_OWN = {*PACKAGES, "train_fabric", "notebooks", "benchmarks", "tests"}
 
 # What each package may import besides the standard library and itself.
-ENVS_MAY_IMPORT = {"ale_py", "imageio_ffmpeg", "numpy", "gymnasium", "rlgym", "rlgym_tools", "RocketSim"}
+ENVS_MAY_IMPORT = {"ale_py", "imageio_ffmpeg", "numpy", "gymnasium", "rlbot", "rlgym", "rlgym_tools", "RocketSim"}
 PLOTS = Path("envs/replays/plots.py")  # the one that may import matplotlib, when it is asked for Axes
 AGENTS_MAY_IMPORT = {"torch", "lightning", "numpy", "gymnasium"}
 COMMANDS = Path("fabric_rl/commands")  # a roof: may import everything, and nobody imports it

@@ -70,7 +70,11 @@ COMMANDS = {
     ),
     "exam": Command("fabric_rl.commands.exam:exam", "the shots of training packs, and how many of them are passed"),
     "export": Command(
-        "fabric_rl.commands.export:export", "a trained agent without its run, for fabric-rl or other programs"
+        "fabric_rl.commands.export:export",
+        "a trained agent without its run, for fabric-rl, other programs or the real game",
+    ),
+    "flight": Command(
+        "fabric_rl.commands.flight:flight", "a bot for the real game, checked without it; what latency costs it"
     ),
     "audit-rewards": Command(
         "fabric_rl.commands.audit_rewards:audit", "what every part of a reward pays for; status 1 if for own goals"

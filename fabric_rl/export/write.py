@@ -33,9 +33,10 @@ _CLEAR = 1e-4
 
 def check_packages(form: str) -> None:
     """An ImportError that says what to install, if an exporter is not there."""
-    missing = [name for name in ("onnx", "onnxruntime") if form == "onnx" and find_spec(name) is None]
+    needs = ("onnx", "onnxruntime") if form in ("onnx", "rlbot") else ()
+    missing = [name for name in needs if find_spec(name) is None]
     if missing:
-        raise ImportError(f'--format onnx needs {missing[0]}; pip install "fabric-rl[export]"')
+        raise ImportError(f'--format {form} needs {missing[0]}; pip install "fabric-rl[export]"')
 
 
 def write_policy(

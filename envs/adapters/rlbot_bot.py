@@ -1,0 +1,175 @@
+"""PacketPlayer, which plays by packets as a policy does in a pool, and the RLBot v5 bot around it.
+
+It needs numpy and rlbot, and goes into the folder of an exported bot as it is.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlbot import flat
+from rlbot.managers import Bot
+
+from envs.actions.base import ActionParser
+from envs.adapters.rlbot_packets import ACTIVE, KICKOFF, PAUSED, PacketReader, teams_of
+from envs.obs.base import ObsBuilder
+from envs.state.layout import BLUE, Float
+
+GAME_DELAY_TICKS = 1
+"""An answer to the packet of a tick acts from the next but one on: RLGym's `rlbot_delay`, a pool's default delay."""
+LOG = "FABRIC_RL_BOT_LOG"
+"""Environment variable: the .npz file that a bot writes its decisions to when it ends."""
+
+
+def built(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
+    """What `{class_path: module:name, init_args: {...}}` says, built; anything else as it is."""
+    if isinstance(section, list):
+        return [built(each) for each in section]
+    if not isinstance(section, dict):
+        return section
+    if "class_path" not in section:
+        return {name: built(each) for name, each in section.items()}
+    return resolve_name(section["class_path"])(**built(section.get("init_args", {})))
+
+
+class PacketPlayer:
+    """One car, played as in training: decisions every `tick_skip` ticks, which act where they did there.
+
+    An episode begins when a kickoff does, with memory and observations anew. A decision that was due in a packet that
+    got lost is taken with the next one; those after it come when they would have come.
+
+    Attributes:
+        decisions: Frame, observation, action, and controls of each, if it keeps them.
+    """
+
+    def __init__(
+        self,
+        policy: Callable[..., NDArray[Any]],
+        obs: ObsBuilder,
+        action: ActionParser,
+        tick_skip: int,
+        action_delay_ticks: int,
+        keep: bool = False,
+    ) -> None:
+        """Takes what plays.
+
+        Args:
+            policy: `(obs [1, ...], begins [1], action_mask [1, n] or None) -> actions [1, ...]`.
+            obs: Builds what it sees.
+            action: Turns its actions into controls.
+            tick_skip: Ticks per decision.
+            action_delay_ticks: Ticks from what was seen to the first that runs the decision. The game has
+                `GAME_DELAY_TICKS` of its own; the rest is waited for.
+            keep: Keep all decisions.
+        """
+        self._policy, self._obs, self._parser = policy, obs, action
+        self._tick_skip, self._wait = tick_skip, max(0, action_delay_ticks - GAME_DELAY_TICKS)
+        action.look_ahead(tick_skip, action_delay_ticks)
+        self.decisions: list[tuple[Any, ...]] | None = [] if keep else None
+        self._reader: PacketReader | None = None
+        self._due = self._begun = 0  # frames of the next decision and of the first one
+        self._idle: Float = np.zeros(8, np.float32)
+        self._acts = self._decided = self._idle
+        self._acts_from = 0
+
+    def controls(self, packet: Any, index: int, pads: Sequence[Any]) -> Float:  # noqa: ANN401
+        """`[8]` what the car is to do after a `GamePacket`: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
+
+        Args:
+            packet: As RLBot sends it.
+            index: Of the player that is played.
+            pads: `FieldInfo.boost_pads`.
+        """
+        phase, frame = int(packet.match_info.match_phase), packet.match_info.frame_num
+        if phase not in (KICKOFF, ACTIVE) or not packet.balls:
+            if phase != PAUSED:
+                self._reader = None
+            return self._idle
+        reader = self._reader
+        begins = reader is None or frame < reader.frame or reader.teams != teams_of(packet)
+        if reader is None or begins:
+            reader = self._reader = PacketReader(packet, pads)
+            self._begun = self._due = frame
+            self._acts = self._decided = self._idle
+        else:
+            reader.follow(packet)
+        if frame >= self._due:
+            self._decide(reader, packet, index, begins)
+            self._acts_from = frame + self._wait
+            self._due = frame - (frame - self._begun) % self._tick_skip + self._tick_skip
+        if frame >= self._acts_from:
+            self._acts = self._decided
+        return self._acts
+
+    def _decide(self, reader: PacketReader, packet: Any, index: int, begins: bool) -> None:  # noqa: ANN401
+        state, slot = reader.state(packet, None if begins else (index, self._decided)), int(reader.slots[index])
+        if begins:
+            for part in (self._parser, self._obs):
+                part.reset(np.ones(1, np.bool_), state)
+        seen = np.empty((1, state.num_cars, *self._obs.space(state.num_blue, state.num_orange).shape), np.float32)
+        self._obs.build(state, seen)
+        mask = self._parser.mask(state)
+        chosen = self._policy(seen[:, slot], np.array([begins]), None if mask is None else mask[:, slot])
+        actions = np.zeros((state.num_cars, *chosen.shape[1:]), chosen.dtype)
+        actions[slot] = chosen[0]
+        self._decided = self._parser.parse(actions, state).rows[slot].copy()
+        if self.decisions is not None:
+            self.decisions.append((reader.frame, seen[0, slot], chosen[0], self._decided))
+
+
+class RLBotBot(Bot):
+    """The bot that RLBot starts."""
+
+    def __init__(self, player: PacketPlayer, agent_id: str, team_sizes: Sequence[Sequence[int]]) -> None:
+        """Takes what plays.
+
+        Args:
+            player: Its car.
+            agent_id: As in bot.toml.
+            team_sizes: (blue, orange) that it knows from training.
+        """
+        super().__init__(agent_id)
+        self._player, self._known = player, {tuple(sorted(sizes)) for sizes in team_sizes}
+
+    def initialize(self) -> None:
+        """Refuses a match of another size than it was trained for."""
+        teams = [player.team for player in self.match_config.player_configurations]
+        sizes = teams.count(BLUE), len(teams) - teams.count(BLUE)
+        if tuple(sorted(sizes)) not in self._known:
+            known = " and ".join(f"{fewer}v{more}" for fewer, more in sorted(self._known))
+            raise ValueError(f"{self.name} was trained for {known}, this match is {sizes[0]}v{sizes[1]}")
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        row = self._player.controls(packet, self.index, self.field_info.boost_pads)
+        return flat.ControllerState(*row[:5].tolist(), *(row[5:] > 0.5).tolist())
+
+    def retire(self) -> None:
+        """Writes its decisions, if it was asked to."""
+        if self._player.decisions:
+            frame, obs, action, controls = map(np.array, zip(*self._player.decisions, strict=True))
+            np.savez(os.environ[LOG], frame=frame, obs=obs, action=action, controls=controls)
+
+
+def run(policy: Any, settings: dict[str, Any], check: bool) -> None:  # noqa: ANN401 - play.Policy of the folder
+    """Plays until the match ends.
+
+    Args:
+        policy: Of the folder.
+        settings: What bot.json says: `obs` and `action` for `built`, `agent_id`.
+        check: Only build everything, and decide once.
+    """
+    about = policy.about
+    obs, action = built(settings["obs"]), built(settings["action"])
+    player = PacketPlayer(policy, obs, action, about["tick_skip"], about["action_delay_ticks"], LOG in os.environ)
+    if check:
+        blue, orange = about["team_sizes"][0]
+        shape = obs.space(blue, orange).shape
+        print(f"{Path.cwd().name}: observations {list(shape)}, action {policy(np.zeros((1, *shape), np.float32))}")
+    else:
+        RLBotBot(player, settings["agent_id"], about["team_sizes"]).run(
+            wants_match_communications=False, wants_ball_predictions=False
+        )

@@ -1,0 +1,189 @@
+"""PacketReader: what RLBot v5 says of a match, as the `GameState` that observation builders read.
+
+It needs numpy alone, and goes into the folder of an exported bot as it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league import common_values as game
+
+from envs.state import layout
+from envs.state.game_state import GameState
+from envs.state.layout import CONTROL_NAMES, Float
+
+UNSENT = (
+    *("wheels_with_contact", "jump_time", "air_time", "flip_torque", "is_auto_flipping", "auto_flip_timer"),
+    *("auto_flip_direction", "bump_cooldown", "bump_victim", "has_world_contact", "world_contact_normal"),
+    "boost_pickups",
+)
+"""Attributes of a `GameState` that no packet tells, and nothing in it lets one work out."""
+ON_GROUND, JUMPING = 0, 1
+"""Of RLBot's AirState."""
+KICKOFF, ACTIVE, PAUSED = 2, 3, 6
+"""Of RLBot's MatchPhase: cars drive in the first two."""
+BIG_PAD_SECONDS, SMALL_PAD_SECONDS = 10.0, 4.0
+_HANDBRAKE_RISE, _HANDBRAKE_FALL = 5.0, 2.0  # per second
+_LEAST_BOOST_TICKS, _LEAST_JUMP_TICKS = 12, 3  # a tap on the button does it so long
+
+
+@dataclass
+class _Car:
+    """What the game does not send, but what follows from all packets since the episode began."""
+
+    boost: float
+    on_ground: bool
+    touch_seconds: float
+    handbrake: float = 0.0
+    boost_ticks: int = 0
+    jump_ticks: int = 0
+    supersonic_ticks: int = 0
+    since_jump: float = 0.0
+    holds_jump: bool = False
+    touched: bool = False
+    demolished: bool = False
+
+
+class PacketReader:
+    """Follows one episode, from a kickoff to a goal, packet by packet.
+
+    Attributes:
+        teams: Of the players, in the order of the packets.
+        slots: `[players]` column of each player in a `GameState`: blue first, in their order.
+        frame: Of the last packet; physics ticks.
+    """
+
+    def __init__(self, packet: Any, pads: Sequence[Any]) -> None:  # noqa: ANN401 - rlbot has no types on Python 3.10
+        """Begins an episode.
+
+        Args:
+            packet: Its first `GamePacket`.
+            pads: `FieldInfo.boost_pads`, in any order.
+        """
+        self.teams = teams_of(packet)
+        self._players = sorted(range(len(self.teams)), key=lambda player: (self.teams[player], player))
+        self.slots = np.argsort(self._players)
+        at = np.array([[pad.location.x, pad.location.y] for pad in pads])
+        known = np.array(game.BOOST_LOCATIONS)[:, :2]
+        self._pads = np.linalg.norm(at - known[:, None], axis=-1).argmin(axis=1).tolist()
+        self._cooldowns = [BIG_PAD_SECONDS if pad.is_full_boost else SMALL_PAD_SECONDS for pad in pads]
+        self.frame = self._first_frame = self._noted_frame = packet.match_info.frame_num
+        self._since_touch, self._last_touch = 0, -1
+        self._cars = [_new_car(player) for player in packet.players]
+        self._counters: NDArray[np.float32] = _counters(packet)
+
+    def follow(self, packet: Any) -> None:  # noqa: ANN401
+        """Takes in one packet more; between two of them ticks may be missing."""
+        ticks = packet.match_info.frame_num - self.frame
+        self.frame += ticks
+        for number, (car, player) in enumerate(zip(self._cars, packet.players, strict=True)):
+            demolished = player.demolished_timeout >= 0
+            if car.demolished and not demolished:
+                car = self._cars[number] = replace(_new_car(player), touched=car.touched)
+            if not car.demolished:
+                _follow(car, player, ticks)
+            car.demolished = demolished
+            if (seconds := _touch_seconds(player)) > car.touch_seconds:
+                car.touched, car.touch_seconds = True, seconds
+                if seconds >= max(other.touch_seconds for other in self._cars):
+                    self._last_touch = int(self.slots[number])
+
+    def state(self, packet: Any, told: tuple[int, Float] | None = None) -> GameState:  # noqa: ANN401
+        """The state after that packet, which was followed; once for each decision, from which touches count anew.
+
+        Args:
+            packet: The last one.
+            told: The number of a player and the controls `[8]` that it decided on at last; of the others, and without
+                it, they are what the game says that they last did. A new episode has none.
+        """
+        players = [packet.players[player] for player in self._players]
+        cars = [self._cars[player] for player in self._players]
+        ball, (place, vel, ang_vel) = _motion(packet.balls[:1]), _motion(players)
+        pads = [(packet.boost_pads[there], self._cooldowns[there]) for there in self._pads]
+        touched = [car.touched for car in cars]
+        state = GameState.from_numbers(
+            place,
+            self.teams.count(layout.BLUE),
+            car_rotation=[(turn.pitch, turn.yaw, turn.roll) for turn in (each.physics.rotation for each in players)],
+            car_vel=vel,
+            car_ang_vel=ang_vel,
+            boost=[player.boost for player in players],
+            on_ground=[car.on_ground for car in cars],
+            touched=touched,
+            demo_respawn_timer=[max(0.0, player.demolished_timeout) for player in players],
+            ball_pos=ball[0, 0],
+            ball_vel=ball[1, 0],
+            ball_ang_vel=ball[2, 0],
+            pad_timers=[0 if pad.is_active else max(0.0, seconds - pad.timer) for pad, seconds in pads],
+            episode_ticks=self.frame - self._first_frame,
+        )
+        self._since_touch = 0 if any(touched) else self._since_touch + self.frame - self._noted_frame
+        self._noted_frame = self.frame
+        state.ticks_since_touch[0], state.last_touch_car[0] = self._since_touch, self._last_touch
+        rows, counters = state.car_rows[0], (_counters(packet) - self._counters)[self._players]
+        rows[:, :, layout.GOALS : layout.DEMOS + 1], rows[:, :, 1] = counters[:, None], state.team[:, None]
+        for slot, (car, player) in enumerate(zip(cars, players, strict=True)):
+            car.touched = False
+            times = (car.handbrake, player.dodge_elapsed * player.has_dodged, car.since_jump)
+            boosting, supersonic = (each / game.TICKS_PER_SECOND for each in (car.boost_ticks, car.supersonic_ticks))
+            state.car_timers[0, slot] = (*times, state.demo_respawn_timer[0, slot], boosting, supersonic)
+            jumps = (car.holds_jump, player.has_jumped, car.jump_ticks > 0)
+            state.car_flags[0, slot] = (*jumps, player.has_dodged, player.has_double_jumped)
+            if self.frame > self._first_frame:
+                state.controls[0, slot] = [getattr(player.last_input, name) for name in CONTROL_NAMES]
+        if told is not None:
+            state.controls[0, self.slots[told[0]]] = told[1]
+        state.complete()
+        return state
+
+
+def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
+    """The team of every player, 0 blue, 1 orange."""
+    return [player.team for player in packet.players]
+
+
+def _new_car(player: Any) -> _Car:  # noqa: ANN401
+    return _Car(player.boost, int(player.air_state) == ON_GROUND, _touch_seconds(player))
+
+
+def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
+    """What `ticks` ticks with the player's last input did, by the rules of the game."""
+    last, seconds = player.last_input, ticks / game.TICKS_PER_SECOND
+    rate = _HANDBRAKE_RISE if last.handbrake else -_HANDBRAKE_FALL
+    car.handbrake = min(1.0, max(0.0, car.handbrake + rate * seconds))
+    goes_on = last.boost or 0 < car.boost_ticks < _LEAST_BOOST_TICKS
+    car.boost_ticks = car.boost_ticks + ticks if car.boost > 0 and goes_on else 0
+    car.boost = player.boost
+    car.supersonic_ticks = car.supersonic_ticks + ticks if player.is_supersonic else 0
+    car.on_ground = int(player.air_state) == ON_GROUND
+    # While a jump begins the wheels still touch, and then the packet says no more than OnGround.
+    pushes = (car.jump_ticks > 0 and (last.jump or car.jump_ticks < _LEAST_JUMP_TICKS)) or (
+        last.jump and not car.holds_jump
+    )
+    jumps = int(player.air_state) == JUMPING or (car.on_ground and player.has_jumped and pushes)
+    car.jump_ticks, car.holds_jump = (car.jump_ticks + ticks) * jumps, last.jump
+    if not player.has_jumped or jumps or car.on_ground:
+        car.since_jump = 0.0
+    elif player.dodge_timeout >= 0:
+        car.since_jump = max(0.0, game.DOUBLEJUMP_MAX_DELAY - player.dodge_timeout)
+    else:
+        car.since_jump += seconds
+
+
+def _motion(bodies: Sequence[Any]) -> NDArray[np.float64]:
+    """`[3, n, 3]` positions, velocities, angular velocities."""
+    each = [(body.physics.location, body.physics.velocity, body.physics.angular_velocity) for body in bodies]
+    return np.array([[(v.x, v.y, v.z) for v in vectors] for vectors in each]).swapaxes(0, 1)
+
+
+def _counters(packet: Any) -> NDArray[np.float32]:  # noqa: ANN401
+    """`[players, 4]` since the match began, in the order of a state's columns."""
+    scores = [player.score_info for player in packet.players]
+    return np.array([(s.goals, s.saves, s.shots, s.demolitions) for s in scores], np.float32)
+
+
+def _touch_seconds(player: Any) -> float:  # noqa: ANN401
+    return -1.0 if player.latest_touch is None else float(player.latest_touch.game_seconds)

@@ -1,0 +1,180 @@
+"""Packets of RLBot v5, really packed and unpacked, beside the states of RocketSim that they are made of."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rlbot")
+from rlbot import flat
+
+from envs import (
+    AdvancedObs,
+    BallChaser,
+    Constant,
+    ContinuousAction,
+    LookupTable,
+    ObsBuilder,
+    ParameterRandomizer,
+    RandomState,
+    RocketSimPool,
+    TimeoutCondition,
+)
+from envs.adapters.rlbot_bot import PacketPlayer, built
+from envs.adapters.rlbot_game import PacketWriter, field
+from envs.adapters.rlbot_packets import UNSENT, PacketReader
+from envs.state.game_state import GameState
+
+KICKOFF, ACTIVE, COUNTDOWN, PAUSED = (getattr(flat.MatchPhase, n) for n in ("Kickoff", "Active", "Countdown", "Paused"))
+EXACT = (
+    *("on_ground", "is_holding_jump", "has_jumped", "is_jumping", "has_flipped", "has_double_jumped", "is_flipping"),
+    *("has_flip", "can_flip", "is_boosting", "is_supersonic", "is_demoed", "touched", "last_touch", "controls", "team"),
+    *("episode_ticks", "ticks_since_touch", "goals", "shots", "saves", "demos", "boost", "got_flip_reset"),
+)
+CLOSE = ("handbrake", "air_time_since_jump", "demo_respawn_timer", "boost_active_time", "supersonic_time", "pad_timers")
+VIEWS = ("ball_pos", "ball_vel", "ball_ang_vel", "car_pos", "car_vel", "car_ang_vel", "car_forward", "car_up")
+
+
+def sent(packet):
+    """As it comes out of the wire."""
+    return flat.GamePacket.unpack(packet.pack())
+
+
+def wild_pool(team_size=2, seed=0, **settings):
+    """Cars that bump demolish each other."""
+    demolish = ParameterRandomizer({"demo_mode": Constant(1), "respawn_delay": Constant(0.3)})
+    given = {"state_setter": RandomState(), "done": TimeoutCondition(1000), "parameters": demolish} | settings
+    return RocketSimPool(
+        1, team_size, tick_skip=1, action_delay_ticks=0, num_threads=1, seed=seed, action=ContinuousAction(), **given
+    )
+
+
+def shuffled(packet, order):
+    """The same with its players in another order, and the pads backwards."""
+    players = [packet.players[i] for i in order]
+    return flat.GamePacket(players, packet.boost_pads[::-1], packet.balls, packet.match_info)
+
+
+@pytest.mark.parametrize(("seed", "every"), [(2, 6), pytest.param(1, 8, marks=pytest.mark.slow)])
+def test_a_state_comes_back_as_it_was(seed, every):
+    """Also with the players in any order; `every` ticks the bot looks, and what happened in between is in it."""
+    pool, writer, rng = wild_pool(seed=seed), PacketWriter(), np.random.default_rng(seed)
+    pads, order = field().boost_pads[::-1], [2, 0, 3, 1]  # of the blue the first stays before the second
+    pool.reset(seed=seed)
+    state, begun, seen = pool.state, {}, {}
+    packet = sent(shuffled(writer.write(state, KICKOFF), order))
+    reader = PacketReader(packet, pads)
+    table, chaser = LookupTable().table, BallChaser()
+    touched, ticks_since_touch = np.zeros((1, 4), bool), 0
+    begun = {name: getattr(state, name).copy() for name in ("goals", "shots", "saves", "demos")}
+    for tick in range(900 if seed == 2 else 1720):
+        if tick % every == 0:
+            found = reader.state(packet)
+            ticks_since_touch = 0 if touched.any() else ticks_since_touch + every * bool(tick)
+            wanted = {name: getattr(state, name) for name in EXACT + CLOSE} | {
+                "touched": touched,
+                "ticks_since_touch": np.array([ticks_since_touch]),
+            }
+            wanted |= {name: getattr(state, name) - at for name, at in begun.items()}
+            for name in EXACT:
+                assert (np.asarray(getattr(found, name)) == wanted[name]).all(), (tick, name)
+                seen[name] = seen.get(name, 0) + np.count_nonzero(wanted[name])
+            for name in CLOSE:
+                assert np.allclose(getattr(found, name), wanted[name], atol=1e-4), (tick, name)
+                seen[name] = seen.get(name, 0) + np.count_nonzero(wanted[name])
+            for name in VIEWS:
+                for view in ("world", "mirrored", "own"):
+                    ours, theirs = (getattr(getattr(each, view), name) for each in (found, state))
+                    assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-4), (tick, view, name)
+            assert found.flip_time[found.has_flipped] == pytest.approx(state.flip_time[state.has_flipped])
+            touched = np.zeros((1, 4), bool)
+        if tick % 8 == 0:
+            rows = table[rng.integers(90, size=4)] if tick // 240 % 2 else chaser.act(state)[0]
+        pool.step(rows)
+        touched = touched | state.touched
+        writer.frame += 1
+        packet = sent(shuffled(writer.write(state, ACTIVE), order))
+        reader.follow(packet)
+    pool.close()
+    never = {name for name, count in seen.items() if not count}
+    assert seed != 1 or never <= {"goals", "shots", "saves", "got_flip_reset"}
+
+
+def test_pad_timers_count_down_to_the_moment_that_a_pad_is_back():
+    state = GameState.from_numbers([[0, 0, 17]], 1)
+    state.pad_timers[0, 3], state.pad_timers[0, 1] = 7.5, 3.0
+    packet = sent(PacketWriter().write(state, ACTIVE))
+    assert packet.boost_pads[3].timer == 2.5 and packet.boost_pads[1].timer == 1.0  # seconds since they were taken
+    found = PacketReader(packet, field().boost_pads).state(packet)
+    assert found.pad_timers[0, :4].tolist() == [0, 3.0, 0, 7.5]
+
+
+class Clock(ObsBuilder):
+    """Says how many ticks the episode has, and the car's own last throttle."""
+
+    def space(self, num_blue, num_orange):
+        return AdvancedObs().space(num_blue, num_orange)
+
+    def build(self, state, out):
+        out[:] = 0
+        out[..., 0], out[..., 1] = state.episode_ticks[:, None], state.controls[..., 0]
+
+
+class Steering:
+    """A policy that steers further to the right with each decision, and remembers when games began."""
+
+    def __init__(self):
+        self.seen, self.begins = [], []
+
+    def __call__(self, obs, begins, mask):
+        self.seen.append(obs[0, :2].tolist())
+        self.begins.append(bool(begins[0]))
+        return np.full((1, 8), len(self.seen) / 100, np.float32)
+
+
+def played(frames, delay=1, phases=None):
+    """Frame -> throttle after it, and the policy."""
+    state, policy, writer = GameState.from_numbers([[0, 0, 17], [0, 99, 17]], 1), Steering(), PacketWriter()
+    player, found = PacketPlayer(policy, Clock(), ContinuousAction(), 8, delay, keep=True), {}
+    for frame in frames:
+        writer.frame = frame
+        packet = sent(writer.write(state, (phases or {}).get(frame, ACTIVE)))
+        found[frame] = round(float(player.controls(packet, 0, field().boost_pads)[0]), 4)
+    return found, policy, player
+
+
+def test_decisions_come_every_tick_skip_and_act_where_they_did_in_training():
+    found, policy, player = played(range(100, 125))
+    assert [found[f] for f in (100, 107, 108, 115, 116, 124)] == [0.01, 0.01, 0.02, 0.02, 0.03, 0.04]
+    assert [[round(x, 4) for x in each] for each in policy.seen] == [[0, 0], [8, 0.01], [16, 0.02], [24, 0.03]]
+    assert [d[0] for d in player.decisions] == [100, 108, 116, 124]
+    found, _, _ = played(range(100, 125), delay=4)  # of which the game itself brings one tick
+    assert [found[f] for f in (100, 102, 103, 110, 111, 119)] == [0, 0, 0.01, 0.01, 0.02, 0.03]
+
+
+def test_a_lost_packet_delays_one_decision_and_no_more():
+    found, policy, _ = played([f for f in range(100, 125) if f not in (108, 109, 115)])
+    assert [found[f] for f in (107, 110, 114, 116, 124)] == [0.01, 0.02, 0.02, 0.03, 0.04]
+    assert [seen[0] for seen in policy.seen] == [0, 10, 16, 24]
+
+
+def test_a_game_begins_with_a_kickoff_and_goes_on_after_a_pause():
+    phases = {f: PAUSED for f in range(104, 108)} | {f: COUNTDOWN for f in range(120, 130)} | {130: KICKOFF}
+    found, policy, _ = played(range(100, 140), phases=phases)
+    assert found[105] == found[125] == 0 and found[103] == 0.01 and found[130] == 0.04
+    assert policy.begins == [True, False, False, True, False] and [s[0] for s in policy.seen] == [0, 8, 16, 0, 8]
+
+
+def test_settings_become_objects():
+    stacked = built(
+        {
+            "class_path": "envs.obs.combinators:StackedObs",
+            "init_args": {"inner": {"class_path": "envs.obs.default:DefaultObs", "init_args": {}}, "num_frames": 2},
+        }
+    )
+    assert (type(stacked).__name__, type(stacked.inner).__name__, stacked.num_frames) == ("StackedObs", "DefaultObs", 2)
+    guide = built({"class_path": "envs.obs.default:DefaultObs.rlgym_guide"})
+    assert guide.zero_padding is None
+
+
+def test_what_is_unsent_are_attributes_of_a_state():
+    state = GameState.from_numbers([[0, 0, 17]])
+    assert all(hasattr(state, name) for name in UNSENT)

@@ -1,0 +1,162 @@
+"""`fabric-rl export --format rlbot` and `fabric-rl flight`: bots' folders as real processes, in RLBot's protocol."""
+
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+from contextlib import closing
+
+import pytest
+
+pytest.importorskip("rlbot")
+from rlbot.config import load_player_config
+
+from envs import DefaultObs, LookupTable, RocketSimPool
+from envs.adapters.rlbot_game import BotProcess
+from fabric_rl.commands.rlbot_folder import unsent
+from tests.command import command
+from train_fabric import cli
+
+SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--total_timesteps", "64", "--num_steps", "16"]
+SMALL += ["--accelerator", "cpu", "--plain"]
+HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
+OWN = '''
+from envs import DefaultObs
+from own_parts.more import FACTOR
+
+
+class OwnObs(DefaultObs):
+    """Doubled."""
+
+    def build(self, state, out):
+        super().build(state, out)
+        out *= FACTOR
+'''
+
+
+@pytest.fixture(scope="module")
+def bots(tmp_path_factory):
+    """A bot with observations of its user's own, its run, and the folder of runs."""
+    folder = tmp_path_factory.mktemp("bots")
+    (folder / "own_parts").mkdir()
+    (folder / "own_parts" / "__init__.py").write_text(OWN)
+    (folder / "own_parts" / "more.py").write_text("FACTOR = 2\n")
+    sys.path.insert(0, str(folder))
+    flags = ["--env.obs", "own_parts.OwnObs", "--runs_dir", str(folder), "--run_id", "own"]
+    cli([*SMALL, *HIDDEN, *flags])
+    assert command("export", "own", folder / "Überflieger", "--format", "rlbot", "--runs_dir", folder) == 0
+    yield folder
+    sys.path.remove(str(folder))
+
+
+def test_a_folder_has_what_rlbot_reads_and_needs_nothing_of_this_framework(bots, tmp_path):
+    folder = shutil.copytree(bots / "Überflieger", tmp_path / "copied")
+    player = load_player_config(folder / "bot.toml", 1)
+    assert (player.variety.name, player.variety.agent_id) == ("Überflieger", "fabric-rl/Überflieger")
+    assert player.variety.run_command == "python3 bot.py" and player.variety.loadout.car_id == 23
+    assert "rlbot>=2.0.0b56" in (folder / "requirements.txt").read_text()
+    away = ["torch", "fabric_rl", "agents", "RocketSim", "lightning", "scipy", "jsonargparse", "yaml", "own_parts.gone"]
+    code = f"import sys, runpy; sys.modules.update(dict.fromkeys({away})); sys.path.insert(0, '.'); "
+    code += "sys.argv = ['bot.py', '--check']; runpy.run_path('bot.py', run_name='__main__')"
+    line = [sys.executable, "-c", code]
+    shown = subprocess.run(line, cwd=folder, env={"PATH": ""}, capture_output=True, text=True, timeout=100)
+    assert shown.returncode == 0 and "observations [172]" in shown.stdout, shown.stderr
+
+
+def test_a_bot_that_cannot_play_a_match_says_why(bots):
+    with pytest.raises(
+        OSError, match=r"the bot did not answer \(ValueError: .* was trained for 1v1, this match is 2v2"
+    ):
+        BotProcess(bots / "Überflieger", [0, 0, 1, 1], 0, {})
+
+
+class SeesWheels(DefaultObs):
+    """Reads what no packet tells."""
+
+    def build(self, state, out):
+        super().build(state, out)
+        out[..., 0] = state.wheels_with_contact[..., 0] + state.boost_pickups
+
+
+def test_what_the_game_does_not_send_is_found_out():
+    for obs, asked in ((DefaultObs(), []), (SeesWheels(), ["wheels_with_contact", "boost_pickups"])):
+        with closing(RocketSimPool(2, obs=obs, action=LookupTable())) as pool:
+            pool.reset()
+            assert unsent(pool) == asked
+
+
+def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
+    def error(*words):
+        assert command(*words, "--runs_dir", bots) == 2
+        text = capsys.readouterr().err
+        assert text.count("\n") == 1
+        return text
+
+    export = ["export", "own", tmp_path / "new", "--format", "rlbot"]
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "rlbot", None)
+        assert '--format rlbot needs rlbot; pip install "fabric-rl[rlbot]"' in error(*export)
+        assert 'fabric-rl flight needs rlbot; pip install "fabric-rl[rlbot]"' in error("flight", tmp_path)
+    with monkeypatch.context() as old:
+        version = namedtuple("version", "major minor micro")(3, 10, 9)
+        old.setattr("fabric_rl.commands.rlbot_folder.sys.version_info", version)
+        assert "--format rlbot needs Python 3.11 or later, as RLBot does; this is 3." in error(*export)
+    with monkeypatch.context() as lacking:
+        lacking.setattr("fabric_rl.commands.rlbot_folder.UNSENT", ("air_time", "handbrake", "is_flipping"))
+        assert "the game does not send what this agent sees or acts by: handbrake, is_flipping" in error(*export)
+    assert not (tmp_path / "new").exists()
+    assert "has no bot.toml; fabric-rl export NAME" in error("flight", tmp_path)
+    bot = bots / "Überflieger"
+    assert "--latency must be whole ticks from 0 to 120, several with commas" in error(
+        "flight", bot, "--latency", "0,x"
+    )
+    assert "--latency must be whole ticks" in error("flight", bot, "--latency", "0.5")
+    assert "--loss must be shares of packets from 0 to 0.99" in error("flight", bot, "--loss", "1.0")
+    assert "--matches must be even" in error("flight", bot, "--matches", 3)
+    cli(["--env_id", "CartPole-v1", *SMALL[4:], "--runs_dir", str(bots), "--run_id", "pole"])
+    capsys.readouterr()
+    assert "does not play Rocket League" in error("export", "pole", tmp_path / "new", "--format", "rlbot")
+
+
+def test_a_bot_flies_as_it_plays_in_a_pool(bots, capsys):
+    assert command("flight", bots / "Überflieger", "--minutes", 0.02) == 0
+    assert "in 36 decisions: good (0.001)\nactions: 36 of 36 as the policy's" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_bot_that_is_spoilt_does_not(bots, tmp_path, capsys):
+    folder = shutil.copytree(bots / "Überflieger", tmp_path / "spoilt")
+    (folder / "lib" / "own_parts" / "more.py").write_text("FACTOR = 3\n")
+    assert command("flight", folder, "--minutes", 0.05) == 1
+    assert "WRONG" in capsys.readouterr().out
+
+
+LAYOUTS = {
+    "school": [],
+    "2v2, masks, frames, late controls": [
+        *(*HIDDEN, "--env.team_size", "2", "--env.tick_skip", "4", "--env.action_delay_ticks", "3"),
+        *("--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"),
+        *("--env.action", "envs.RepeatAction", "--env.action.inner", "envs.HybridTable", "--env.action.steps", "2"),
+    ],
+    "memory, controls one step late": [
+        *("--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"),
+        *("--env.obs", "envs.DefaultObs", "--env.action_delay_ticks", "8"),
+    ],
+    "objects": ["--agent", "agents.AttentionPPOAgent", "--env.obs", "envs.EntityObs", "--env.action_delay_ticks", "2"],
+    "continuous, at once": [*HIDDEN, "--env.action", "envs.ContinuousAction", "--env.action_delay_ticks", "0"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_kind_of_agent_flies(name, tmp_path, capsys):
+    if LAYOUTS[name]:
+        cli([*SMALL, *LAYOUTS[name], "--runs_dir", str(tmp_path), "--run_id", "school_1v1"])
+    bot = tmp_path / "bot"
+    assert command("export", "school_1v1", bot, "--format", "rlbot", "--runs_dir", tmp_path) == 0
+    costs = ["--matches", 2, "--latency", "0,4", "--loss", "0,0.1"] if name == "school" else []
+    assert command("flight", bot, "--minutes", 0.5 if name == "school" else 0.2, *costs) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("good") == 2
+    rows = [line.split() for line in shown.splitlines() if line.startswith("│")]
+    assert [row[1:4:2] for row in rows] == ([["0", "0"], ["4", "0"], ["0", "0.1"], ["4", "0.1"]] if costs else [])
