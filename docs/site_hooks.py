@@ -5,6 +5,9 @@ import io
 import re
 from pathlib import Path
 
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.preprocessors import Preprocessor
 from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import math_to_image
 from mkdocs.config.defaults import MkDocsConfig
@@ -17,7 +20,20 @@ OUTSIDE = ("benchmarks/results/*", "configs/*.yaml", "notebooks/*.ipynb", "CHANG
 """Files that pages of docs/ link to, by their paths in the repository."""
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
 CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
-FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$]+?)(?<! )\$", re.DOTALL)
+FORMULA = re.compile(
+    r"\$\$(?P<display>.+?)\$\$|^\.\. math::(?P<block>.+?)(?=\n\s*\n|\Z)"
+    r"|\$(?! )(?P<inline>[^$]+?)(?<! )\$|:math:`(?P<role>[^`]+)`|(?P<code>`[^`\n]+`)",
+    re.DOTALL | re.MULTILINE,
+)
+"""LaTeX of pages, and of docstrings."""
+SPELLED = {r"\\lVert|\\rVert": r"\\|", r"\\t?frac *(\w) *(\w)\b": r"\\frac{\1}{\2}", r"\\tfrac": r"\\frac"}
+"""What matplotlib spells otherwise than LaTeX."""
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Draws formulas, in pages and docstrings."""
+    config.markdown_extensions.append(Formulas())
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -29,10 +45,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links as they are in the site, and formulas as pictures; code stays as it is."""
+    """Links as they are in the site; code stays as it is."""
     pieces = CODE.split(markdown)
-    for i in range(0, len(pieces), 2):
-        pieces[i] = FORMULA.sub(drawn, LINK.sub(lambda link: in_site(link[1], page.file), pieces[i]))
+    pieces[::2] = [LINK.sub(lambda link: in_site(link[1], page.file), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
@@ -45,24 +60,39 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
 def in_site(link: str, file: File) -> str:
     """The target of a link of the repository, as the site has it; every other one unchanged."""
-    source = Path(file.abs_src_path)
-    target = (source.parent / link).resolve()
+    target = (Path(file.abs_src_path).parent / link).resolve()
     if "://" in link or not target.is_file():
         return link
     place = target.relative_to(DOCS if target.is_relative_to(DOCS) else ROOT).as_posix()
-    up = "../" * file.src_uri.count("/")
-    return up + ("index.md" if place == "README.md" else place)
+    return "../" * file.src_uri.count("/") + ("index.md" if place == "README.md" else place)
 
 
-def drawn(formula: re.Match[str]) -> str:
-    """LaTeX as a picture in the text, by matplotlib: a browser needs nothing for it."""
-    display, inline = formula.groups()
-    text, svg = " ".join((display or inline).split()), io.StringIO()
-    depth = math_to_image(f"${text}$", svg, FontProperties(size=11), dpi=72, format="svg")
-    picture = svg.getvalue()[svg.getvalue().index("<svg") :].replace("\n", " ")
-    label = html.escape(text, quote=True)
-    picture = picture.replace("<svg", f'<svg class="formula" role="img" aria-label="{label}"', 1)
-    picture = re.sub(r"<metadata>.*?</metadata>", "", picture)
-    if display:
-        return f'<div class="formula">{picture}</div>'
-    return picture.replace("<svg", f'<svg style="vertical-align: {-depth:.2f}px"', 1)
+class Formulas(Extension, Preprocessor):
+    """LaTeX as pictures in the text, drawn by matplotlib: a browser needs nothing for them."""
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        """After code blocks are taken out (25), before HTML is (20)."""
+        Preprocessor.__init__(self, md)
+        md.preprocessors.register(self, "formulas", 24)
+
+    def run(self, lines: list[str]) -> list[str]:
+        """Puts pictures where formulas are; what stands in backticks stays."""
+        return FORMULA.sub(self.picture, "\n".join(lines)).split("\n")
+
+    def picture(self, formula: re.Match[str]) -> str:
+        """The place of one picture in the text."""
+        if formula["code"]:
+            return formula["code"]
+        text = " ".join(next(group for group in formula.groups() if group).split())
+        spelled, svg = text, io.StringIO()
+        for latex, matplotlibs in SPELLED.items():
+            spelled = re.sub(latex, matplotlibs, spelled)
+        depth = math_to_image(f"${spelled}$", svg, FontProperties(size=11), dpi=72, format="svg")
+        drawing = re.sub(r"<metadata>.*?</metadata>|^.*?(?=<svg)", "", svg.getvalue(), flags=re.DOTALL)
+        attributes = (
+            f'class="formula" role="img" aria-label="{html.escape(text)}" style="vertical-align: {-depth:.2f}px"'
+        )
+        drawing = drawing.replace("<svg", f"<svg {attributes}", 1)
+        if formula["display"] or formula["block"]:
+            return f"\n\n{self.md.htmlStash.store(f'<div class=formula>{drawing}</div>')}\n\n"
+        return self.md.htmlStash.store(drawing)
