@@ -14,7 +14,7 @@ BLOCK = re.compile(r"(?:^<!-- not run: (?P<why>.+?) -->\n+)?^ *```(?P<language>\
 
 TRAINS = "--accelerator cpu --devices 1 --num_threads 1 --plain --record_minutes null"
 PPO = "--total_timesteps {total} --num_steps 16 --minibatch_size 32 --batch_size 32 --update_epochs 1"
-SAC = "--total_timesteps {total} --buffer_init_steps 40 --batch_size 8"
+SAC = "--total_timesteps {total} --buffer_init_steps 40 --batch_size 16"
 SHORTER = {
     "audit-rewards": "--seconds 1 --num_arenas 2",
     "clone": "--epochs 1 --validation 0",
