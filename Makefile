@@ -23,7 +23,7 @@ QUICKSTART := configs/rocket_1v1_quickstart.yaml
 TRAIN_ARGS = $(if $(findstring --config,$(ARGS)),$(ARGS),--config $(QUICKSTART) $(ARGS))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-all test-learning lint bench tensorboard clean
+.PHONY: help install train test test-all test-learning lint docs bench tensorboard clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -54,10 +54,13 @@ test-all: install  ## all tests but those that learn, at most 15 minutes
 test-learning: install  ## the tests that train until something is learned, and the campaigns with their tables (an hour)
 	"$(PY)" -m pytest -m learning $(ARGS)
 
-lint: install  ## ruff and mypy --strict
+lint: install docs  ## ruff, mypy --strict, and the documentation without a warning
 	"$(PY)" -m ruff check .
 	"$(PY)" -m ruff format --check .
 	"$(PY)" -m mypy
+
+docs: install  ## the documentation as a site, in site/; a link that leads nowhere fails
+	NO_MKDOCS_2_WARNING=1 "$(PY)" -m mkdocs build --strict --quiet
 
 bench: install  ## all speed benchmarks into benchmarks/results (hours); ARGS="--only pool peers" chooses
 	"$(PY)" benchmarks/all.py $(ARGS)
@@ -66,5 +69,5 @@ tensorboard: install  ## show the runs in the browser
 	"$(PY)" -m tensorboard.main --logdir runs $(ARGS)
 
 clean:  ## remove .venv, caches and build folders; runs/ stays
-	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf "$(VENV)" build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -147,7 +147,7 @@ class ReplayRecorder(StateLogger):
             bots = (self.bots.blue, self.bots.orange)
             tables = [None if bot.action_rows is None else bot.action_rows.tolist() for bot in bots]
             explained, tabled = any(bot.explains for bot in bots), any(table is not None for table in tables)
-            made = columns(state.num_cars, len(self._rewards), explained, tabled)
+            made = columns(state.num_cars, len(self._rewards), explained, explained and tabled)
             about = self._about | {
                 "teams": state.team.tolist(),
                 "ticks_per_second": TICKS_PER_SECOND,

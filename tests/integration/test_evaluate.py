@@ -208,8 +208,8 @@ def test_mistakes_are_one_line(argv, message, capsys):
     assert error.startswith("fabric-rl evaluate: error: ") and message in error and error.count("\n") == 1
 
 
-def test_the_readme_lets_it_play(runs, tmp_path, monkeypatch):
-    page = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_page_about_runs_lets_it_play(runs, tmp_path, monkeypatch):
+    page = (Path(__file__).resolve().parents[2] / "docs/runs.md").read_text(encoding="utf-8")
     code = next(text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "load_trained(" in text)
     shutil.copytree(runs / "plain", tmp_path / "runs" / "NAME")
     monkeypatch.chdir(tmp_path)

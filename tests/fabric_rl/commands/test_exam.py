@@ -77,9 +77,11 @@ def test_a_bot_takes_one_pack_and_the_same_again(exam, tmp_path):
 
 def test_an_agent_sees_as_many_cars_as_in_its_training(exam, tmp_path):
     pytest.importorskip("rlgym_tools")
-    status, output, _ = exam("school_1v1", "--packs", SHORT, "--json", tmp_path / "a.json")
+    files = ("--json", tmp_path / "a.json", "--record", tmp_path / "a.frl")
+    status, output, _ = exam("school_1v1", "--packs", SHORT, *files)
     assert status == 0 and "it takes its likeliest actions" in output
     assert json.loads((tmp_path / "a.json").read_text())["team_size"] == [1, 1]
+    assert len(read_replay(tmp_path / "a.frl").games) == 1
 
 
 def test_json_goes_to_standard_output_where_no_file_is_named(exam):
