@@ -90,7 +90,9 @@ def theirs(task: str, seed: int, folder: Path, python: Path, checkout: Path) -> 
 def interval(values: Sequence[float]) -> str:
     """Mean and 95 % interval by Student's distribution over the seeds."""
     found = band(values)
-    return f"{found['mean']:.1f}" + (f" +- {found['half_width']:.1f}" if "half_width" in found else "")
+    decimals = 1 if abs(found["mean"]) > 10 else 3
+    texts = [f"{found[name]:.{decimals}f}" for name in ("mean", "half_width") if name in found]
+    return " +- ".join(texts)
 
 
 def report(rows: dict[str, list[dict[str, Any]]]) -> str:
