@@ -9,8 +9,9 @@ scorer_1v1 itself); those with another observation, action table or network begi
 which is the preset itself. Every arm has as many minutes of one core (by the processor's clock) and plays the same
 matches with sampled actions. A run that is there is not trained again.
 
-With three seeds or more the interval is Student's over seeds, which are independent trainings; with fewer it is that of
-the matches of one training, which says nothing about another seed.
+With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent, against
+the same kickoffs. With fewer it is that of the matches of one training, which says nothing about another seed. Of twenty
+arms that change nothing one looks different. Give a folder of its own to other `--minutes` or another `--begin`.
 """
 
 import argparse
@@ -168,7 +169,8 @@ def row(runs_dir: Path, arm: str, seeds: Sequence[int], matches: int) -> tuple[s
             own = band(means)
             low, high = (own["mean"] + sign * own["half_width"] for sign in (-1, 1))
         else:
-            low, high = found[0]["difference_interval_95"] if len(runs) == 1 else (min(means), max(means))
+            ends = found[0]["difference_interval_95"] if len(runs) == 1 else None  # None for few matches, too
+            low, high = ends or (min(means), max(means))
         figures[opponent] = means
         line += f"| {sum(means) / len(means):+.2f} | {low:+.2f} to {high:+.2f} "
     return line + "|", figures

@@ -99,7 +99,7 @@ class PacketPlayer:
             reader.follow(packet)
         if frame >= self._due:
             self._decide(reader, packet, index, begins)
-            self._acts_from = frame + self._wait
+            self._acts_from = self._due + self._wait  # of a late packet at once, or when it was to act
             self._due = frame - (frame - self._begun) % self._tick_skip + self._tick_skip
         if frame >= self._acts_from:
             self._acts = self._decided

@@ -17,7 +17,6 @@ from rlbot import flat
 from rlbot.config import load_player_config
 from rlgym.rocket_league import common_values as game
 
-from envs.adapters.rlbot_packets import BIG_PAD_SECONDS, SMALL_PAD_SECONDS
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES, Float
 
@@ -42,10 +41,7 @@ class PacketWriter:
         seconds, world = self.frame / game.TICKS_PER_SECOND, state.world
         for car in np.flatnonzero(state.touched[0]).tolist():
             self._touches[car] = flat.Touch(game_seconds=seconds)
-        pads = []
-        for left, (_, _, z) in zip(state.pad_timers[0].tolist(), game.BOOST_LOCATIONS, strict=True):
-            cooldown = BIG_PAD_SECONDS if z > 71.5 else SMALL_PAD_SECONDS
-            pads.append(flat.BoostPadState(left <= 0, 0.0 if left <= 0 else cooldown - left))
+        pads = [flat.BoostPadState(left <= 0, max(0.0, left)) for left in state.pad_timers[0].tolist()]
         place, vel, ang_vel = (_vector(each[0]) for each in (world.ball_pos, world.ball_vel, world.ball_ang_vel))
         ball = flat.BallInfo(flat.Physics(place, flat.Rotator(), vel, ang_vel), flat.SphereShape(2 * game.BALL_RADIUS))
         info = flat.MatchInfo(seconds_elapsed=seconds, match_phase=phase, game_speed=1.0, frame_num=self.frame)
@@ -58,8 +54,9 @@ class PacketWriter:
         axes = np.array([world.car_forward[at], world.car_right[at], world.car_up[at]], np.float64)
         # Not by an arcsine, which loses half of the digits of a car that points straight up.
         pitch, yaw = np.arctan2(axes[0, 2], np.hypot(*axes[0, :2])), np.arctan2(axes[0, 1], axes[0, 0])
-        flying = not state.on_ground[at]
-        states = (not flying, state.is_jumping[at], False, state.is_flipping[at], flying)
+        flying, wrecked = not state.on_ground[at], bool(state.is_demoed[at])
+        jumping = state.is_jumping[at] and not wrecked  # which comes before OnGround, as with RLBot's server
+        states = (not jumping and (wrecked or not flying), jumping, False, state.is_flipping[at], flying)
         may_dodge = flying and state.has_jumped[at] and state.has_flip[at]
         counters = {name: int(getattr(state, name)[at]) for name in ("goals", "saves", "shots")}
         return flat.PlayerInfo(
@@ -68,8 +65,8 @@ class PacketWriter:
             latest_touch=self._touches.get(car),
             air_state=flat.AirState(states.index(True)),
             dodge_timeout=game.DOUBLEJUMP_MAX_DELAY - float(state.air_time_since_jump[at]) if may_dodge else -1.0,
-            demolished_timeout=float(state.demo_respawn_timer[at]) if state.is_demoed[at] else -1.0,
-            is_supersonic=bool(state.is_supersonic[at]),
+            demolished_timeout=float(state.demo_respawn_timer[at]) if wrecked else -1.0,
+            is_supersonic=bool(np.linalg.norm(world.car_vel[at]) >= game.SUPERSONIC_THRESHOLD),
             is_bot=True,
             team=int(state.team[car]),
             boost=float(state.boost[at]),

@@ -27,7 +27,10 @@ KICKOFF, ACTIVE, PAUSED = 2, 3, 6
 """Of RLBot's MatchPhase: cars drive in the first two."""
 BIG_PAD_SECONDS, SMALL_PAD_SECONDS = 10.0, 4.0
 _HANDBRAKE_RISE, _HANDBRAKE_FALL = 5.0, 2.0  # per second
-_LEAST_BOOST_TICKS, _LEAST_JUMP_TICKS = 12, 3  # a tap on the button does it so long
+_LEAST_BOOST_TICKS = 12  # a tap on the button does it so long
+_SOON = 1e-6  # seconds: a pad that is not back yet
+_WHEELS_LEAVE_TICKS = 5  # after a jump began
+_STAYS_SUPERSONIC, _STAYS_SUPERSONIC_TICKS = 2100.0, 120  # uu/s, once faster than the least speed, and for how long
 
 
 @dataclass
@@ -71,6 +74,8 @@ class PacketReader:
         self._pads = np.linalg.norm(at - known[:, None], axis=-1).argmin(axis=1).tolist()
         self._cooldowns = [BIG_PAD_SECONDS if pad.is_full_boost else SMALL_PAD_SECONDS for pad in pads]
         self.frame = self._first_frame = self._noted_frame = packet.match_info.frame_num
+        # A pad that is gone at the first packet: the server's timer runs down. See _pads_follow.
+        self._left = [0.0 if pad.is_active else float(pad.timer) for pad in packet.boost_pads]
         self._since_touch, self._last_touch = 0, -1
         self._cars = [_new_car(player) for player in packet.players]
         self._counters: NDArray[np.float32] = _counters(packet)
@@ -79,6 +84,7 @@ class PacketReader:
         """Takes in one packet more; between two of them ticks may be missing."""
         ticks = packet.match_info.frame_num - self.frame
         self.frame += ticks
+        self._pads_follow(packet.boost_pads, ticks / game.TICKS_PER_SECOND)
         for number, (car, player) in enumerate(zip(self._cars, packet.players, strict=True)):
             demolished = player.demolished_timeout >= 0
             if car.demolished and not demolished:
@@ -91,6 +97,17 @@ class PacketReader:
                 if seconds >= max(other.touch_seconds for other in self._cars):
                     self._last_touch = int(self.slots[number])
 
+    def _pads_follow(self, pads: Sequence[Any], seconds: float) -> None:
+        """Seconds until each pad is back.
+
+        RLBot's schema calls the timer seconds since a pad was taken; its servers up to now send seconds until it is
+        back. So what is nearer to the seconds since it disappeared here is right.
+        """
+        for number, (pad, cooldown) in enumerate(zip(pads, self._cooldowns, strict=True)):
+            left = self._left[number] - seconds if self._left[number] else cooldown
+            both = (max(_SOON, float(each)) for each in (pad.timer, cooldown - pad.timer))
+            self._left[number] = 0.0 if pad.is_active else min(both, key=lambda each: abs(each - left))
+
     def state(self, packet: Any, told: tuple[int, Float] | None = None) -> GameState:  # noqa: ANN401
         """The state after that packet, which was followed; once for each decision, from which touches count anew.
 
@@ -102,7 +119,6 @@ class PacketReader:
         players = [packet.players[player] for player in self._players]
         cars = [self._cars[player] for player in self._players]
         ball, (place, vel, ang_vel) = _motion(packet.balls[:1]), _motion(players)
-        pads = [(packet.boost_pads[there], self._cooldowns[there]) for there in self._pads]
         touched = [car.touched for car in cars]
         state = GameState.from_numbers(
             place,
@@ -117,7 +133,7 @@ class PacketReader:
             ball_pos=ball[0, 0],
             ball_vel=ball[1, 0],
             ball_ang_vel=ball[2, 0],
-            pad_timers=[0 if pad.is_active else max(0.0, seconds - pad.timer) for pad, seconds in pads],
+            pad_timers=[self._left[there] for there in self._pads],
             episode_ticks=self.frame - self._first_frame,
         )
         self._since_touch = 0 if any(touched) else self._since_touch + self.frame - self._noted_frame
@@ -157,20 +173,26 @@ def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
     goes_on = last.boost or 0 < car.boost_ticks < _LEAST_BOOST_TICKS
     car.boost_ticks = car.boost_ticks + ticks if car.boost > 0 and goes_on else 0
     car.boost = player.boost
-    car.supersonic_ticks = car.supersonic_ticks + ticks if player.is_supersonic else 0
-    car.on_ground = int(player.air_state) == ON_GROUND
-    # While a jump begins the wheels still touch, and then the packet says no more than OnGround.
-    pushes = (car.jump_ticks > 0 and (last.jump or car.jump_ticks < _LEAST_JUMP_TICKS)) or (
-        last.jump and not car.holds_jump
-    )
-    jumps = int(player.air_state) == JUMPING or (car.on_ground and player.has_jumped and pushes)
+    # The game's own flag is that of the least speed alone.
+    stays = 0 < car.supersonic_ticks < _STAYS_SUPERSONIC_TICKS and _speed(player) >= _STAYS_SUPERSONIC
+    car.supersonic_ticks = car.supersonic_ticks + ticks if player.is_supersonic or stays else 0
+    # Jumping comes before OnGround, though the wheels still touch for a moment; so does, in its packets, a wreck.
+    jumps = int(player.air_state) == JUMPING
     car.jump_ticks, car.holds_jump = (car.jump_ticks + ticks) * jumps, last.jump
+    if player.demolished_timeout < 0:
+        begins = jumps and car.on_ground and car.jump_ticks <= _WHEELS_LEAVE_TICKS
+        car.on_ground = int(player.air_state) == ON_GROUND or begins
     if not player.has_jumped or jumps or car.on_ground:
         car.since_jump = 0.0
     elif player.dodge_timeout >= 0:
         car.since_jump = max(0.0, game.DOUBLEJUMP_MAX_DELAY - player.dodge_timeout)
     else:
         car.since_jump += seconds
+
+
+def _speed(player: Any) -> float:  # noqa: ANN401
+    velocity = player.physics.velocity
+    return float(np.linalg.norm((velocity.x, velocity.y, velocity.z)))
 
 
 def _motion(bodies: Sequence[Any]) -> NDArray[np.float64]:

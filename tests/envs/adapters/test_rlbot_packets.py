@@ -98,13 +98,43 @@ def test_a_state_comes_back_as_it_was(seed, every):
     assert seed != 1 or never <= {"goals", "shots", "saves", "got_flip_reset"}
 
 
-def test_pad_timers_count_down_to_the_moment_that_a_pad_is_back():
-    state = GameState.from_numbers([[0, 0, 17]], 1)
-    state.pad_timers[0, 3], state.pad_timers[0, 1] = 7.5, 3.0
-    packet = sent(PacketWriter().write(state, ACTIVE))
-    assert packet.boost_pads[3].timer == 2.5 and packet.boost_pads[1].timer == 1.0  # seconds since they were taken
-    found = PacketReader(packet, field().boost_pads).state(packet)
-    assert found.pad_timers[0, :4].tolist() == [0, 3.0, 0, 7.5]
+@pytest.mark.parametrize("counts_up", [False, True])
+def test_pad_timers_count_down_whichever_way_the_game_counts(counts_up):
+    """RLBot's server says seconds until a pad is back, its schema seconds since it was taken."""
+    state, writer = GameState.from_numbers([[0, 0, 17]], 1), PacketWriter()
+
+    def packet():
+        made, timers = writer.write(state, ACTIVE), state.pad_timers[0]
+        pads = [flat.BoostPadState(pad.is_active, pad.timer) for pad in made.boost_pads]
+        for number, cooldown in ((1, 4.0), (3, 10.0)):
+            if counts_up and timers[number] > 0:
+                pads[number] = flat.BoostPadState(False, cooldown - timers[number])
+        return sent(flat.GamePacket(made.players, pads, made.balls, made.match_info))
+
+    reader = PacketReader(packet(), field().boost_pads)
+    state.pad_timers[0, 3], state.pad_timers[0, 1] = 10.0, 4.0
+    for tick in range(1300):
+        if tick % 100 not in range(20, 30):  # ten packets in a row are lost
+            now = packet()
+            reader.follow(now)
+            assert reader.state(now).pad_timers[0, :4] == pytest.approx(state.pad_timers[0, :4], abs=1e-4), tick
+        state.pad_timers[:] = np.maximum(state.pad_timers - 1 / 120, 0)
+        writer.frame += 1
+
+
+def test_a_car_stays_supersonic_for_a_while_below_the_least_speed():
+    """The game's own flag does not: 2,200 uu/s and more."""
+    state, writer = GameState.from_numbers([[0, 0, 17]], 1, car_vel=[[2250, 0, 0]]), PacketWriter()
+    packet = sent(writer.write(state, ACTIVE))
+    reader, found = PacketReader(packet, field().boost_pads), {}
+    for speed in [2250, *[2150] * 200, 2250, 2090, 2150]:
+        writer.frame += 1
+        state.world.car_vel[0, 0, 0] = speed
+        packet = sent(writer.write(state, ACTIVE))
+        assert packet.players[0].is_supersonic == (speed >= 2200)
+        reader.follow(packet)
+        found[writer.frame] = bool(reader.state(packet).is_supersonic[0, 0])
+    assert [frame for frame, fast in found.items() if fast] == [*range(1, 121), 202]
 
 
 class Clock(ObsBuilder):
@@ -154,6 +184,8 @@ def test_a_lost_packet_delays_one_decision_and_no_more():
     found, policy, _ = played([f for f in range(100, 125) if f not in (108, 109, 115)])
     assert [found[f] for f in (107, 110, 114, 116, 124)] == [0.01, 0.02, 0.02, 0.03, 0.04]
     assert [seen[0] for seen in policy.seen] == [0, 10, 16, 24]
+    found, _, _ = played([f for f in range(100, 130) if f != 108], delay=8)  # of the second decision
+    assert [found[f] for f in (106, 107, 114, 115, 122, 123)] == [0, 0.01, 0.01, 0.02, 0.02, 0.03]
 
 
 def test_a_game_begins_with_a_kickoff_and_goes_on_after_a_pause():
