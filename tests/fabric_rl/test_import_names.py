@@ -1,12 +1,14 @@
 """Both names of the packages beside fabric_rl; tests/integration/test_wheel.py has those of an installed wheel."""
 
 import importlib
+import re
 
 import pytest
 
 from agents import PPOLightningAgent
 from fabric_rl import StartArgs
 from fabric_rl.import_names import class_path, shipped, spelt_here, words_here
+from tests.forks import ROOT
 
 
 @pytest.mark.parametrize("name", ["agents", "agents.parts.heads", "envs", "envs.obs.default", "envs.rewards"])
@@ -14,6 +16,13 @@ def test_a_module_exists_once_under_both_names(name):
     module = importlib.import_module(name)
     assert importlib.import_module(f"fabric_rl.{name}") is module
     assert module.__name__ == module.__spec__.name == name
+
+
+def test_no_module_is_imported_by_a_name_that_the_wheel_would_not_bind():
+    """The build writes `import fabric_rl.envs`, which binds fabric_rl."""
+    sources = [path for name in ("fabric_rl", "agents", "envs", "template") for path in (ROOT / name).rglob("*.py")]
+    binds = re.compile(r"^\s*import (?:agents|envs)\b(?!.* as )", re.MULTILINE)
+    assert [str(path) for path in sources if binds.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_names_can_be_imported_from_it():
