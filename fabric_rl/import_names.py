@@ -5,6 +5,7 @@ In a checkout the module is `agents.ppo`, and `fabric_rl.agents.ppo` another nam
 there is none. Either way every module exists once.
 """
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,10 @@ _PACKAGES = ("agents", "envs")
 _HERE = Path(__file__).parent
 INSTALLED = all((_HERE / name).is_dir() for name in _PACKAGES)
 """Whether they lie inside of fabric_rl."""
-_PATH = re.compile(rf"(?<![\w./\\-])(?:fabric_rl\.)?((?:{'|'.join(_PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/\\])")
+_PATH = re.compile(rf"(?<![\w./\\-])(?:fabric_rl\.)?((?:{'|'.join(_PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/\\-])")
+
+_NAMES = ("--config", "--run_id", "--runs_dir", "--resume", "--initialize_from", "--out", "--group")
+"""Flags of files and runs, which may be called like a class."""
 
 
 class OtherNames(MetaPathFinder, Loader):
@@ -62,25 +66,39 @@ def class_path(made: type) -> str:
 def spelt_here(text: str) -> str:
     """A text, such as settings, with the class paths of both packages as this installation spells them.
 
-    Where a project has a package of the same name, `agents.X` is its own X if it has one, else that of fabric-rl.
+    What names no class or function there, such as a file `agents.yaml`, stays. Where a project has a package of the
+    same name, `agents.X` is its own X if it has one, else that of fabric-rl.
     """
     return _PATH.sub(_here, text)
 
 
+def words_here(words: Sequence[str]) -> list[str]:
+    """The words of a command line, their class paths as by `spelt_here`; names of files and runs stay."""
+    kept = list(words)
+    for i, word in enumerate(words):
+        flag, equals, value = word.partition("=") if word.startswith("--") else (words[i - 1] if i else "", "", word)
+        if flag not in _NAMES and not os.path.exists(value):
+            kept[i] = f"{flag}={spelt_here(value)}" if equals else spelt_here(word)
+    return kept
+
+
 def _here(found: re.Match[str]) -> str:
     path, name = found[0], found[1]
-    if not INSTALLED:
-        return name
-    top = find_spec(name.partition(".")[0])
-    if path != name or (top is not None and (isinstance(top.loader, OtherNames) or top.name.startswith("fabric_rl."))):
-        return f"fabric_rl.{name}"
+    here = f"fabric_rl.{name}" if INSTALLED else name
+    if path == here:
+        return path
     try:
-        own = resolve_name(f"fabric_rl.{name}")
+        own = resolve_name(here)
     except (AttributeError, ImportError):
-        return name
+        return path
+    if not callable(own):
+        return path
+    top = find_spec(name.partition(".")[0])
+    if not INSTALLED or (top is not None and (isinstance(top.loader, OtherNames) or top.name.startswith("fabric_rl."))):
+        return here
     try:
-        return name if resolve_name(name) is not own else f"fabric_rl.{name}"
+        return here if resolve_name(name) == own else name  # of a class method there are many
     except AttributeError:
-        return f"fabric_rl.{name}"
+        return here
     except Exception:  # a file of the project's own fails: whoever imports it next says how
         return name

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import torch
 import yaml
@@ -93,8 +94,9 @@ def clone(
     steps = sum(len(each.action) for each in found)
     shown = f"{len(found)} trajectories (one of each demonstrator and episode)"
     print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
-    print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {run.dir}{' chaser' if first.of_states else ''}")
-    print(f"train on: python train_fabric.py --config {run.provenance.config} --initialize_from {run.dir}")
+    made, config = (quote(path.as_posix()) for path in (run.dir, run.provenance.config))
+    print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.of_states else ''}")
+    print(f"train on: python train_fabric.py --config {config} --initialize_from {made}")
     return 0
 
 

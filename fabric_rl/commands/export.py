@@ -3,6 +3,7 @@
 import shutil
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
@@ -24,8 +25,12 @@ from fabric_rl.types import ActorCritic
 
 _ARENAS = 8
 """Of a pool that the agent plays in for the self-test."""
-_FILES = (CONFIG, EXPORTED, METADATA, CHECK, "play.py", *MODELS.values(), *BOT_FILES)
-"""What an export may consist of."""
+_FILES = {
+    EXPORTED: (CONFIG, EXPORTED),
+    METADATA: (CONFIG, METADATA, CHECK, "play.py", *MODELS.values()),
+    "bot.json": (*BOT_FILES, "lib"),
+}
+"""What exports consist of that have a file."""
 
 
 def export(
@@ -53,8 +58,11 @@ def export(
         OSError: There is something in the folder, or it cannot be written.
         ImportError: An exporter is not installed.
     """
+    old = _exported(folder)
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
         raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to write over an export")
+    if not old and folder.exists() and any(folder.iterdir()):
+        raise FileExistsError(f"{folder} holds files, but no export that --force could write over; choose a new folder")
     check_packages(format)
     if format == "rlbot":
         check_rlbot("--format rlbot")
@@ -65,17 +73,48 @@ def export(
         else:
             new.mkdir()
             _write(name, new, format, runs_dir, folder.resolve().name)
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in _FILES:
-            (folder / file).unlink(missing_ok=True)
-        shutil.copytree(new, folder, dirs_exist_ok=True)
+        _replace(new, folder, old)
     size = sum(file.stat().st_size for file in folder.rglob("*")) / 1e6
     print(f"written: {folder} ({size:.1f} MB)")
     if format != "weights":
-        print(f"check it anywhere: python {folder / 'play.py'} --check")
+        print(f"check it anywhere: python {quote((folder / 'play.py').as_posix())} --check")
     if format == "rlbot":
-        print(f"fly it without the game: fabric-rl flight {folder}")
+        print(f"fly it without the game: fabric-rl flight {quote(folder.as_posix())}")
     return 0
+
+
+def _exported(folder: Path) -> list[str]:
+    """What the export in a folder consists of; empty without one."""
+    if not (folder / CONFIG).is_file() or not any((folder / mark).is_file() for mark in (EXPORTED, METADATA)):
+        return []
+    files = {file for mark, files in _FILES.items() if (folder / mark).is_file() for file in files}
+    return [file for file in sorted(files) if (folder / file).is_file() or (file == "lib" and (folder / file).is_dir())]
+
+
+def _replace(new: Path, folder: Path, old: list[str]) -> None:
+    """Puts the files of `new` in the place of `old` ones, which what fails leaves.
+
+    Raises:
+        OSError: They cannot be written, or the folder has others of the same name.
+    """
+    taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
+    if taken:
+        raise FileExistsError(f"{folder} has files that are of no export: {', '.join(taken)}; choose a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".export", dir=folder) as beside:
+        fresh, kept = Path(shutil.copytree(new, Path(beside, "new"))), Path(beside, "old")
+        kept.mkdir()
+        moves = [(folder / file, kept / file) for file in old]
+        moves += [(file, folder / file.name) for file in fresh.iterdir()]
+        done = []
+        try:
+            for source, target in moves:
+                source.rename(target)
+                done.append((target, source))
+        except OSError:
+            for source, target in reversed(done):
+                source.rename(target)
+            raise
 
 
 def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None:

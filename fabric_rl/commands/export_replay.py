@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
@@ -40,7 +41,8 @@ def export_replay(file: Path, out: Path, width: int = 640) -> int:
 def check_size(file: Path) -> None:
     """Raises ValueError for a replay that is too large for a page."""
     if (size := file.stat().st_size) > _MOST_BYTES:
-        raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: fabric-rl watch {file}")
+        watch = f"fabric-rl watch {quote(file.as_posix())}"
+        raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: {watch}")
 
 
 def write_film(file: Path, out: Path, width: int = 640) -> None:

@@ -1,13 +1,18 @@
 """`fabric-rl new`: the folder of a new project, with a reward, an agent, a configuration, a notebook and tests."""
 
 import keyword
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
+from unicodedata import normalize
 
 from fabric_rl.import_names import shipped
 
 _NAME = "my_bot"
 """What the project of the template is called."""
+_RESERVED = ("configs", "conftest", "runs", "tests")
+"""What projects have for something else."""
 
 
 def new(folder: Path, /) -> int:
@@ -21,11 +26,11 @@ def new(folder: Path, /) -> int:
         OSError: The folder is not empty, or cannot be written.
     """
     name = folder.name
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"{name}: is no name of a Python package; take letters, digits and _, as in my_bot")
+    if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # which Python imports
+        raise ValueError(f"{name or folder}: is no name of a Python package; take letters, digits and _, as in my_bot")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty; choose a new folder")
-    if name in ("agents", "envs", "tests") or (find_spec(name) is not None and not Path(name).exists()):
+    if name in _RESERVED or name in sys.modules or _elsewhere(name, folder):
         raise ValueError(f"{name}: another Python package has that name; choose one of your own")
     template = shipped("template")
     for source in sorted(template.rglob("*")):
@@ -33,5 +38,13 @@ def new(folder: Path, /) -> int:
             target = folder / str(source.relative_to(template)).replace(_NAME, name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(source.read_text(encoding="utf-8").replace(_NAME, name), encoding="utf-8", newline="\n")
-    print(f"made {folder}; next:\n  cd {folder}\n  fabric-rl train --config {name}.yaml")
+    print(f"made {folder}; next:\n  cd {quote(folder.as_posix())}\n  fabric-rl train --config {name}.yaml")
     return 0
+
+
+def _elsewhere(name: str, folder: Path) -> bool:
+    """Whether a module of that name lies anywhere but in the folder."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is not None:
+        return spec is not None
+    return {Path(place).resolve() for place in spec.submodule_search_locations or ()} != {folder.resolve()}

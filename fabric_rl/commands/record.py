@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import BinaryIO, NamedTuple
 
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
@@ -64,7 +65,7 @@ def record(
     with replay_file(out) as file:
         blue, orange = duel.play(file, minutes, seed)
     print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {out}")
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")
     if mp4 is not None:
         write_film(out, mp4)
     return 0

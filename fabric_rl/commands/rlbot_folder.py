@@ -1,6 +1,5 @@
 """What `fabric-rl export --format rlbot` adds to a policy: the folder becomes a bot for RLBot v5."""
 
-import inspect
 import json
 import os
 import re
@@ -17,18 +16,19 @@ import numpy as np
 import yaml
 from rlgym.rocket_league import common_values
 
-import envs
 from envs.actions import ActionParser
 from envs.adapters.rlbot_packets import UNSENT
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
-from fabric_rl.runs.json_files import json_text, write_text
+from fabric_rl.import_names import INSTALLED, shipped, spelt_here
+from fabric_rl.runs.json_files import json_text, write_bytes, write_text
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt")
 _MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "saved.py", "stateful.py", "sim/__init__.py")
 _ADAPTERS = ("adapters/__init__.py", "adapters/rlbot_packets.py", "adapters/rlbot_bot.py")
 _LEFT_OUT = ("__main__.py", "fields.py", "description.py")
+_OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")
 _BOT = '''"""The bot that RLBot starts; `python bot.py --check` tells whether everything that it needs is here."""
 
 import json
@@ -104,9 +104,9 @@ def write_bot(folder: Path, name: str, settings: str, env: RocketSimPool, run: s
     said = {part: _portable(given.get(part) or {"class_path": default}, classes) for part, default in parts}
     write_text(folder / "bot.json", json_text({"agent_id": agent_id} | said))
     texts = (json.dumps(text, ensure_ascii=False) for text in (agent_id, name, f"Trained with fabric-rl: {run}"))
-    write_text(folder / "bot.toml", _TOML.format(*texts))
+    write_text(folder / "bot.toml", _TOML.format(*texts).replace("\x7f", r"\u007f"))  # which JSON has as it is
     for file, text in (("bot.py", _BOT), ("loadout.toml", _LOADOUT), ("requirements.txt", _REQUIREMENTS)):
-        write_text(folder / file, text)
+        write_bytes(folder / file, _alone(text.encode()))
     _write_library(folder / "lib", classes)
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     line = [sys.executable, "bot.py", "--check"]
@@ -158,24 +158,42 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
         return section
     said = {key: _portable(value, classes) for key, value in section.items()}
     if "class_path" in section:
-        found = resolve_name(section["class_path"])
+        found = resolve_name(spelt_here(section["class_path"]))
         if not issubclass(getattr(found, "__self__", found), (ObsBuilder, ActionParser)):
             raise ValueError(f"--format rlbot: {section['class_path']} is no envs.ObsBuilder or envs.ActionParser")
-        classes.add(found.__module__)
-        said["class_path"] = f"{found.__module__}:{found.__qualname__}"
+        module = found.__module__
+        if INSTALLED and module.partition(".")[0] == "envs":
+            raise ValueError(
+                f"--format rlbot: {module}: in a bot's folder envs is fabric-rl's; rename your own package"
+            )
+        module = module.removeprefix("fabric_rl.")
+        classes.add(module)
+        said["class_path"] = f"{module}:{found.__qualname__}"
     return said
+
+
+def _alone(source: bytes) -> bytes:
+    """Source with imports of `envs`, as the package is called in the folder, wherever fabric-rl had it."""
+    return _OURS.sub(b"", source)
+
+
+def _copy(source: str | Path, target: str | Path) -> None:
+    """Copies a file; a module as it runs `_alone`."""
+    content = Path(source).read_bytes()
+    Path(target).write_bytes(_alone(content) if Path(source).suffix == ".py" else content)
 
 
 def _write_library(lib: Path, classes: set[str]) -> None:
     """The source that the bot needs: of this project as it is, of RLGym its numbers, of others what has `classes`."""
-    home = Path(str(envs.__file__)).parent
+    home = shipped("envs")
     copied = {file for pattern in (*_MODULES, *_ADAPTERS) for file in home.glob(pattern) if file.name not in _LEFT_OUT}
     for file in copied:
         target = lib / "envs" / file.relative_to(home)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target)
+        _copy(file, target)
     write_text(lib / "envs" / "sim" / "arena.py", _CONTROLS)
-    exports = re.findall(r"^from envs\.(?:actions|obs|state\.\w+) import .*$", inspect.getsource(envs), re.MULTILINE)
+    exported = _alone((home / "__init__.py").read_bytes()).decode()
+    exports = re.findall(r"^from envs\.(?:actions|obs|state\.\w+) import .*$", exported, re.MULTILINE)
     write_text(lib / "envs" / "__init__.py", "\n".join(exports) + "\n")
     numbers = [f"{name} = {value!r}" for name, value in vars(common_values).items() if name.isupper()]
     league = lib / "rlgym" / "rocket_league"
@@ -186,6 +204,7 @@ def _write_library(lib: Path, classes: set[str]) -> None:
     for module in {name.partition(".")[0] for name in classes} - {"envs"}:
         source = Path(str(import_module(module).__file__))
         if source.name == "__init__.py":
-            shutil.copytree(source.parent, lib / module, ignore=shutil.ignore_patterns("__pycache__"))
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source.parent, lib / module, ignore=ignored, copy_function=_copy)
         else:
-            shutil.copyfile(source, lib / source.name)
+            _copy(source, lib / source.name)

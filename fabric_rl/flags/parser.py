@@ -18,7 +18,7 @@ from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.flags.old_names import OLD_NAMES
 from fabric_rl.flags.presets import file_of, with_files
 from fabric_rl.flags.yaml_files import read_yaml
-from fabric_rl.import_names import spelt_here
+from fabric_rl.import_names import spelt_here, words_here
 
 _MANY_CLASSES = 60
 """A help text that would list more classes (those of torch.nn, above all) names the base class only."""
@@ -68,7 +68,7 @@ class FlagParser(ArgumentParser):
         Raises:
             ValueError: A configuration that `read_yaml` refuses.
         """
-        words = with_files([spelt_here(word) for word in (sys.argv[1:] if args is None else args)])
+        words = with_files(words_here(sys.argv[1:] if args is None else args))
         configurations(words)
         for name in names_of(words):
             if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):

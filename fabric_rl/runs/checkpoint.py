@@ -99,9 +99,11 @@ def read(path: str | Path) -> dict[str, Any]:
                 file.seek(0)
                 content = torch.load(file, map_location="cpu", weights_only=True)
                 found = content.pop(_FORMAT, 1) if isinstance(content, dict) else 1
-                if found != FORMAT:
+                if type(found) is not int or found < 1:
+                    raise ValueError("no format")
+                if found > FORMAT:
                     raise NewerFormatError(
-                        f"checkpoint {path} has format {found!r:.9}, this fabric-rl reads {FORMAT}: install a newer one"
+                        f"checkpoint {path} has format {found}, this fabric-rl reads {FORMAT}: install a newer one"
                     )
                 state = from_primitives(content, size)
             except (OSError, MemoryError, CheckpointError):

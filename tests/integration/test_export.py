@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from envs.matches.recipe import PoolRecipe
 from envs.replays.replay import read_replay
 from fabric_rl import load_trained
 from fabric_rl.commands.guests import guests_of
+from fabric_rl.commands.rlbot_folder import BOT_FILES
 from fabric_rl.runs.trained import policy
 from tests.command import command
 from train_fabric import cli
@@ -95,6 +97,49 @@ def test_an_exported_folder_runs_without_this_framework(policies, tmp_path):
     assert (about["run"], about["checkpoint"]) == ("memory", "checkpoints/step_000000000064.ckpt")
 
 
+def test_force_writes_over_an_export_and_what_fails_leaves_it(policies, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "an export"
+
+    def export(*words):
+        return command("export", "plain", folder, *words, "--runs_dir", policies)
+
+    def files():
+        return sorted(file.name for file in folder.iterdir())
+
+    assert export("--format", "onnx") == 0
+    assert f"python '{folder.as_posix()}/play.py' --check" in capsys.readouterr().out
+    (folder / "diary.txt").write_text("dear diary")
+    (folder / "lib").mkdir()  # the user's own: this is no bot
+    assert export("--force") == 0
+    assert files() == ["config.yaml", "diary.txt", "lib", "weights.ckpt"]
+    for file in (*BOT_FILES, "metadata.json"):
+        (folder / file).touch()
+    assert export("--force") == 0
+    assert files() == ["config.yaml", "diary.txt", "weights.ckpt"]
+
+    before = (folder / "weights.ckpt").read_bytes()
+    (folder / "play.py").write_text("mine")
+    (folder / "policy.onnx").mkdir()
+    assert export("--force", "--format", "onnx") == 2
+    assert "has files that are of no export: play.py, policy.onnx; choose a new folder" in capsys.readouterr().err
+    (folder / "policy.onnx").rmdir()
+    (folder / "play.py").unlink()
+    rename, names = Path.rename, []
+
+    def no_space(source, target):
+        names.append(source.name)
+        if len(names) == 4:  # the old ones are away, one of the new ones is there
+            raise OSError(28, "No space left on device")
+        return rename(source, target)
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "rename", no_space)
+        assert export("--force", "--format", "onnx") == 2
+    assert "No space left" in capsys.readouterr().err
+    assert files() == ["config.yaml", "diary.txt", "weights.ckpt"]
+    assert (folder / "weights.ckpt").read_bytes() == before
+
+
 def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypatch):
     def error(*words):
         assert command(*words, "--runs_dir", policies) == 2
@@ -113,9 +158,12 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
         without.setitem(sys.modules, "onnx", None)
         assert 'needs onnx; pip install "fabric-rl[export]"' in error("export", "plain", new, *onnx)
     assert not new.exists() and len(list((tmp_path / "mine").iterdir())) == 1
-    assert command("export", "plain", tmp_path / "mine", *onnx, "--force", "--runs_dir", policies) == 0
-    assert command("export", "plain", tmp_path / "mine", "--force", "--runs_dir", policies) == 0
-    assert sorted(file.name for file in (tmp_path / "mine").iterdir()) == ["config.yaml", "diary.txt", "weights.ckpt"]
+    for name in ("play.py", "config.yaml"):
+        (tmp_path / "mine" / name).write_text("mine")
+        assert "mine holds files, but no export that --force could" in error(
+            "export", "plain", tmp_path / "mine", "--force"
+        )
+        assert (tmp_path / "mine" / name).read_text() == "mine"
 
     shutil.copytree(policies / "memory_onnx", new)
     (tmp_path / "theirs.onnx").write_bytes(b"theirs")

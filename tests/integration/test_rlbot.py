@@ -63,6 +63,12 @@ def test_a_folder_has_what_rlbot_reads_and_needs_nothing_of_this_framework(bots,
     assert shown.returncode == 0 and "observations [172]" in shown.stdout, shown.stderr
 
 
+def test_a_name_with_control_characters_is_toml(bots, tmp_path):
+    assert command("export", "own", tmp_path / 'a"\x7f\tb', "--format", "rlbot", "--runs_dir", bots) == 0
+    player = load_player_config(tmp_path / 'a"\x7f\tb' / "bot.toml", 1)
+    assert (player.variety.name, player.variety.agent_id) == ('a"\x7f\tb', 'fabric-rl/a"\x7f\tb')
+
+
 def test_a_bot_that_cannot_play_a_match_says_why(bots):
     with pytest.raises(
         OSError, match=r"the bot did not answer \(ValueError: .* was trained for 1v1, this match is 2v2"

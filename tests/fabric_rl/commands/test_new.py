@@ -35,16 +35,43 @@ def test_it_makes_a_project_under_its_own_name(tmp_path, monkeypatch, capsys):
         ("class", "class: is no name of a Python package"),
         ("json", "json: another Python package has that name; choose one of your own"),
         ("envs", "envs: another Python package has that name"),
+        ("numpy", "numpy: another Python package has that name"),
+        ("empty/json", "json: another Python package has that name"),
+        ("bots/empty", "empty: another Python package has that name"),
+        ("conftest", "conftest: another Python package has that name"),
+        ("runs", "runs: another Python package has that name"),
+        ("configs", "configs: another Python package has that name"),
+        ("__main__", "__main__: another Python package has that name"),
+        ("\ufb01ne", "\ufb01ne: is no name of a Python package"),
+        ("\uff4a\uff53\uff4f\uff4e", "\uff4a\uff53\uff4f\uff4e: is no name of a Python package"),
+        ("", ".: is no name of a Python package"),
+        (".", ".: is no name of a Python package"),
         ("full", "full is not empty; choose a new folder"),
     ],
 )
 def test_what_it_refuses(name, says, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "full").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    for taken in ("full", "numpy", "empty"):
+        (tmp_path / taken).mkdir()
     (tmp_path / "full" / "file").touch()
     assert command("new", name) == 2
     assert capsys.readouterr().err.startswith(f"fabric-rl new: error: {says}")
-    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
+        "empty",
+        "full",
+        "full/file",
+        "numpy",
+    ]
+
+
+def test_an_empty_folder_will_do_and_is_quoted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "striker").mkdir()
+    assert command("new", "striker") == 0
+    assert command("new", "my bots/keeper") == 0
+    assert "cd 'my bots/keeper'\n" in capsys.readouterr().out
 
 
 @pytest.mark.slow

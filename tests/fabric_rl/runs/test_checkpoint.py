@@ -556,6 +556,24 @@ def test_a_file_of_a_newer_format_is_refused_in_one_line_and_no_older_one_takes_
         newest_good(tmp_path)
 
 
+@pytest.mark.parametrize("number", [0, -1, 2.0, "2", None, True, [2], torch.tensor(2)])
+def test_what_is_no_number_of_a_format_is_damaged_and_an_older_file_takes_its_place(tmp_path, monkeypatch, number):
+    write(tmp_path / file_name(1), {"steps": 1})
+    monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", number)
+    write(tmp_path / file_name(2), {"steps": 2})
+    monkeypatch.undo()
+    with pytest.warns(CheckpointWarning, match="is refused: fabric-rl did not write it; trying the one before"):
+        assert newest_good(tmp_path) == (tmp_path / file_name(1), {"steps": 1})
+
+
+def test_the_number_of_a_newer_format_is_said_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", 20261122204600)
+    write(tmp_path / file_name(1), {"steps": 1})
+    monkeypatch.undo()
+    with pytest.raises(NewerFormatError, match="has format 20261122204600, this"):
+        read(tmp_path / file_name(1))
+
+
 def test_a_file_that_names_no_format_is_of_the_first_one(tmp_path):
     content = io.BytesIO()
     torch.save(to_primitives({"steps": 1}), content)
