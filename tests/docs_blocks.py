@@ -85,7 +85,7 @@ def shortened(words, number):
     """The same command, done within a second; `number` is that of the command on its page."""
     words = ["2" if before.endswith("num_arenas") else word for before, word in zip(["", *words], words, strict=False)]
     program, *rest = words
-    if words[:2] == ["python", "train_fabric.py"]:
+    if words[:2] in (["python", "train_fabric.py"], ["fabric-rl", "train"]):
         if {"--help", "--print_config"} & set(words) or any(word.endswith(".help") for word in words):
             return words
         sac = any("sac_" in word or "SAC" in word for word in words)
@@ -123,6 +123,8 @@ def perform(*words):
         from fabric_rl.commands.main import main
 
         return main(rest)
+    if program == "pytest":
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", "--ignore=.said", *rest])
     if rest[0] == "train_fabric.py":
         from train_fabric import cli
 
