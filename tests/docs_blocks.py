@@ -20,6 +20,7 @@ SHORTER = {
     "clone": "--epochs 1 --validation 0",
     "demos record": "--minutes 0.5",
     "evaluate": "--matches 2 --minutes 0.01 --workers 1",
+    "flight": "--minutes 0.05",
     "exam": "--packs 800B-18F9-C2F1-ACEE",
     "league": "--matches 2 --minutes 0.01",
     "record": "--minutes 0.02",
@@ -101,6 +102,8 @@ def shortened(words, number):
             extra = ["--episodes", "2"]
         if {"--sequential", "--until-width"} & set(rest):
             extra = ["--matches", "20", *extra[2:]]
+        if name == "flight" and "--matches" in rest:
+            extra += ["--matches", "2"]
         return [*words, *extra]
     return words
 
