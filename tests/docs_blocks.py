@@ -20,6 +20,7 @@ SHORTER = {
     "clone": "--epochs 1 --validation 0",
     "demos record": "--minutes 0.5",
     "evaluate": "--matches 2 --minutes 0.01 --workers 1",
+    "flight": "--minutes 0.05",
     "exam": "--packs 800B-18F9-C2F1-ACEE",
     "league": "--matches 2 --minutes 0.01",
     "record": "--minutes 0.02",
@@ -85,7 +86,7 @@ def shortened(words, number):
     """The same command, done within a second; `number` is that of the command on its page."""
     words = ["2" if before.endswith("num_arenas") else word for before, word in zip(["", *words], words, strict=False)]
     program, *rest = words
-    if words[:2] == ["python", "train_fabric.py"]:
+    if words[:2] in (["python", "train_fabric.py"], ["fabric-rl", "train"]):
         if {"--help", "--print_config"} & set(words) or any(word.endswith(".help") for word in words):
             return words
         sac = any("sac_" in word or "SAC" in word for word in words)
@@ -101,6 +102,8 @@ def shortened(words, number):
             extra = ["--episodes", "2"]
         if {"--sequential", "--until-width"} & set(rest):
             extra = ["--matches", "20", *extra[2:]]
+        if name == "flight" and "--matches" in rest:
+            extra += ["--matches", "2"]
         return [*words, *extra]
     return words
 
@@ -123,6 +126,8 @@ def perform(*words):
         from fabric_rl.commands.main import main
 
         return main(rest)
+    if program == "pytest":
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", "--ignore=.said", *rest])
     if rest[0] == "train_fabric.py":
         from train_fabric import cli
 

@@ -63,7 +63,21 @@ class Reward(Stateful, ABC):
 
 
 class RememberingReward(Reward):
-    """A reward that compares a state with the one before it."""
+    """A reward that compares a state with the one before it.
+
+    Write two methods. `_first(state)` gives what to know of an episode's first state, by name. `compute(state)` reads
+    it from `self._recall()`, pays, and stores what the next step is to know: `self._keep(name=array, ...)`. Resetting,
+    saving and loading are done here; with an `__init__` of your own, call `super().__init__()`.
+
+        def _first(self, state):
+            return {"speed": np.linalg.norm(state.world.car_vel, axis=-1)}
+
+        def compute(self, state):
+            speed = np.linalg.norm(state.world.car_vel, axis=-1)
+            gained = speed - self._recall()["speed"]
+            self._keep(speed=speed)
+            return gained / 1000
+    """
 
     def __init__(self) -> None:
         self._kept: dict[str, NDArray[Any]] = {}

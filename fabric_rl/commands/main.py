@@ -77,7 +77,8 @@ COMMANDS = {
         "fabric_rl.commands.flight:flight", "a bot for the real game, checked without it; what latency costs it"
     ),
     "audit-rewards": Command(
-        "fabric_rl.commands.audit_rewards:audit", "what every part of a reward pays for; status 1 if for own goals"
+        "fabric_rl.commands.audit_rewards:audit",
+        "what every part of a reward pays for; status 1 if for own goals or farming",
     ),
     "trace-rewards": Command(
         "fabric_rl.commands.trace_rewards:trace_rewards", "what one car is paid, step by step, through one episode"

@@ -37,6 +37,8 @@ OLD_NAMES = {
     "checkpoints_save_folder": "--runs_dir, the folder of all runs, and --run_id",
     "random_seed": "--seed",
     "device": _HARDWARE,
+    "render_delay": "--watch: the browser has the speed, on the arrow keys",
+    "min_inference_size": "--env.num_arenas alone: the policy decides for all cars at once",
     "log_to_wandb": _WANDB,
     # ML-Agents
     "beta": _EXPLORES,
