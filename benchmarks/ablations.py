@@ -9,9 +9,9 @@ scorer_1v1 itself); those with another observation, action table or network begi
 which is the preset itself. Every arm has as many minutes of one core (by the processor's clock) and plays the same
 matches with sampled actions. A run that is there is not trained again.
 
-With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent, against
-the same kickoffs. With fewer it is that of the matches of one training, which says nothing about another seed. Of twenty
-arms that change nothing one looks different. Give a folder of its own to other `--minutes` or another `--begin`.
+With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent,
+against the same kickoffs. With fewer it is that of the matches of one training, which says nothing about another seed.
+Of twenty arms that change nothing one looks different. Give other `--minutes` or another `--begin` a folder of its own.
 """
 
 import argparse

@@ -6,8 +6,8 @@ Gymnasium 0.29, torch, tyro, tensorboard, and for all tasks box2d, mujoco below 
 
     python benchmarks/cleanrl.py --cleanrl ../cleanrl --python ../venv/bin/python --keep runs.jsonl --out cleanrl.md
 
-CleanRL's settings are its defaults, ours are those of presets for these tasks. Whole rollouts count: ours are up to 1.6 %
-more steps than asked for, theirs up to 0.2 % fewer. LunarLander is v3 here and v2 there, which differ in the wind alone.
+CleanRL's settings are its defaults, ours are those of presets for these tasks. Whole rollouts count: ours are up to
+1.6 % more steps than asked for, theirs up to 0.2 % fewer. LunarLander is v3 here and v2 there.
 
 The figure of a run is the mean return of its last 20 episodes while it still explores. Seconds are those of the
 processor (user and system, one thread), from the start of Python to its end, so other work beside it does not count.
