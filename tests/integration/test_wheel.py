@@ -171,6 +171,33 @@ def test_a_run_of_a_checkout_goes_on_and_back(call, forks, project):
     assert status == 0 and "going on with run cart after 1,024 steps" in out, err
 
 
+def test_a_bot_for_the_real_game_is_that_of_a_checkout(call, project, tmp_path):
+    pytest.importorskip("rlbot")
+    (project / "own.py").write_text(
+        'from fabric_rl.envs import DefaultObs\n\n\nclass OwnObs(DefaultObs):\n    """Mine."""\n'
+    )
+    call("train", *SMALL, "--env.obs", "own.OwnObs", "--run_id", "envs.v2", "--agent", "agents.PPOLightningAgent")
+    made, checkout = project / "my bot", tmp_path / "checkout" / "my bot"
+    assert "fabric-rl flight 'my bot'" in call("export", "envs.v2", "my bot", "--format", "rlbot")
+    assert "observations [" in call("bot.py", "--check", program="python", folder=made)
+    here = "import sys; sys.path.insert(1, '.'); from fabric_rl.commands.main import main; main(sys.argv[1:])"
+    words = ["export", project / "runs/envs.v2", checkout, "--format", "rlbot"]
+    variables = environment() | {"PYTHONPATH": str(ROOT)}
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "own.py").write_text((project / "own.py").read_text())
+    command = [sys.executable, "-c", here, *map(str, words)]
+    done = subprocess.run(command, cwd=tmp_path / "elsewhere", env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+    def sources(folder):
+        files = [
+            path for path in folder.rglob("*") if path.suffix in (".py", ".toml", ".txt") or path.name == "bot.json"
+        ]
+        return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+
+    assert sources(made) == sources(checkout) and "lib/own.py" in sources(made)
+
+
 def test_a_new_project_passes_its_tests(call, project):
     call("new", "striker")
     assert "2 passed" in call("-m", "pytest", "-q", program="python", folder=project / "striker")
