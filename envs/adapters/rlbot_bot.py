@@ -3,6 +3,7 @@
 It needs numpy and rlbot, and goes into the folder of an exported bot as it is.
 """
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,9 +16,11 @@ from rlbot import flat
 from rlbot.managers import Bot
 
 from envs.actions.base import ActionParser
-from envs.adapters.rlbot_packets import ACTIVE, KICKOFF, PAUSED, PacketReader, teams_of
+from envs.adapters.rlbot_packets import ACTIVE, KICKOFF, PAUSED, PacketReader, teams_of, unlike
 from envs.obs.base import ObsBuilder
 from envs.state.layout import BLUE, Float
+
+logger = logging.getLogger(__name__)
 
 GAME_DELAY_TICKS = 1
 """An answer to the packet of a tick acts from the next but one on: RLGym's `rlbot_delay`, a pool's default delay."""
@@ -40,9 +43,11 @@ class PacketPlayer:
     """One car, played as in training: decisions every `tick_skip` ticks, which act where they did there.
 
     An episode begins when a kickoff does, with memory and observations anew. A decision that was due in a packet that
-    got lost is taken with the next one; those after it come when they would have come.
+    got lost is taken with the next one; those after it come when they would have come. While there are more
+    or fewer players or pads than in the match, or numbers are not finite, the car does nothing; a warning says so once.
 
     Attributes:
+        teams: Of all players of the match; those of the first packet, if nobody has said it before.
         decisions: Frame, observation, action, and controls of each, if it keeps them.
     """
 
@@ -70,7 +75,9 @@ class PacketPlayer:
         self._tick_skip, self._wait = tick_skip, max(0, action_delay_ticks - GAME_DELAY_TICKS)
         action.look_ahead(tick_skip, action_delay_ticks)
         self.decisions: list[tuple[Any, ...]] | None = [] if keep else None
+        self.teams: list[int] | None = None
         self._reader: PacketReader | None = None
+        self._complained = False
         self._due = self._begun = 0  # frames of the next decision and of the first one
         self._idle: Float = np.zeros(8, np.float32)
         self._acts = self._decided = self._idle
@@ -88,6 +95,12 @@ class PacketPlayer:
         if phase not in (KICKOFF, ACTIVE) or not packet.balls:
             if phase != PAUSED:
                 self._reader = None
+            return self._idle
+        self.teams = self.teams or teams_of(packet)
+        if trouble := unlike(packet, self.teams, pads):
+            if not self._complained:
+                logger.warning("the game sends %s: the car does nothing as long as it does", trouble)
+            self._complained = True
             return self._idle
         reader = self._reader
         begins = reader is None or frame < reader.frame or reader.teams != teams_of(packet)
@@ -142,6 +155,7 @@ class RLBotBot(Bot):
         if tuple(sorted(sizes)) not in self._known:
             known = " and ".join(f"{fewer}v{more}" for fewer, more in sorted(self._known))
             raise ValueError(f"{self.name} was trained for {known}, this match is {sizes[0]}v{sizes[1]}")
+        self._player.teams = teams
 
     def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
         row = self._player.controls(packet, self.index, self.field_info.boost_pads)

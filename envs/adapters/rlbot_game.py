@@ -5,8 +5,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import IPPROTO_TCP, TCP_NODELAY, create_server, socket
 from tempfile import TemporaryFile
@@ -22,6 +22,8 @@ from envs.state.layout import CONTROL_NAMES, Float
 
 ANSWER_SECONDS = 60.0
 """A bot that takes longer to start, or to answer, is given up."""
+LEAVE_SECONDS = 5.0
+"""After a mistake it is ended if it has not left by then."""
 
 
 class PacketWriter:
@@ -114,6 +116,7 @@ class BotProcess:
             field(),
         )
         self._folder, self._errors = folder, TemporaryFile()  # noqa: SIM115 - until close
+        self._socket: socket | None = None
         with create_server(("127.0.0.1", 0)) as server:
             given = {"RLBOT_AGENT_ID": bot.agent_id, "RLBOT_SERVER_PORT": str(server.getsockname()[1])}
             inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -124,66 +127,101 @@ class BotProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
             )
-            self._socket = self._accepted(server)
-        try:
-            self._socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-            self._socket.settimeout(ANSWER_SECONDS)
-            self._stream = self._socket.makefile("rb")
-            while not isinstance(message := self._read(), flat.InitComplete):
-                if isinstance(message, flat.ConnectionSettings):
-                    for each in first:
-                        self._send(each)
-        except BaseException:
-            self.close()
-            raise
+            try:
+                with self._within_time():
+                    self._socket = self._accepted(server)
+                    self._socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+                    while not isinstance(message := self._read(), flat.InitComplete):
+                        if isinstance(message, flat.ConnectionSettings):
+                            for each in first:
+                                self._send(each)
+            except BaseException:
+                self.close(LEAVE_SECONDS)
+                raise
+
+    def __enter__(self) -> "BotProcess":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(ANSWER_SECONDS if kind is None else LEAVE_SECONDS)
 
     def answer(self, packet: flat.GamePacket) -> Float:
-        """`[8]` the controls that it sends for a packet; an OSError if it sends none."""
-        self._send(packet)
-        while not isinstance(message := self._read(), flat.PlayerInput):
-            pass
+        """`[8]` the controls that it sends for a packet; an OSError if it sends none, or none that are finite."""
+        with self._within_time():
+            self._send(packet)
+            while not isinstance(message := self._read(), flat.PlayerInput):
+                pass
         said = message.controller_state
-        return np.array([getattr(said, name) for name in CONTROL_NAMES], np.float32)
+        row = np.array([getattr(said, name) for name in CONTROL_NAMES], np.float32)
+        if not np.isfinite(row).all():
+            raise self._failed("sent controls that are not finite")
+        return row
 
-    def close(self) -> None:
-        """Tells it that the match is over, and waits until it has ended."""
-        with suppress(OSError):
-            self._send(flat.DisconnectSignal())
+    def close(self, seconds: float) -> None:
+        """Tells it that the match is over, and ends it unless it has left after `seconds`."""
+        self._deadline = time.monotonic() + LEAVE_SECONDS
         try:
-            self._process.wait(ANSWER_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+            with suppress(OSError):
+                self._send(flat.DisconnectSignal())
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds if self._socket else 0)
+        finally:
+            self._process.kill()  # nothing, if it has left
             self._process.wait()
-        self._socket.close()
-        self._errors.close()
+            if self._socket is not None:
+                self._socket.close()
+            self._errors.close()
+
+    @contextmanager
+    def _within_time(self) -> Iterator[None]:
+        """Gives all that is sent and read in it `ANSWER_SECONDS` together; what goes wrong names the folder."""
+        self._deadline = time.monotonic() + ANSWER_SECONDS
+        try:
+            yield
+        except TimeoutError as error:
+            raise self._failed(f"did not answer within {ANSWER_SECONDS:g} s") from error
+        except OSError as error:  # it has gone
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(LEAVE_SECONDS)  # so that it has said why
+            raise self._failed("did not answer") from error
+        except flat.InvalidFlatbuffer as error:
+            raise self._failed("sent what is no message of RLBot") from error
 
     def _accepted(self, server: socket) -> socket:
         server.settimeout(0.1)
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while self._process.poll() is None and time.monotonic() < deadline:
+        while self._left() and self._process.poll() is None:
             with suppress(TimeoutError):
                 return server.accept()[0]
-        self._process.kill()
-        self._process.wait()
-        raise self._failed()
+        raise ConnectionError
+
+    def _left(self) -> float:
+        """Seconds; a TimeoutError if there are none."""
+        if (left := self._deadline - time.monotonic()) <= 0:
+            raise TimeoutError
+        return left
 
     def _send(self, message: Any) -> None:  # noqa: ANN401 - of CorePacket
         packed = flat.CorePacket(message).pack()
-        self._socket.sendall(len(packed).to_bytes(2, "big") + packed)
+        if self._socket is not None:
+            self._socket.settimeout(self._left())
+            self._socket.sendall(len(packed).to_bytes(2, "big") + packed)
 
     def _read(self) -> Any:  # noqa: ANN401 - of InterfacePacket
-        try:
-            size = self._stream.read(2)
-            packed = self._stream.read(int.from_bytes(size, "big"))
-        except OSError as error:  # too late, or it has gone
-            raise self._failed() from error
-        if not packed:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(5)  # so that it has said why
-            raise self._failed()
-        return flat.InterfacePacket.unpack(packed).message
+        return flat.InterfacePacket.unpack(self._bytes(int.from_bytes(self._bytes(2), "big"))).message
 
-    def _failed(self) -> OSError:
-        self._errors.seek(0)
+    def _bytes(self, count: int) -> bytes:
+        assert self._socket is not None
+        found = b""
+        while len(found) < count:
+            self._socket.settimeout(self._left())
+            more = self._socket.recv(count - len(found))
+            if not more:
+                raise ConnectionError
+            found += more
+        return found
+
+    def _failed(self, what: str) -> OSError:
+        """With the last line that it has said."""
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2**16))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return OSError(f"{self._folder}: the bot did not answer{f' ({lines[-1]})' if lines else ''}")
+        return OSError(f"{self._folder}: the bot {what}{f' ({lines[-1][:500]})' if lines else ''}")

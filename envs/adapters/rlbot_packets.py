@@ -161,6 +161,28 @@ def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
     return [player.team for player in packet.players]
 
 
+def unlike(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401
+    """What makes a packet one that nobody can play by; empty if nothing does.
+
+    Args:
+        packet: As RLBot sends it.
+        teams: 0 and 1 of all players of the match, in any order.
+        pads: `FieldInfo.boost_pads`.
+    """
+    if sorted(teams_of(packet)) != sorted(teams):
+        blue, now = teams.count(layout.BLUE), teams_of(packet).count(layout.BLUE)
+        return f"{now}v{len(packet.players) - now} players instead of {blue}v{len(teams) - blue}"
+    if len(packet.boost_pads) != len(pads) or not pads:
+        return f"{len(packet.boost_pads)} boost pads instead of {len(pads)}"
+    numbers = [pad.timer for pad in packet.boost_pads]
+    for each in packet.players:
+        turn = each.physics.rotation
+        numbers += [each.boost, each.demolished_timeout, each.dodge_timeout, each.dodge_elapsed]
+        numbers += [turn.pitch, turn.yaw, turn.roll, *(getattr(each.last_input, name) for name in CONTROL_NAMES)]
+    finite = np.isfinite(_motion([*packet.balls[:1], *packet.players])).all() and np.isfinite(numbers).all()
+    return "" if finite else "numbers that are not finite"
+
+
 def _new_car(player: Any) -> _Car:  # noqa: ANN401
     return _Car(player.boost, int(player.air_state) == ON_GROUND, _touch_seconds(player))
 

@@ -1,12 +1,14 @@
 """`fabric-rl flight`: a bot's folder in matches as RLBot plays them, without the game."""
 
 import copy
+import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,8 @@ TOLERANCE = 1e-3
 """Of observations and controls: RLBot sends angles, which float32 turns into axes that differ in the last digits."""
 EQUAL_SHARE = 0.99
 """Of decisions: two actions may be equally likely up to such digits."""
+SEEN_SHARE = 0.98
+"""Of observations: a bot can only guess when the wheels of a car that jumps leave the ground."""
 
 
 def flight(
@@ -131,17 +135,17 @@ class Course(NamedTuple):
 
     @contextmanager
     def processes(self, side: int, log: Path | None = None) -> "Iterator[list[BotProcess]]":
-        """The bot as that team, one process for each car."""
+        """The bot as that team, one process for each car; SIGTERM is as Ctrl+C meanwhile, so that all of them end."""
         from envs.adapters.rlbot_bot import LOG
         from envs.adapters.rlbot_game import BotProcess
 
         teams = [0] * self.team_size + [1] * self.team_size
         with ExitStack() as ending:
+            ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
             found = []
             for car in self.cars(side):
                 given = {} if log is None else {LOG: str(log / f"{car}.npz")}
-                found.append(BotProcess(self.folder, teams, car, given))
-                ending.callback(found[-1].close)
+                found.append(ending.enter_context(BotProcess(self.folder, teams, car, given)))
             yield found
 
 
@@ -207,30 +211,33 @@ def fly(
     return ahead, np.array(told)
 
 
-def compare(course: Course, side: int, seed: int) -> tuple[int, int, float]:
+def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
     """Lets the bot play one match in time and without losses, and then a pool with the settings of its training.
 
     Physics does the same again, so the pool goes through the very same states, as long as it is told what all did.
 
     Returns:
-        Decisions of the bot; those of them as the policy decides in the pool; the greatest difference between an
-        observation of the bot and that of the pool.
+        How many decisions of the bot are as the policy decides in the pool; `[steps, cars]` for each the greatest
+        difference between what the bot saw and what the pool shows.
     """
     cars = course.cars(side)
     with TemporaryDirectory() as folder:
         with course.processes(side, Path(folder)) as bots:
             _, told = fly(course, bots, side, seed, 0)
-        logs = [dict(np.load(Path(folder, f"{car}.npz"))) for car in cars]
+        try:
+            logs = [dict(np.load(Path(folder, f"{car}.npz"))) for car in cars]
+        except (OSError, BadZipFile) as error:
+            raise OSError(f"{course.folder}: the bot has not written what it decided when it ended") from error
     seen, done = (np.stack([log[name] for log in logs], axis=1) for name in ("obs", "controls"))
     recipe, policy = course.recipe, course.policy(seed)
     pool = course.pool(recipe.tick_skip, course.delay, seed, 0, obs=copy.deepcopy(recipe.arguments.get("obs")))
-    equal, differences, begins = 0, np.zeros(len(done)), np.ones(1, np.bool_)
+    equal, differences, begins = 0, np.zeros(done.shape[:2], np.float32), np.ones(1, np.bool_)
     try:
         obs, _ = pool.reset()
         for step in range(len(done)):
             if begins.any():
                 policy.reset(begins, pool.state)
-            differences[step] = np.abs(obs[cars] - seen[step]).max()
+            differences[step] = np.abs(obs[cars] - seen[step]).reshape(len(cars), -1).max(axis=1)
             wanted = policy.act(pool.state)[0, cars]
             equal += int((np.abs(wanted - done[step]) <= TOLERANCE).all(axis=-1).sum())
             rows = told[step].copy()
@@ -239,16 +246,20 @@ def compare(course: Course, side: int, seed: int) -> tuple[int, int, float]:
             begins = (terminated | truncated)[:1]
     finally:
         pool.close()
-    return done.shape[0] * done.shape[1], equal, float(differences.max())
+    return equal, differences
 
 
 def _check(course: Course, seed: int) -> bool:
     """Says whether the bot sees and decides as in training."""
-    decisions, equal, differences = zip(*(compare(course, side, seed) for side in range(SIDES)), strict=True)
-    sees, acts = all(each <= TOLERANCE for each in differences), sum(equal) >= EQUAL_SHARE * sum(decisions)
-    seen = f"within {max(differences):.1e} of the pool's in {sum(decisions)} decisions"
-    print(f"observations: {seen}: {'good' if sees else 'WRONG'} ({TOLERANCE:g})")
-    done = f"{sum(equal)} of {sum(decisions)} as the policy's in the pool"
+    equal, found = zip(*(compare(course, side, seed) for side in range(SIDES)), strict=True)
+    differences = np.concatenate(found).ravel()
+    near, decisions = differences <= TOLERANCE, differences.size
+    sees, acts = near.sum() >= SEEN_SHARE * decisions, sum(equal) >= EQUAL_SHARE * decisions
+    seen = f"{near.sum()} of {decisions} within {TOLERANCE:g} of the pool's"
+    if not near.all():
+        seen += f", the others within {differences[~near].max():.1e}"
+    print(f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%})")
+    done = f"{sum(equal)} of {decisions} as the policy's in the pool"
     print(f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%})")
     return bool(sees and acts)
 

@@ -1,6 +1,8 @@
 """`fabric-rl export --format rlbot` and `fabric-rl flight`: bots' folders as real processes, in RLBot's protocol."""
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections import namedtuple
@@ -9,10 +11,12 @@ from contextlib import closing
 import pytest
 
 pytest.importorskip("rlbot")
+from rlbot import flat
 from rlbot.config import load_player_config
 
 from envs import DefaultObs, LookupTable, RocketSimPool
-from envs.adapters.rlbot_game import BotProcess
+from envs.adapters.rlbot_game import BotProcess, PacketWriter
+from envs.state.game_state import GameState
 from fabric_rl.commands.rlbot_folder import unsent
 from tests.command import command
 from train_fabric import cli
@@ -76,6 +80,76 @@ def test_a_bot_that_cannot_play_a_match_says_why(bots):
         BotProcess(bots / "Überflieger", [0, 0, 1, 1], 0, {})
 
 
+BAD = """
+import os, signal, sys, time
+from rlbot import flat
+from rlbot.interface import SocketRelay
+
+relay = SocketRelay("bad")
+relay.connect(wants_match_communications=False, wants_ball_predictions=False,
+              rlbot_server_port=int(os.environ["RLBOT_SERVER_PORT"]))
+relay.send_msg(flat.InitComplete())
+
+
+def on_packet(packet):
+    {}
+
+
+relay.packet_handlers.append(on_packet)
+relay.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("while True: relay.send_msg(flat.InitComplete())", "did not answer within 1 s"),
+        ("while True: relay.socket.sendall(bytes([1])); time.sleep(0.3)", "did not answer within 1 s"),
+        ("relay.send_bytes(b'garbage')", "sent what is no message of RLBot"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "did not answer"),
+        (
+            "relay.send_msg(flat.PlayerInput(0, flat.ControllerState(float('nan'))))",
+            "sent controls that are not finite",
+        ),
+        ("sys.stderr.write('x' * 10**7); os._exit(1)", f"did not answer ({'x' * 500})"),
+    ],
+)
+def test_bots_that_do_not_answer_are_given_up_in_one_line(tmp_path, monkeypatch, does, said):
+    bot = process(tmp_path, BAD.format(does))
+    monkeypatch.setattr("envs.adapters.rlbot_game.ANSWER_SECONDS", 1)
+    monkeypatch.setattr("envs.adapters.rlbot_game.LEAVE_SECONDS", 0.5)
+    packet = PacketWriter().write(GameState.from_numbers([[0, 0, 17], [0, 99, 17]], 1), flat.MatchPhase.Active)
+    with pytest.raises(OSError) as failed, bot:
+        bot.answer(packet)
+    assert str(failed.value) == f"{tmp_path}: the bot {said}"
+    assert bot._process.returncode is not None
+
+
+def test_a_bot_that_talks_but_never_begins_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("envs.adapters.rlbot_game.ANSWER_SECONDS", 1)
+    monkeypatch.setattr("envs.adapters.rlbot_game.LEAVE_SECONDS", 0.5)
+    talks = "while True: relay.send_msg(flat.StopCommand())"
+    with pytest.raises(OSError, match=r"the bot did not answer within 1 s$"):
+        process(tmp_path, BAD.replace("relay.send_msg(flat.InitComplete())", talks))
+
+
+def test_a_flight_that_is_ended_while_its_bot_starts_ends_that_too(bots, tmp_path):
+    folder = shutil.copytree(bots / "Überflieger", tmp_path / "starts")
+    code = "import os, signal, time\nopen('pid', 'w').write(str(os.getpid()))\n"
+    (folder / "bot.py").write_text(code + "os.kill(os.getppid(), signal.SIGTERM)\ntime.sleep(600)\n")
+    before = signal.getsignal(signal.SIGTERM)
+    assert command("flight", folder) == 130
+    assert signal.getsignal(signal.SIGTERM) is before
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "pid").read_text()), 0)
+
+
+def process(folder, code):
+    (folder / "bot.py").write_text(code)
+    (folder / "bot.toml").write_text('[settings]\nname = "bad"\nagent_id = "bad"\nrun_command = "python bot.py"\n')
+    return BotProcess(folder, [0, 1], 0, {})
+
+
 class SeesWheels(DefaultObs):
     """Reads what no packet tells."""
 
@@ -126,7 +200,8 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
 
 def test_a_bot_flies_as_it_plays_in_a_pool(bots, capsys):
     assert command("flight", bots / "Überflieger", "--minutes", 0.02) == 0
-    assert "in 36 decisions: good (0.001)\nactions: 36 of 36 as the policy's" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "observations: 36 of 36 within 0.001 of the pool's: good (98%)\nactions: 36 of 36 as the policy's" in shown
 
 
 @pytest.mark.slow

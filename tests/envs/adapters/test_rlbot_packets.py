@@ -160,13 +160,16 @@ class Steering:
         return np.full((1, 8), len(self.seen) / 100, np.float32)
 
 
-def played(frames, delay=1, phases=None):
+def played(frames, delay=1, phases=None, spoilt=None):
     """Frame -> throttle after it, and the policy."""
     state, policy, writer = GameState.from_numbers([[0, 0, 17], [0, 99, 17]], 1), Steering(), PacketWriter()
     player, found = PacketPlayer(policy, Clock(), ContinuousAction(), 8, delay, keep=True), {}
     for frame in frames:
         writer.frame = frame
-        packet = sent(writer.write(state, (phases or {}).get(frame, ACTIVE)))
+        packet = writer.write(state, (phases or {}).get(frame, ACTIVE))
+        if spoilt and frame in spoilt:
+            packet = flat.GamePacket(*spoilt[frame](packet), packet.balls, packet.match_info)
+        packet = sent(packet)
         found[frame] = round(float(player.controls(packet, 0, field().boost_pads)[0]), 4)
     return found, policy, player
 
@@ -193,6 +196,29 @@ def test_a_game_begins_with_a_kickoff_and_goes_on_after_a_pause():
     found, policy, _ = played(range(100, 140), phases=phases)
     assert found[105] == found[125] == 0 and found[103] == 0.01 and found[130] == 0.04
     assert policy.begins == [True, False, False, True, False] and [s[0] for s in policy.seen] == [0, 8, 16, 0, 8]
+
+
+def turned(player):
+    """To where there is nothing."""
+    player.physics.rotation.yaw = np.nan
+    return player
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        (lambda p: (p.players[:1], p.boost_pads), "1v0 players instead of 1v1"),
+        (lambda p: ([*p.players, p.players[0]], p.boost_pads), "2v1 players instead of 1v1"),
+        (lambda p: (p.players, p.boost_pads[1:]), "33 boost pads instead of 34"),
+        (lambda p: ([turned(p.players[0]), p.players[1]], p.boost_pads), "numbers that are not finite"),
+        (lambda p: (p.players, [flat.BoostPadState(True, np.inf), *p.boost_pads[1:]]), "numbers that are not finite"),
+    ],
+)
+def test_a_car_does_nothing_while_the_packets_are_not_those_of_its_match(spoilt, said, caplog):
+    found, policy, _ = played(range(100, 125), spoilt=dict.fromkeys(range(105, 110), spoilt))
+    assert [found[f] for f in (104, 105, 109, 110, 115, 116)] == [0.01, 0, 0, 0.02, 0.02, 0.03]
+    assert policy.begins == [True, False, False, False] and np.isfinite(policy.seen).all()
+    assert caplog.messages == [f"the game sends {said}: the car does nothing as long as it does"]
 
 
 def test_settings_become_objects():
