@@ -15,7 +15,6 @@ Of twenty arms that change nothing one looks different. Give other `--minutes` o
 """
 
 import argparse
-import copy
 import json
 import os
 import subprocess
@@ -123,7 +122,7 @@ def write_settings(path: Path, change: Callable[[Settings], object], phase: int)
     scale = settings.pop("lr_scale", 1.0)
     for each in phases["phases"]:
         each["learning_rate"] *= scale
-    path.write_text(yaml.safe_dump(copy.deepcopy(settings)), encoding="utf-8")
+    path.write_text(yaml.safe_dump(settings), encoding="utf-8")
 
 
 def train(run: Path, change: Callable[[Settings], object], begin: str | None, minutes: float, seed: int) -> None:
