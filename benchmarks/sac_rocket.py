@@ -1,8 +1,9 @@
 """SAC and PPO with analog controls in Rocket League: what they learn by steps, and by minutes of a processor core.
 
 One car learns to drive to the ball and hit it: the world and the rewards of `configs/rocket_1v1_quickstart.yaml`, which
-are those of `configs/sac_rocket_1v1.yaml` too, with eight continuous controls and no opponent. Both have a thread. The
-figure is touches per minute of the game, the mean over the last fifth of the steps so far.
+are those of `configs/sac_rocket_1v1.yaml` too, with its observations, eight continuous controls and no opponent. PPO
+standardises its returns. Both have a thread. The figure is touches per minute of the game, the mean over the last fifth
+of the steps so far.
 
     python benchmarks/sac_rocket.py --seeds 0 1 2 --runs_dir /tmp/sac_rocket     # goes on where it stopped
 """
@@ -21,10 +22,10 @@ from machine import describe_machine
 
 ROOT = Path(__file__).parent.parent
 WORLD = ["--env.init_args.team_size", "[1, 0]", "--env.init_args.num_arenas", "32", "--summary_freq", "5000"]
-WORLD += ["--env.init_args.action", "envs.ContinuousAction"]
+WORLD += ["--env.init_args.action", "envs.ContinuousAction", "--env.init_args.obs", "envs.AdvancedObsPlus"]
 WAYS = {
     "SAC": ["--config", "configs/sac_rocket_1v1.yaml", *WORLD],
-    "PPO": ["--config", "configs/rocket_1v1_quickstart.yaml", *WORLD, "--devices", "1"],
+    "PPO": ["--config", "configs/rocket_1v1_quickstart.yaml", *WORLD, "--standardize_returns", "true"],
 }
 FIGURE = "game/touches_per_minute"
 
@@ -34,7 +35,19 @@ def train(name: str, seed: int, steps: int, runs: Path) -> Path:
     run = runs / f"{name.lower()}_{steps}_{seed}"
     if not (run / "cpu_seconds").exists():
         command = [sys.executable, "train_fabric.py", *WAYS[name], "--total_timesteps", str(steps), "--seed", str(seed)]
-        command += ["--runs_dir", str(runs), "--run_id", run.name, "--force", "true", "--plain", "--accelerator", "cpu"]
+        command += [
+            "--runs_dir",
+            str(runs),
+            "--run_id",
+            run.name,
+            "--force",
+            "true",
+            "--plain",
+            "--accelerator",
+            "cpu",
+            "--devices",
+            "1",
+        ]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": str(os.cpu_count())}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -68,9 +81,9 @@ def main() -> None:
     """Trains both with each seed in turn, prints a table and ends with one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--steps", type=int, nargs=2, default=[100_000, 500_000], help="of SAC and of PPO")
-    parser.add_argument("--marks", type=int, nargs="+", default=[25_000, 50_000, 100_000, 200_000, 500_000])
-    parser.add_argument("--minutes", type=float, nargs="+", default=[0.5, 1, 2])
+    parser.add_argument("--steps", type=int, nargs=2, default=[150_000, 1_500_000], help="of SAC and of PPO")
+    parser.add_argument("--marks", type=int, nargs="+", default=[50_000, 100_000, 150_000, 500_000, 1_500_000])
+    parser.add_argument("--minutes", type=float, nargs="+", default=[1, 2, 4])
     parser.add_argument("--runs_dir", type=Path, required=True)
     options = parser.parse_args()
     runs = options.runs_dir.resolve()
