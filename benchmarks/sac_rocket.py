@@ -35,19 +35,8 @@ def train(name: str, seed: int, steps: int, runs: Path) -> Path:
     run = runs / f"{name.lower()}_{steps}_{seed}"
     if not (run / "cpu_seconds").exists():
         command = [sys.executable, "train_fabric.py", *WAYS[name], "--total_timesteps", str(steps), "--seed", str(seed)]
-        command += [
-            "--runs_dir",
-            str(runs),
-            "--run_id",
-            run.name,
-            "--force",
-            "true",
-            "--plain",
-            "--accelerator",
-            "cpu",
-            "--devices",
-            "1",
-        ]
+        command += ["--runs_dir", str(runs), "--run_id", run.name, "--force", "true", "--plain"]
+        command += ["--accelerator", "cpu", "--devices", "1"]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": str(os.cpu_count())}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
