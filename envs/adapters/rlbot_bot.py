@@ -6,7 +6,6 @@ It needs numpy and rlbot, and goes into the folder of an exported bot as it is.
 import logging
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -182,7 +181,8 @@ def run(policy: Any, settings: dict[str, Any], check: bool) -> None:  # noqa: AN
     if check:
         blue, orange = about["team_sizes"][0]
         shape = obs.space(blue, orange).shape
-        print(f"{Path.cwd().name}: observations {list(shape)}, action {policy(np.zeros((1, *shape), np.float32))}")
+        chosen = policy(np.zeros((1, *shape), np.float32))
+        print(f"{settings['agent_id']}: ready (observations {list(shape)}, action {chosen.tolist()})")
     else:
         RLBotBot(player, settings["agent_id"], about["team_sizes"]).run(
             wants_match_communications=False, wants_ball_predictions=False

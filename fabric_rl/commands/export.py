@@ -47,7 +47,7 @@ def export(
     As rlbot it is a bot for the real game (docs/rlbot.md), and all that onnx is.
 
     Args:
-        name: Run id, path of a run, milestone or checkpoint, school_1v1; of an agent with roles NAME#ROLE.
+        name: Run id, path of a run, milestone or checkpoint, scorer_1v1; of an agent with roles NAME#ROLE.
         folder: A new or empty folder.
         format: What is written.
         force: Write over an export that is in the folder.
@@ -80,6 +80,7 @@ def export(
         print(f"check it anywhere: python {quote((folder / 'play.py').as_posix())} --check")
     if format == "rlbot":
         print(f"fly it without the game: fabric-rl flight {quote(folder.as_posix())}")
+        print(f"into the game: {quote((folder / 'README.txt').as_posix())} says how")
     return 0
 
 
@@ -147,7 +148,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
         model = "onnx" if form == "rlbot" else form
         write_policy(agent, env, model, folder, about, columns, 2 if isinstance(agent, AttentionPPOAgent) else 1)
         if form == "rlbot" and isinstance(env, RocketSimPool):
-            write_bot(folder, bot, settings, env, run.name)
+            write_bot(folder, bot, settings, env, run.name, about["team_sizes"])
 
 
 def _env(found: trained.Trained) -> VectorEnv:

@@ -258,9 +258,9 @@ def _check(course: Course, seed: int) -> bool:
     seen = f"{near.sum()} of {decisions} within {TOLERANCE:g} of the pool's"
     if not near.all():
         seen += f", the others within {differences[~near].max():.1e}"
-    print(f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%})")
+    print(f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%} are enough)")
     done = f"{sum(equal)} of {decisions} as the policy's in the pool"
-    print(f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%})")
+    print(f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%} are enough)")
     return bool(sees and acts)
 
 

@@ -38,7 +38,9 @@ def new(folder: Path, /) -> int:
             target = folder / str(source.relative_to(template)).replace(_NAME, name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(source.read_text(encoding="utf-8").replace(_NAME, name), encoding="utf-8", newline="\n")
-    print(f"made {folder}; next:\n  cd {quote(folder.as_posix())}\n  fabric-rl train --config {name}.yaml")
+    print(
+        f"made {folder}; next:\n  cd {quote(folder.as_posix())}\n  fabric-rl train --config {name}.yaml --run_id first"
+    )
     return 0
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,7 @@ from envs.state.game_state import GameState
 from fabric_rl.import_names import INSTALLED, shipped, spelt_here
 from fabric_rl.runs.json_files import json_text, write_bytes, write_text
 
-BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt")
+BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
 _MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "saved.py", "stateful.py", "sim/__init__.py")
 _ADAPTERS = ("adapters/__init__.py", "adapters/rlbot_packets.py", "adapters/rlbot_bot.py")
 _LEFT_OUT = ("__main__.py", "fields.py", "description.py")
@@ -38,8 +39,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "lib"))
 
-from envs.adapters.rlbot_bot import run  # noqa: E402
-from play import Policy  # noqa: E402
+try:
+    from envs.adapters.rlbot_bot import run
+    from play import Policy
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is missing; first: python -m pip install -r requirements.txt")
 
 if __name__ == "__main__":
     run(Policy(HERE), json.loads((HERE / "bot.json").read_text(encoding="utf-8")), "--check" in sys.argv)
@@ -71,6 +75,15 @@ car_id = 23  # Octane: the car of the simulation
 [orange_loadout]
 car_id = 23
 """
+_README = """{} is a Rocket League bot for RLBot v5, trained with fabric-rl for {}.
+
+1. Install Python 3.11 or later (python.org; on Windows tick "Add python.exe to PATH") and RLBot v5 (rlbot.org).
+2. In this folder:   python -m pip install -r requirements.txt
+3. Then:             python bot.py --check       which says "ready" when everything is here
+4. In RLBot's launcher: Add, Load file, choose bot.toml, give it an opponent, start the match.
+
+It is called {} in matches; the name is in bot.toml.
+"""
 _REQUIREMENTS = "gymnasium>=1.1\nnumpy>=1.26\nonnxruntime>=1.18\nrlbot>=2.0.0b56,<3\n"
 
 
@@ -82,7 +95,9 @@ def check_rlbot(what: str) -> None:
         raise ImportError(f'{what} needs rlbot; pip install "fabric-rl[rlbot]"')
 
 
-def write_bot(folder: Path, name: str, settings: str, env: RocketSimPool, run: str) -> None:
+def write_bot(
+    folder: Path, name: str, settings: str, env: RocketSimPool, run: str, team_sizes: Sequence[Sequence[int]]
+) -> None:
     """Makes a bot of a folder with an exported policy, and starts it once to see that it can.
 
     Args:
@@ -91,6 +106,7 @@ def write_bot(folder: Path, name: str, settings: str, env: RocketSimPool, run: s
         settings: YAML that says how `env` is built.
         env: What the agent plays in.
         run: What the agent comes from.
+        team_sizes: (blue, orange) that it knows.
 
     Raises:
         ValueError: Its observations or actions need what the game does not send, or cannot be built in the folder.
@@ -105,6 +121,8 @@ def write_bot(folder: Path, name: str, settings: str, env: RocketSimPool, run: s
     write_text(folder / "bot.json", json_text({"agent_id": agent_id} | said))
     texts = (json.dumps(text, ensure_ascii=False) for text in (agent_id, name, f"Trained with fabric-rl: {run}"))
     write_text(folder / "bot.toml", _TOML.format(*texts).replace("\x7f", r"\u007f"))  # which JSON has as it is
+    sizes = " and ".join(sorted({f"{max(pair)}v{min(pair)}" for pair in team_sizes}))
+    write_text(folder / "README.txt", _README.format(name, sizes, name))
     for file, text in (("bot.py", _BOT), ("loadout.toml", _LOADOUT), ("requirements.txt", _REQUIREMENTS)):
         write_bytes(folder / file, _alone(text.encode()))
     _write_library(folder / "lib", classes)
