@@ -67,7 +67,8 @@ class SACLightningAgent(OffPolicyAgent):
         temperature_lr: Learning rate of the logarithm of the temperature.
         init_entcoef: First temperature: what a nat of entropy is worth in reward.
         target_entropy: Entropy in nats that the temperature is learned for; Box actions count in units of half the
-            Box's width. Default: minus the number of dimensions of a Box, a share of the greatest entropy of others.
+            Box's width. Default: minus the number of dimensions of a Box; of others a share of the greatest entropy
+            that the mask allows.
         entropy_share: That share, of Discrete and MultiDiscrete actions.
         memory_size: Numbers remembered from step to step, see `RecurrentPPOAgent`; 0: no memory. Policy and critics
             read the same memory beside the observation; the critics' loss alone teaches it, their targets have a copy.
@@ -131,7 +132,12 @@ class SACLightningAgent(OffPolicyAgent):
         )
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(init_entcoef)))
-        self.target_entropy = head.target_entropy if target_entropy is None else target_entropy
+        if target_entropy is not None and not -math.inf < target_entropy < head.greatest_entropy:
+            raise ValueError(
+                f"{name}: --agent.target_entropy must be below the greatest entropy, {head.greatest_entropy:.3g}, got "
+                f"{target_entropy}"
+            )
+        self.target_entropy = target_entropy
 
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
@@ -140,10 +146,7 @@ class SACLightningAgent(OffPolicyAgent):
         seen, state = self._step(obs, state)
         params = self._params(seen)
         if self.acts_at_random and not deterministic:
-            held = [] if self.held is None or action_mask is not None else self.held
-            if not held:
-                held.append(ActOutput(*self.policy_head.sample_evenly(params, action_mask)))
-            return held[0]._replace(state=state)
+            return ActOutput(*self.policy_head.sample_evenly(params, action_mask), state=state)
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), state=state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -184,9 +187,13 @@ class SACLightningAgent(OffPolicyAgent):
         q = head.q_of(minibatch.action, critics)
         q_loss = critic_loss(q, target, minibatch.weight)
 
-        expected_q, entropy = head.value(self._params(fixed), minibatch.action_mask, frozen)
+        params = self._params(fixed)
+        expected_q, entropy = head.value(params, minibatch.action_mask, frozen)
         policy_loss = -soft_value(expected_q, entropy, temperature).sum(dim=1).mean()
-        loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, self.target_entropy)
+        aim: Tensor | float | None = self.target_entropy
+        if aim is None:
+            aim = head.usual_entropy(params, minibatch.action_mask)
+        loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, aim)
         stats = {
             "critic_loss": q_loss,
             "policy_loss": policy_loss,

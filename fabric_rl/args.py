@@ -175,7 +175,7 @@ class SACArgs:
     buffer_init_steps: int = 1000
     """SAC: agent-steps (over all ranks) with random actions at first; learning begins when the buffers hold so many."""
     hold_random_actions: bool = False
-    """SAC: a random action lasts for a round of `train_interval` steps, which gets farther than trembling."""
+    """SAC: a random action lasts for a round of `train_interval` steps (2 or more), to get farther than trembling."""
     train_interval: int = 1
     """SAC: steps of each sub-environment between two rounds of learning."""
     num_update: int = 1
@@ -185,7 +185,8 @@ class SACArgs:
     n_step: int = 1
     """SAC: rewards that are added up before a target network is asked for the rest."""
     save_replay_buffer: bool = False
-    """SAC: checkpoints hold the buffers, so that a resumed run goes on bit for bit; without, it fills them anew."""
+    """SAC: checkpoints hold the buffers, so that a resumed run goes on bit for bit (Gymnasium ids: with
+    `exact_resume`); without, it fills them anew."""
     buffer_folder: str | None = None
     """SAC: keep the buffers in files of this folder, which vanish with the run. Default: in the device's memory."""
     per_alpha: float = 0.0
@@ -210,6 +211,11 @@ class SACArgs:
                 raise ValueError(f"--{name} has no effect without --{what}; add that, or leave it out")
         if not 0 < self.demonstration_share < 1:
             raise ValueError(f"--demonstration_share must be above 0 and below 1, got {self.demonstration_share}")
+        if self.hold_random_actions and 1 in (self.train_interval, self.buffer_init_steps + 1):
+            raise ValueError(
+                "--hold_random_actions has no effect with --train_interval 1 or --buffer_init_steps 0; raise it, or "
+                "leave it out"
+            )
         if self.buffer_init_steps < 0:
             raise ValueError(f"--buffer_init_steps must not be negative, got {self.buffer_init_steps}")
         if not 0 < self.tau <= 1:

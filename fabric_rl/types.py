@@ -191,12 +191,12 @@ class OffPolicyAgent(ActorCritic):
 
     Attributes:
         acts_at_random: `act` draws evenly from all (allowed) actions, unless `deterministic`. The trainer sets it.
-        held: None, or a list, also set by it: `act` puts a first random action there and repeats it, without masks.
+        holds_actions: Also set by it: the collector repeats each sub-environment's first action of a rollout.
     """
 
     minibatch_fields = ("reward", "terminated", "done", "next_obs", "next_action_mask")
     acts_at_random: bool = False
-    held: list[ActOutput] | None = None
+    holds_actions: bool = False
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # see there
         """See `ActorCritic`. The statistic `td_error` may be `[B]`, each step's, by which `--per_alpha` draws."""

@@ -37,7 +37,7 @@ class SampledHead(nn.Module):
     Attributes:
         inputs: Numbers of an action, which the critics get.
         outputs: Numbers that a critic gives for each reward signal.
-        target_entropy: The usual one, minus the number of dimensions.
+        greatest_entropy: Of the even distribution.
     """
 
     squash = True
@@ -48,10 +48,12 @@ class SampledHead(nn.Module):
         low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
         if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
             raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
+        if not bool(((high - low > 0) & torch.isfinite(high - low)).all()):
+            raise ValueError(f"an action Box needs room between its bounds, and less than 1e38, got {space}")
         if not len(low):
             raise ValueError(f"nothing is to be chosen in an action Box without dimensions, {space}")
         self.inputs, self.outputs, self.shape = len(low), 1, space.shape
-        self.target_entropy = -float(len(low))
+        self.greatest_entropy = len(low) * math.log(2)
         self.layer = linear(features, 2 * len(low), None)
         self.low: Tensor
         self.high: Tensor
@@ -98,6 +100,10 @@ class SampledHead(nn.Module):
         unit, log_prob = self.draw(params, mean)
         return critics(unit).amin(dim=0), -log_prob
 
+    def usual_entropy(self, params: Tensor, mask: Mask = None) -> Tensor:
+        """What the entropy is to be unless the user says otherwise: minus the number of dimensions, 0-dim."""
+        return params.new_tensor(-float(self.inputs))
+
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
         """Q-values `[2, B, K]` of actions `[B, *shape]` in the Box."""
         return critics((action.reshape(len(action), -1) - self.centre) / self.reach)
@@ -115,7 +121,7 @@ class ExactHead(nn.Module):
     Attributes:
         inputs: 0, the critics get no action.
         outputs: Numbers that a critic gives for each reward signal, one for each choice of each part.
-        target_entropy: A share of the greatest entropy.
+        greatest_entropy: Of the even distribution.
     """
 
     def __init__(self, features: int, space: Discrete | MultiDiscrete, entropy_share: float) -> None:
@@ -128,7 +134,7 @@ class ExactHead(nn.Module):
             self.policy, sizes = MultiCategoricalHead(features, space), space.nvec.flatten().tolist()
         self.inputs, self.outputs = 0, len(sizes) * max(sizes)
         self._parts = (len(sizes), max(sizes))
-        self.target_entropy = entropy_share * sum(math.log(size) for size in sizes)
+        self.greatest_entropy, self._share = sum(math.log(size) for size in sizes), entropy_share
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits, see `PolicyHead.forward`."""
@@ -151,6 +157,10 @@ class ExactHead(nn.Module):
         """Expectations of the smaller Q-values `[B, K]` and entropies `[B]`, exact."""
         log_probs = self.policy.log_probs(params, mask)
         return expected_q(self._of_choices(critics(None)), log_probs), entropy_of(log_probs)
+
+    def usual_entropy(self, params: Tensor, mask: Mask = None) -> Tensor:
+        """A share of the greatest entropies, of the choices that are allowed, `[B]`."""
+        return self._share * entropy_of(self.policy.log_probs(torch.zeros_like(params), mask))
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
         """Q-values `[2, B, K]` of actions."""

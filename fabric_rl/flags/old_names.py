@@ -3,7 +3,7 @@
 _EXPLORES = "--agent.entropy_coef"
 _CLIPS = "--agent.clip_coef"
 _EPOCHS = "--update_epochs"
-_RATES = "--agent.actor_lr and --agent.critic_lr"
+_RATES = "--agent.actor_lr and --agent.critic_lr (SAC: also --agent.temperature_lr)"
 _LAYERS = "--agent.actor_hidden_sizes and --agent.critic_hidden_sizes, lists of layers"
 _TOTAL = "--total_timesteps, agent-steps over all ranks"
 _ROLLOUT = "--num_steps, of each sub-environment: a rollout has num_steps x sub-environments x ranks"
@@ -69,9 +69,11 @@ OLD_NAMES = {
     "anneal_lr": "--lr_schedule linear (the default), or --lr_schedule constant",
     "norm_adv": "--normalize_advantages",
     "clip_vloss": "--agent.clip_value_loss",
-    "ent_coef": _EXPLORES,
+    "ent_coef": f"{_EXPLORES}, or {_TEMPERATURE}",
     "vf_coef": "--agent.value_coef",
     "cuda": _HARDWARE,
+    "target_entropy": "--agent.target_entropy, of agents.SACLightningAgent",
+    "target_update_interval": "--tau: the targets follow after every optimizer step",
     "track": _WANDB,
     # CleanRL's without its nesting
     "clip_coef": _CLIPS,

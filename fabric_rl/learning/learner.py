@@ -144,6 +144,10 @@ class Onlooker:
         """Goes on from what `rank_state_dict` gave after so many; returns what makes the run another one."""
         return []
 
+    def lost(self, state: Mapping[str, Any]) -> list[str]:
+        """What of `rank_state_dict` cannot go on with another number of ranks or sub-environments, in words."""
+        return []
+
 
 class Learner(Onlooker):
     """Learns with PPO's scheme: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""

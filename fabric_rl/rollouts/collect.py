@@ -15,7 +15,7 @@ from fabric_rl.rollouts.finite import require_finite, within
 from fabric_rl.rollouts.gpu_copies import to_device, to_host
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.steps import BOOLS, NUMBERS, Step, checked_array, checked_step
-from fabric_rl.types import ActorCritic, HasGroups, OffPolicyAgent
+from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent
 
 _Ended = tuple[int, NDArray[np.intp], NDArray[Any]]
 """Episodes that ended: the step, their sub-environments, their last observations."""
@@ -113,11 +113,15 @@ class _Collection:
         self._terminal: list[_Ended] = []  # terminated, where a rollout keeps next observations
         self._cut_states: list[Tensor] = []
         self._state: Tensor | None = None
+        self._first: ActOutput | None = None
 
     def decide(self, t: int, agent: ActorCritic) -> NDArray[Any]:
         """The actions `[n, ...]` of step `t`."""
         rollout, rows = self.rollout, self.rows
         chosen = agent.act(rollout.obs[t, rows], **rollout.inputs(t, rows))
+        if isinstance(agent, OffPolicyAgent) and agent.holds_actions:
+            self._first = self._first or chosen
+            chosen = chosen._replace(action=self._first.action, log_prob=self._first.log_prob)
         rollout.action[t, rows], rollout.log_prob[t, rows] = chosen.action, chosen.log_prob
         if chosen.value is not None:
             rollout.value[t, rows] = chosen.value

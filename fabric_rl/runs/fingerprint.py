@@ -62,6 +62,8 @@ def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
     ]
     if lines:
         more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
+        if len(lines) == len({*own, *weights}):
+            more += "; they have no weights in common"
         raise CheckpointError(
             f"the checkpoint is of another agent than {class_of(agent).__name__} with these settings: "
             f"{'; '.join(lines[:3])}{more}"

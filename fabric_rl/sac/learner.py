@@ -190,4 +190,8 @@ class ReplayLearner(Onlooker):
         if state["replay"] is None:
             return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
         self.replay.load_state_dict(state["replay"])
+        state["replay"].clear()  # it may be as large as what is left of the memory
         return []
+
+    def lost(self, state: Mapping[str, Any]) -> list[str]:
+        return ["its replay buffer fills anew before it learns"] if state["replay"] is not None else []

@@ -66,13 +66,13 @@ def critic_loss(q: Tensor, target: Tensor, weight: Tensor | None = None) -> Tens
     return 0.5 * (squares if weight is None else weight * squares).mean()
 
 
-def temperature_loss(log_temperature: Tensor, entropy: Tensor, target_entropy: float) -> Tensor:
+def temperature_loss(log_temperature: Tensor, entropy: Tensor, target_entropy: float | Tensor) -> Tensor:
     r""":math:`\alpha E[H(\pi(\cdot|s)) - \bar H]`: alpha rises where the entropy is below its target.
 
     Args:
         log_temperature: 0-dim, the logarithm of alpha, which is learned.
         entropy: `[B]`, or samples `-log_prob` of it; no gradient goes through it.
-        target_entropy: In nats.
+        target_entropy: In nats, for all or for each `[B]`.
     """
     return log_temperature.exp() * (entropy.detach() - target_entropy).mean()
 

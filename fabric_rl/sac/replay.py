@@ -65,8 +65,11 @@ class ReplayBuffer:
         given = {name: tensor for name in _COLUMNS if (tensor := getattr(like, name)) is not None}
         shapes = {name: (self._rows, num_envs, *tensor.shape[1:]) for name, tensor in given.items()}
         needed = sum(math.prod(shape) * given[name].element_size() for name, shape in shapes.items())
+        beside = 8 * self._rows * num_envs * (5 if alpha else 1)  # numbers of last observations, nodes of the tree
         try:
-            check_room(size, needed, folder, self._device)
+            if folder is not None:
+                check_room(size, needed, folder, self._device)
+            check_room(size, beside if folder is not None else needed + beside, None, self._device)
             self._columns = {name: allocated(shape, given[name], folder) for name, shape in shapes.items()}
         except OSError as error:
             reason = error.strerror or error
@@ -277,7 +280,10 @@ class ReplayBuffer:
             rows, last = len(state["reward"]), len(state["last"])
             ends = int(self._kept(state["done"], state["terminated"]).sum())
         if rows >= self._rows:
-            raise ValueError(f"{where} has {rows} rows of steps, --buffer_size makes {self._rows - 1}")
+            raise ValueError(
+                f"--buffer_size is too small for the steps that the checkpoint holds; give at least "
+                f"{rows * self.num_envs}"
+            )
         form = {
             name: Numbers(x.new_zeros(()).expand(rows + (name in ("obs", "action_mask")), *x.shape[1:]))
             for name, x in self._columns.items()
@@ -288,6 +294,7 @@ class ReplayBuffer:
             like = self._tree.leaves.new_zeros(())
             each, highest = (Numbers(x, 1e-100, 1e100) for x in (like.expand(rows, self.num_envs), like))
             form |= {"priority": each, "highest": highest}
+        if "position" in state:
             form["position"] = Numbers(torch.tensor(0), 0)
         check(state, form, where)
         if ends != last:
@@ -298,7 +305,7 @@ class ReplayBuffer:
         rows = len(state["reward"])
         self._begin(int(state["position"] - rows) % self._rows if "position" in state else 0)
         if rows:
-            following = {name: state[name][-1] for name in ("obs", "action_mask") if name in state}
+            following = {name: state[name][-1] for name in self._columns if name in ("obs", "action_mask")}
             self._write({name: state[name][:rows] for name in self._columns}, following, state["last"])
             if self._tree is not None and "priority" in state:
                 at = (self._position - rows + torch.arange(rows)) % self._rows * self.num_envs
@@ -311,7 +318,7 @@ class ReplayBuffer:
         self._position, self._filled = position, 0
         if self._tree is not None:
             self._highest = torch.ones_like(self._tree.total)
-            self._tree.set(torch.arange(len(self._tree.leaves)), torch.zeros(()))
+            self._tree.clear()
         self._first = self._next = 0  # numbers of the last observations that are kept, since ever
 
     def _write(self, columns: Mapping[str, Tensor], following: Mapping[str, Tensor], last: Tensor) -> None:
@@ -371,4 +378,4 @@ class ReplayBuffer:
 
 
 def _rows(flat: Tensor, steps: int) -> Tensor:
-    return flat.reshape(steps, -1, *flat.shape[1:])
+    return flat.reshape(steps, len(flat) // steps, *flat.shape[1:])

@@ -27,6 +27,10 @@ class SumTree:
         """0-dim, the sum of all weights."""
         return self._nodes[1]
 
+    def clear(self) -> None:
+        """All weights are 0 again."""
+        self._nodes.zero_()
+
     def set(self, at: Tensor, weights: Tensor) -> None:
         """Gives the leaves `at [B]` the weights, 0-dim or `[B]`, 0 or more; one that comes twice gets the greatest."""
         at = at.to(self._nodes.device)

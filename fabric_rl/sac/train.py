@@ -1,5 +1,6 @@
 """The training loop of agents that learn from replayed steps: collect -> buffer -> learn."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, cast
@@ -57,6 +58,9 @@ def train_off_policy(
     record, saver = begin(session, run, plain, saving, resume, weights)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     player = cast(OffPolicyAgent, session.agent)
+    if sac.buffer_init_steps >= args.total_timesteps and not inference:
+        text = f"--buffer_init_steps {sac.buffer_init_steps}: nothing is learned before so many steps, and "
+        warnings.warn(f"{text}--total_timesteps is {args.total_timesteps}", RuntimeWarning, stacklevel=2)
 
     with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session, run):
         saver.begin(resume)
@@ -64,11 +68,11 @@ def train_off_policy(
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
             player.acts_at_random = not inference and state.steps < sac.buffer_init_steps
-            player.held = [] if sac.hold_random_actions else None
+            player.holds_actions = sac.hold_random_actions and player.acts_at_random
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
                 session.signals.pay(rollout)
-            player.held = None
+            player.holds_actions = False
             batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
             with record("learn"):
                 losses = learner.learn(batch, state.minibatch_size)  # buffer -> num_update x agent.training_step
@@ -98,6 +102,8 @@ class OffPolicy(Scheme):
                 f"--batch_size {size} must be a multiple of --agent.sequence_length {length}, which an agent with "
                 "memory learns from in one piece"
             )
+        if size == 1 and self.demonstrations:
+            raise ValueError("--batch_size 1 has no room for steps of --demonstrations beside the run's own; raise it")
         for flag, given in (("per_alpha", self.sac.per_alpha), ("demonstrations", self.sac.demonstrations)):
             if given and agent.learns_sequences:
                 raise ValueError(
@@ -121,6 +127,10 @@ class OffPolicy(Scheme):
                 f"{whole} steps; raise --buffer_size"
             )
         agent = parts.agent
+        if self.sac.hold_random_actions and rollout.action_mask is not None:
+            raise ValueError(
+                "--hold_random_actions does not go with action masks, which change every step; leave it out"
+            )
         rows = size // rollout.num_envs
         if agent.burn_in + agent.sequence_length > rows:
             raise ValueError(
@@ -150,6 +160,9 @@ def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:
     ]
     given += ["lr_schedule kl_adaptive"] if args.lr_schedule == "kl_adaptive" else []
     if given:
-        raise ValueError(f"{', '.join(f'--{name}' for name in given)}: only PPO has that, not SAC; leave it out")
+        raise ValueError(
+            f"{', '.join(f'--{name}' for name in given)}: only PPO has that, not SAC; leave it out, "
+            "or take a preset of SAC (configs/sac_*.yaml)"
+        )
     every = args.summary_freq or STEPS_PER_ROW
     return replace(args, num_steps=sac.train_interval, summary_freq=every)

@@ -203,7 +203,7 @@ class Session:
                 differs += self._load_rank(saved, mine)
             else:
                 self.collector.load_statistics(mine)
-                differs.append("another number of ranks or sub-environments")
+                differs += ["another number of ranks or sub-environments", *self.learner.lost(mine)]
         everyone = gather_to_rank_0(self.fabric, differs) or []
         return list(self.fabric.broadcast(list(dict.fromkeys(why for each in everyone for why in each))))
 

@@ -173,15 +173,47 @@ def test_the_targets_begin_as_the_critics_and_follow(copied):
     ("space", "settings", "target"),
     [
         ("Box", {}, -2.0),
-        ("Box", {"target_entropy": 1.5}, 1.5),
+        ("Box", {"target_entropy": 1.3}, 1.3),
         ("Discrete", {}, 0.2 * math.log(5)),
         ("MultiDiscrete", {"entropy_share": 0.5}, 0.5 * math.log(30)),
     ],
 )
 def test_target_entropies(space, settings, target):
     agent = build(space, init_entcoef=0.3, **settings)
-    assert agent.target_entropy == pytest.approx(target)
+    params = torch.randn(3, agent.policy_head(torch.zeros(1, 16)).shape[-1])
+    usual = agent.policy_head.usual_entropy(params)
+    assert target == pytest.approx(agent.target_entropy or usual.flatten()[0].item())
     assert agent.log_temperature.exp().item() == pytest.approx(0.3)
+
+
+def test_masks_lower_the_entropy_that_is_asked_for():
+    """Else a state with one allowed action drives the temperature up without end."""
+    agent = build("Discrete")
+    masks = torch.tensor([[True] * 5, [True] * 2 + [False] * 3, [False] * 4 + [True]])
+    found = agent.policy_head.usual_entropy(torch.randn(3, 5), masks)
+    torch.testing.assert_close(found, 0.2 * torch.tensor([5.0, 2.0, 1.0]).log())
+    batch = transitions(agent, count=3)
+    only = masks[2:].expand(3, -1)
+    agent.training_step(batch._replace(action_mask=only, next_action_mask=only))[0].backward()
+    assert agent.log_temperature.grad.item() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("space", "settings", "message"),
+    [
+        (
+            "Box",
+            {"target_entropy": math.nan},
+            r"--agent.target_entropy must be below the greatest entropy, 1.39, got nan",
+        ),
+        ("Discrete", {"target_entropy": 5}, r"below the greatest entropy, 1.61, got 5"),
+        (Box(np.float32([0, 1]), np.float32([1, 1])), {}, "needs room between its bounds"),
+        (Box(-3e38, 3e38, (2,)), {}, "less than 1e38"),
+    ],
+)
+def test_what_cannot_be_learned_is_said_at_once(space, settings, message):
+    with pytest.raises(ValueError, match=message):
+        SACLightningAgent(VECTOR, SPACES.get(space, space) if isinstance(space, str) else space, **settings)
 
 
 def test_the_critics_see_what_the_policy_does_not():

@@ -311,7 +311,7 @@ CASES = {
     ),
     "settings of PPO beside SAC": (
         f"{ON_PENDULUM} {SAC} --num_steps 64 --gae_lambda 0.9",
-        ["error: --num_steps, --gae_lambda: only PPO has that, not SAC; leave it out\n"],
+        ["error: --num_steps, --gae_lambda: only PPO has that, not SAC; leave it out, or take a preset"],
     ),
     "estimator beside SAC": (
         f"{ON_PENDULUM} {SAC} --estimator malformed.Advantages",
@@ -319,7 +319,7 @@ CASES = {
     ),
     "a rollout ahead beside SAC": (
         f"{ON_PENDULUM} {SAC} --overlap true",
-        ["error: --overlap: only PPO has that, not SAC; leave it out\n"],
+        ["error: --overlap: only PPO has that, not SAC; leave it out, or take a preset"],
     ),
     "kickstarting beside SAC": (
         f"--env_id CartPole-v1 {SAC} --kickstart Kickstart --kickstart.reference school_1v1",
@@ -331,7 +331,7 @@ CASES = {
     ),
     "schedule of PPO beside SAC": (
         f"{ON_PENDULUM} {SAC} --lr_schedule kl_adaptive",
-        ["error: --lr_schedule kl_adaptive: only PPO has that, not SAC; leave it out\n"],
+        ["error: --lr_schedule kl_adaptive: only PPO has that, not SAC; leave it out, or take a preset"],
     ),
     "settings of SAC beside PPO": (
         f"{ON_PENDULUM} --tau 0.01 --buffer_size 10",

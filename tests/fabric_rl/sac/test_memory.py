@@ -186,8 +186,8 @@ def test_the_buffer_gets_the_memory_before_each_step(fabric):
     rollout.begin(*env.reset(seed=0))
     memory, ended = torch.zeros(2, 4), torch.zeros(2, dtype=torch.bool)
     agent.acts_at_random = True
-    for held in (None, [], None):
-        agent.held = held
+    for held in (False, True, False):
+        agent.holds_actions = held
         with torch.no_grad():
             collect(env, agent, rollout)
             batch = rollout.flat(rollout.reward)

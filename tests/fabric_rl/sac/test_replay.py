@@ -177,7 +177,8 @@ def test_a_restored_buffer_draws_the_same(added):
         (lambda s: s.update(obs=s["obs"][:-1]), r"replay\['obs'\] is a tensor float32 \[6, 2, 1\]"),
         (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations of 0 episodes that ended"),
         (lambda s: s.pop("done"), "replay does not fit: it lacks 'done'"),
-        (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "has 54 rows"),
+        (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "give at least 108"),
+        (lambda s: s.update(position="x"), r"replay\['position'\]"),
     ],
 )
 def test_a_state_of_something_else_is_refused(spoil, message):
@@ -218,6 +219,10 @@ def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path, monkeypatch):
 def test_the_ranks_of_a_machine_share_its_memory(monkeypatch):
     batch = Episodes(2, seed=0).rollout(1)
     steps = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 18  # bytes of each
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "100000")
+    buffer_of(size := steps * 18 // 4_000_000, batch, 2)  # 40 bytes for each step are there, of which it needs 26
+    with pytest.raises(ValueError, match=r"needs .* for each of 100000 ranks"):  # and with the tree 58
+        ReplayBuffer(size, batch, 2, torch.Generator(), alpha=0.6)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1000")
     with pytest.raises(ValueError, match=r"needs .* MiB for each of 1000 ranks, and this machine's memory has .* GiB"):
         buffer_of(steps // 100, batch, 2)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -10,7 +11,16 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from agents import PPOLightningAgent, SACLightningAgent
-from envs import ContinuousAction, GoalReward, GymnasiumEnvs, RewardSignals, RocketSimPool, TouchReward
+from envs import (
+    ContinuousAction,
+    GoalReward,
+    GymnasiumEnvs,
+    HybridTable,
+    ProcessPool,
+    RewardSignals,
+    RocketSimPool,
+    TouchReward,
+)
 from fabric_rl import (
     ActOutput,
     Callback,
@@ -105,7 +115,7 @@ def test_random_actions_may_last_for_a_round(fabric, held):
 
     class Notes(Callback):
         def on_learn_start(self, state):
-            assert state.agent.held is None  # whoever acts between two rounds is not concerned
+            assert not state.agent.holds_actions  # whoever acts between two rounds is not concerned
             taken.append(state.batch.action.view(4, 2).clone())
 
     args = TrainArgs(total_timesteps=32, batch_size=4, max_grad_norm=0)
@@ -115,6 +125,64 @@ def test_random_actions_may_last_for_a_round(fabric, held):
     lasts = [bool((round == round[0]).all()) for round in taken]
     assert lasts == ([True] * 3 if held else [False] * 3) + [False]
     assert taken[0][0, 0] != taken[0][0, 1] and not torch.equal(taken[0], taken[1])
+
+
+def test_every_group_of_sub_environments_holds_random_actions_of_its_own(fabric):
+    taken = []
+
+    class Notes(Callback):
+        def on_learn_start(self, state):
+            taken.append(state.batch.action.view(4, 3).clone())
+
+    args = TrainArgs(total_timesteps=24, batch_size=4)
+    sac = SACArgs(buffer_init_steps=12, train_interval=4, hold_random_actions=True)
+    env = partial(ProcessPool, partial(GymnasiumEnvs, "Pendulum-v1", 3), num_workers=2, groups=2)
+    train_off_policy(fabric, env, SACLightningAgent, args, callbacks=[Notes()], plain=True, sac=sac)
+    assert bool((taken[0] == taken[0][0]).all()) and len(taken[0][0].unique()) == 3
+
+
+def test_random_actions_are_not_held_where_that_means_nothing(fabric):
+    for settings in ({"train_interval": 1}, {"train_interval": 4, "buffer_init_steps": 0}):
+        with pytest.raises(ValueError, match="hold_random_actions has no effect"):
+            SACArgs(hold_random_actions=True, **settings)
+    env = partial(RocketSimPool, num_arenas=1, action=HybridTable())
+    with pytest.raises(ValueError, match="hold_random_actions does not go with action masks"):
+        sac = SACArgs(hold_random_actions=True, train_interval=4)
+        train_off_policy(fabric, env, SACLightningAgent, TrainArgs(total_timesteps=24, batch_size=4), sac=sac)
+
+
+def test_a_run_that_never_learns_says_so(counted):
+    with pytest.warns(RuntimeWarning, match="buffer_init_steps 60: nothing is learned before so many steps"):
+        counted(sac={"buffer_init_steps": 60})
+
+
+def test_another_number_of_sub_environments_loses_the_buffer_and_says_so(fabric, tmp_path):
+    args, sac = TrainArgs(total_timesteps=40, batch_size=4), SACArgs(buffer_init_steps=8, save_replay_buffer=True)
+    run = Run(tmp_path / "run")
+    train_off_policy(
+        fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), SACLightningAgent, args, run, plain=True, sac=sac
+    )
+    saved, more = load_checkpoint(run.dir)[1], replace(args, total_timesteps=60)
+    env = partial(GymnasiumEnvs, "CartPole-v1", 3)
+    with pytest.warns(UserWarning, match="sub-environments; its replay buffer fills anew before it learns"):
+        train_off_policy(fabric, env, SACLightningAgent, more, plain=True, sac=sac, resume=saved)
+
+
+def test_observations_may_be_empty(fabric):
+    class Blind(gymnasium.Env):
+        observation_space, action_space = Box(0, 1, (0,)), Discrete(2)
+
+        def reset(self, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.zeros(0, np.float32), {}
+
+        def step(self, action):
+            return np.zeros(0, np.float32), float(action), False, False, {}
+
+    args = TrainArgs(total_timesteps=40, batch_size=4)
+    env = partial(GymnasiumEnvs, Blind, 2)
+    summary = train_off_policy(fabric, env, SACLightningAgent, args, plain=True, sac=SACArgs(buffer_init_steps=8))
+    assert summary["total_steps"] == 40
 
 
 def test_replayed_steps_belong_together(counted):
@@ -200,7 +268,7 @@ def test_nan_is_found_and_the_weights_before_it_are_kept(fabric, counter_env, tm
 def test_settings_of_ppo_are_refused(fabric, counter_env, name):
     other = {"normalize_advantages": False, "standardize_returns": True, "overlap": True, "gae_lambda": 0.5}
     args = TrainArgs(**{name: (other | {"combine_advantages": "mean"}).get(name, 1)})
-    with pytest.raises(ValueError, match=rf"^{name}: only PPO has that, not SAC; leave it out$"):
+    with pytest.raises(ValueError, match=rf"^{name}: only PPO has that, not SAC; leave it out, or take"):
         train_off_policy(fabric, counter_env, Counts, args)
 
 
