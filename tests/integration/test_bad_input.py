@@ -322,7 +322,7 @@ CASES = {
         ["error: --overlap: only PPO has that, not SAC; leave it out, or take a preset"],
     ),
     "kickstarting beside SAC": (
-        f"--env_id CartPole-v1 {SAC} --kickstart Kickstart --kickstart.reference school_1v1",
+        f"--env_id CartPole-v1 {SAC} --buffer_init_steps 0 --kickstart Kickstart --kickstart.reference school_1v1",
         ["error: --kickstart: SACLightningAgent takes no reference; take one of the PPO agents\n"],
     ),
     "demonstrations of nothing beside SAC": (
