@@ -211,11 +211,8 @@ class SACArgs:
                 raise ValueError(f"--{name} has no effect without --{what}; add that, or leave it out")
         if not 0 < self.demonstration_share < 1:
             raise ValueError(f"--demonstration_share must be above 0 and below 1, got {self.demonstration_share}")
-        if self.hold_random_actions and 1 in (self.train_interval, self.buffer_init_steps + 1):
-            raise ValueError(
-                "--hold_random_actions has no effect with --train_interval 1 or --buffer_init_steps 0; raise it, or "
-                "leave it out"
-            )
+        if self.hold_random_actions and self.train_interval == 1:
+            raise ValueError("--hold_random_actions has no effect with --train_interval 1; raise it, or leave it out")
         if self.buffer_init_steps < 0:
             raise ValueError(f"--buffer_init_steps must not be negative, got {self.buffer_init_steps}")
         if not 0 < self.tau <= 1:

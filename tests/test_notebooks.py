@@ -37,6 +37,7 @@ SAID = {  # what a cell must have printed, and how many figures there are
 }
 SMOKE = "03_rewards_and_states"
 """The quickest, for every day."""
+CAMPAIGN = "05_compare_and_sweep"
 
 
 def read(name):
@@ -64,8 +65,13 @@ def test_a_notebook_is_valid_and_shows_what_came_out(name):
     assert all(isinstance(line, ast.Assign) and line.targets[0].id.isupper() for line in sizes)
 
 
+def tier(name):
+    marks = {SMOKE: [], CAMPAIGN: [pytest.mark.learning]}
+    return pytest.param(name, marks=marks.get(name, [pytest.mark.slow]))
+
+
 @pytest.mark.timeout(500)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == SMOKE else pytest.mark.slow) for name in SAID])
+@pytest.mark.parametrize("name", [tier(name) for name in SAID])
 def test_a_notebook_runs(name, tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):  # nothing is left in the home folder
         monkeypatch.setenv(variable, str(tmp_path / variable))

@@ -152,7 +152,7 @@ def test_a_finished_run_says_that_it_waits_and_a_signal_ends_that(fabric, tmp_pa
     assert matches._process.poll() is not None and len(matches._judged) == 1 and not list(tmp_path.glob(".match*"))
 
 
-@pytest.mark.slow
+@pytest.mark.learning  # matches of a minute of processor time
 def test_one_that_is_better_becomes_the_best_without_waiting(fabric, tmp_path):
     state = state_of(fabric, run_folder(tmp_path, "bad", "good", "good"))
     matches = MilestoneMatches(**FEW, team_sizes=[1])
