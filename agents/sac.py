@@ -190,7 +190,7 @@ class SACLightningAgent(OffPolicyAgent):
         params = self._params(fixed)
         expected_q, entropy = head.value(params, minibatch.action_mask, frozen)
         policy_loss = -soft_value(expected_q, entropy, temperature).sum(dim=1).mean()
-        aim: Tensor | float | None = self.target_entropy
+        aim: float | Tensor | None = self.target_entropy
         if aim is None:
             aim = head.usual_entropy(params, minibatch.action_mask)
         loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, aim)

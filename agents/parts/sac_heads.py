@@ -100,9 +100,9 @@ class SampledHead(nn.Module):
         unit, log_prob = self.draw(params, mean)
         return critics(unit).amin(dim=0), -log_prob
 
-    def usual_entropy(self, params: Tensor, mask: Mask = None) -> Tensor:
-        """What the entropy is to be unless the user says otherwise: minus the number of dimensions, 0-dim."""
-        return params.new_tensor(-float(self.inputs))
+    def usual_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
+        """What the entropy is to be unless the user says otherwise: minus the number of dimensions."""
+        return -float(self.inputs)
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
         """Q-values `[2, B, K]` of actions `[B, *shape]` in the Box."""
@@ -158,8 +158,10 @@ class ExactHead(nn.Module):
         log_probs = self.policy.log_probs(params, mask)
         return expected_q(self._of_choices(critics(None)), log_probs), entropy_of(log_probs)
 
-    def usual_entropy(self, params: Tensor, mask: Mask = None) -> Tensor:
-        """A share of the greatest entropies, of the choices that are allowed, `[B]`."""
+    def usual_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
+        """A share of the greatest entropy; with a mask of that of the choices that are allowed, `[B]`."""
+        if mask is None:
+            return self._share * self.greatest_entropy
         return self._share * entropy_of(self.policy.log_probs(torch.zeros_like(params), mask))
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:

@@ -15,7 +15,7 @@ from rlbot import flat
 from rlbot.managers import Bot
 
 from envs.actions.base import ActionParser
-from envs.adapters.rlbot_packets import ACTIVE, KICKOFF, PAUSED, PacketReader, teams_of, unlike
+from envs.adapters.rlbot_packets import ACTIVE, KICKOFF, PAUSED, PacketReader, sizes_in_words, teams_of, unlike
 from envs.obs.base import ObsBuilder
 from envs.state.layout import BLUE, Float
 
@@ -152,8 +152,9 @@ class RLBotBot(Bot):
         teams = [player.team for player in self.match_config.player_configurations]
         sizes = teams.count(BLUE), len(teams) - teams.count(BLUE)
         if tuple(sorted(sizes)) not in self._known:
-            known = " and ".join(f"{fewer}v{more}" for fewer, more in sorted(self._known))
-            raise ValueError(f"{self.name} was trained for {known}, this match is {sizes[0]}v{sizes[1]}")
+            raise ValueError(
+                f"{self.name} was trained for {sizes_in_words(self._known)}, this match is {sizes[0]}v{sizes[1]}"
+            )
         self._player.teams = teams
 
     def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:

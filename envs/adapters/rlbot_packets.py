@@ -3,7 +3,7 @@
 It needs numpy alone, and goes into the folder of an exported bot as it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,6 +159,12 @@ class PacketReader:
 def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
     """The team of every player, 0 blue, 1 orange."""
     return [player.team for player in packet.players]
+
+
+def sizes_in_words(team_sizes: Iterable[Sequence[int]]) -> str:
+    """Sizes of matches, `(blue, orange)` each, as people say them: 1v1 and 1v2, whichever side has more."""
+    known = sorted({tuple(sorted(sizes)) for sizes in team_sizes})
+    return " and ".join(f"{fewer}v{more}" for fewer, more in known)
 
 
 def unlike(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401

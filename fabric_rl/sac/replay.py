@@ -67,9 +67,11 @@ class ReplayBuffer:
         needed = sum(math.prod(shape) * given[name].element_size() for name, shape in shapes.items())
         beside = 8 * self._rows * num_envs * (5 if alpha else 1)  # numbers of last observations, nodes of the tree
         try:
-            if folder is not None:
+            if folder is None:
+                check_room(size, needed + beside, None, self._device)
+            else:
                 check_room(size, needed, folder, self._device)
-            check_room(size, beside if folder is not None else needed + beside, None, self._device)
+                check_room(size, beside, None, self._device)
             self._columns = {name: allocated(shape, given[name], folder) for name, shape in shapes.items()}
         except OSError as error:
             reason = error.strerror or error

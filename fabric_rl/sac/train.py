@@ -48,7 +48,7 @@ def train_off_policy(
 
     What it takes, returns and raises is as with `fabric_rl.train`, but `sac` are the settings of replaying, `args` has
     none that are PPO's alone, and a batch that `on_learn_start` returns goes into the buffer in the rollout's place.
-    `demonstrations` are what the files `sac.demonstrations` hold.
+    `demonstrations` are what the files `sac.demonstrations` hold. The replay buffer is taken out of `resume`.
 
     Raises:
         ValueError: Also where a setting is PPO's, or the buffer is too large or too small.
@@ -58,12 +58,12 @@ def train_off_policy(
     record, saver = begin(session, run, plain, saving, resume, weights)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     player = cast(OffPolicyAgent, session.agent)
-    if sac.buffer_init_steps >= args.total_timesteps and not inference:
-        text = f"--buffer_init_steps {sac.buffer_init_steps}: nothing is learned before so many steps, and "
-        warnings.warn(f"{text}--total_timesteps is {args.total_timesteps}", RuntimeWarning, stacklevel=2)
 
     with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session, run):
         saver.begin(resume)
+        if sac.buffer_init_steps >= args.total_timesteps and not inference and fabric.is_global_zero:
+            text = f"--buffer_init_steps {sac.buffer_init_steps}: nothing is learned before so many steps, and "
+            warnings.warn(f"{text}--total_timesteps is {args.total_timesteps}", RuntimeWarning, stacklevel=2)
         while not state.done:
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)

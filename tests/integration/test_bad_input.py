@@ -39,6 +39,7 @@ ON_CARTPOLE = "--env_id CartPole-v1 --num_steps 16"
 ON_PENDULUM = "--env_id Pendulum-v1"
 SAC = "--agent agents.SACLightningAgent"
 # name: (arguments, what the line must contain). {tmp} is a folder of the case's own, with FILES in it.
+OF_SAC = " of SAC (configs/sac_*.yaml)\n"
 CASES = {
     "unknown key": ("--nonsense 3", ["--nonsense: no such setting; see --help"]),
     "unknown key of the agent": (
@@ -311,7 +312,7 @@ CASES = {
     ),
     "settings of PPO beside SAC": (
         f"{ON_PENDULUM} {SAC} --num_steps 64 --gae_lambda 0.9",
-        ["error: --num_steps, --gae_lambda: only PPO has that, not SAC; leave it out, or take a preset"],
+        [f"error: --num_steps, --gae_lambda: only PPO has that, not SAC; leave it out, or take a preset{OF_SAC}"],
     ),
     "estimator beside SAC": (
         f"{ON_PENDULUM} {SAC} --estimator malformed.Advantages",
@@ -319,10 +320,10 @@ CASES = {
     ),
     "a rollout ahead beside SAC": (
         f"{ON_PENDULUM} {SAC} --overlap true",
-        ["error: --overlap: only PPO has that, not SAC; leave it out, or take a preset"],
+        [f"error: --overlap: only PPO has that, not SAC; leave it out, or take a preset{OF_SAC}"],
     ),
     "kickstarting beside SAC": (
-        f"--env_id CartPole-v1 {SAC} --buffer_init_steps 0 --kickstart Kickstart --kickstart.reference school_1v1",
+        f"--env_id CartPole-v1 {SAC} --kickstart Kickstart --kickstart.reference school_1v1",
         ["error: --kickstart: SACLightningAgent takes no reference; take one of the PPO agents\n"],
     ),
     "demonstrations of nothing beside SAC": (
@@ -331,7 +332,7 @@ CASES = {
     ),
     "schedule of PPO beside SAC": (
         f"{ON_PENDULUM} {SAC} --lr_schedule kl_adaptive",
-        ["error: --lr_schedule kl_adaptive: only PPO has that, not SAC; leave it out, or take a preset"],
+        [f"error: --lr_schedule kl_adaptive: only PPO has that, not SAC; leave it out, or take a preset{OF_SAC}"],
     ),
     "settings of SAC beside PPO": (
         f"{ON_PENDULUM} --tau 0.01 --buffer_size 10",
