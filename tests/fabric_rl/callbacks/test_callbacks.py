@@ -365,21 +365,21 @@ def test_two_ranks_pause_save_shrink_and_stop_together(forks, ended, session, tm
 
 
 class Hungry(PPOLightningAgent):
-    """Takes 1 MiB for each step of a minibatch."""
+    """Takes 8 MiB for each step of a minibatch."""
 
     def training_step(self, minibatch):
-        torch.ones(len(minibatch.obs) * 2**18)
+        torch.ones(len(minibatch.obs) * 2**21)
         return super().training_step(minibatch)
 
 
 class Scarce(Callback):
-    """About 24 MiB are left whenever a size is chosen: room for 16 steps of 1 MiB, not for 32."""
+    """About 192 MiB are left whenever a size is chosen: room for 16 steps of 8 MiB, not for 32."""
 
     def __init__(self, adaptive):
         self.adaptive = adaptive
 
     def on_iteration_end(self, state):
-        self.adaptive.share = 24 * 2**20 / RAM().free()
+        self.adaptive.share = 192 * 2**20 / RAM().free()
 
 
 def test_the_sizes_that_make_up_a_batch():
