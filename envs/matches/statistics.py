@@ -20,13 +20,15 @@ OWN_GOAL_SECONDS = 3.0
 """How long no opponent has touched the ball that makes an own goal."""
 KICKOFF_SECONDS = 2.0
 """After its first touch a kickoff is won or lost."""
+KICKOFF_GOAL_SECONDS = 10.0
+"""A goal that falls so soon after a kickoff's first touch comes from the kickoff."""
 _THIRD = BACK_WALL_Y / 3
 
 _OF_CARS = (
     *("alive", "air", "empty", "y", "own_third", "opponent_third", "boost_used", "car_minutes"),
     *("touches", "touch_height", "touch_speed", *COUNTED),
 )
-_OF_SIDES = ("matches", "goals", "own_goals", "possession", "possessed", "kickoffs", "kickoffs_won")
+_OF_SIDES = ("matches", "goals", "own_goals", "possession", "possessed", "kickoffs", "kickoffs_won", "kickoff_goals")
 _ROW = {name: row for row, name in enumerate((*_OF_CARS, *_OF_SIDES))}
 
 
@@ -48,6 +50,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "demos": Statistic("demolitions per match", "demos", "matches"),
     "own_goals": Statistic("own goals per match", "own_goals", "matches"),
     "kickoffs_won": Statistic("kickoffs won", "kickoffs_won", "kickoffs", True),
+    "kickoff_goals": Statistic("kickoffs that end in a goal", "kickoff_goals", "kickoffs", True),
     "touch_height": Statistic("touch height, uu", "touch_height", "touches"),
     "touch_speed": Statistic("ball speed after a touch, uu/s", "touch_speed", "touches"),
     "boost_used": Statistic("boost used per car and minute", "boost_used", "car_minutes"),
@@ -73,7 +76,8 @@ class GameStatistics(StateLogger):
         self.begun: Bool = np.zeros(0, np.bool_)
         self._cars = CarSteps()
         self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
-        self._kickoff = np.zeros(0)  # ticks since its first touch, negative before; infinite once it is decided
+        self._kickoff = np.zeros(0)  # ticks since its first touch, negative before
+        self._judged: Bool = np.zeros(0, np.bool_)
 
     def update(self, state: GameState, done: Bool) -> None:
         step, world = self._cars.update(state), state.world
@@ -108,13 +112,16 @@ class GameStatistics(StateLogger):
         begun = self._kickoff >= 0
         self._kickoff[begun] += ticks[begun]
         self._kickoff[~begun & state.touched.any(axis=1)] = 0
-        late = (self._kickoff >= KICKOFF_SECONDS * TICKS_PER_SECOND) | (done & (self._kickoff >= 0))
-        over = late & (self._kickoff < np.inf)
+        begun = self._kickoff >= 0
+        over = begun & ~self._judged & (done | (self._kickoff >= KICKOFF_SECONDS * TICKS_PER_SECOND))
         if over.any():
             y = state.world.ball_pos[over, 1]
             self._row("kickoffs")[over] += 1
             self._row("kickoffs_won")[over] += np.stack((y > BALL_RADIUS, y < -BALL_RADIUS), axis=1)
-            self._kickoff[over] = np.inf
+            self._judged |= over
+        soon = state.goal_scored & begun & (self._kickoff <= KICKOFF_GOAL_SECONDS * TICKS_PER_SECOND)
+        if soon.any():
+            self._row("kickoff_goals")[:] += soon[:, None] & (state.scoring_team[:, None] == (BLUE, ORANGE))
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if len(self.begun) != len(mask):
@@ -122,9 +129,10 @@ class GameStatistics(StateLogger):
             self._row("matches")[:] = 1
             self.begun = np.zeros(len(mask), np.bool_)
             self._since_touch, self._kickoff = np.zeros((len(mask), 2)), np.zeros(len(mask))
+            self._judged = np.zeros(len(mask), np.bool_)
         self._cars.reset(mask, state)
         self.begun |= mask
-        self._since_touch[mask], self._kickoff[mask] = np.inf, -1
+        self._since_touch[mask], self._kickoff[mask], self._judged[mask] = np.inf, -1, False
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """None: it is asked for `counts`."""

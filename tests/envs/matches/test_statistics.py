@@ -125,6 +125,19 @@ def test_kickoffs_are_won_by_where_the_ball_is_soon_after_the_first_touch(way, g
     assert game.figures()["kickoffs_won"] == won
 
 
+@pytest.mark.parametrize(("seconds", "share"), [(1, 0.5), (10, 0.5), (11, 0)])
+def test_goals_soon_after_a_kickoff(seconds, share):
+    game = Game()
+    game.step(touched=[True, False, False])
+    for second in range(1, seconds + 1):
+        scored = BOTH & (second == seconds)
+        game.step(scored, ball_pos=(0, 5300 if scored.any() else 0, 100))
+    game.logger.reset(BOTH, game.state())
+    for _ in range(4):  # a kickoff without a goal
+        game.step(touched=[True, False, False])
+    assert game.figures()["kickoff_goals"] == (share, 0)
+
+
 def test_contacts_and_goals_of_all_episodes():
     game = Game()
     game.step(touched=[True, False, True])
