@@ -1,193 +1,250 @@
-"""Trains the bot school's first two phases and plays matches against the ball chaser.
+"""Trains the bot school with several seeds and lets what it learned meet the chaser and the shooter: curves with bands.
 
     python benchmarks/school.py --runs_dir runs/school                    # hours on two cores
     python benchmarks/school.py --runs_dir runs/school --report_only      # what is there so far
 
-Every seed trains phase 1 until it is promoted; the first seed goes on with phase 2. A run that was stopped goes on.
-Touches and goals are those of training: sampled actions, from the phase's kickoffs and random states, against itself.
+Every seed trains `--steps`, the first one goes on to `--long_steps`. A run that was stopped goes on, matches that were
+played are kept. Touches, goals and turtles are those of training (sampled actions, against itself, from the phase's
+first states); matches are those of `fabric-rl evaluate --sample true`, of milestones every `--every` steps.
+Bands: Student's 95 % over seeds, which are independent trainings that share nothing but the settings.
 """
 
 import argparse
 import csv
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from machine import describe_machine
+from numpy.typing import NDArray
+from signals import band
+
+from fabric_rl.selfplay.ratings.ladder import fit_ladder
 
 ROOT = Path(__file__).parent.parent
-FLAGS = ["--config", "configs/bot_school.yaml", "--accelerator", "cpu", "--devices", "2", "--env.num_arenas", "32"]
-TARGET = 12.0
-WINDOW_STEPS = 500_000
-"""Agent-steps over which touches and goals are averaged."""
 EVALUATE = "from fabric_rl.commands.main import main; main()"
+OPPONENTS = ("chaser", "shooter")
+BIN = 500_000
+"""Agent-steps over which figures of training are averaged."""
+TRAINING = {
+    "game/touches_per_minute": "touches per car and minute",
+    "game/goals_per_minute": "goals per minute",
+    "turtle/recovery_rate": "turtles recovered",
+}
+PLAYED = {
+    "chaser": "goals per match against the chaser",
+    "shooter": "goals per match against the shooter",
+    "rating": "rating (chaser 1200)",
+}
+Floats = NDArray[np.float64]
 
 
-def train(runs_dir: Path, seed: int, steps: int) -> None:
+def train(config: str, runs_dir: Path, seed: int, steps: int) -> None:
     """Trains a seed to `steps`, or goes on with it; nothing if it has them."""
-    name = f"seed{seed}"
-    if (runs_dir / name / "config.yaml").exists():
-        command = ["--run_id", name, "--resume", "--total_timesteps", str(steps)]
+    run = runs_dir / f"seed{seed}"
+    if (run / "config.yaml").exists():
+        flags = ["--resume"]
     else:
-        command = [*FLAGS, "--run_id", name, "--seed", str(seed), "--total_timesteps", str(steps)]
-    subprocess.run(
-        [sys.executable, "train_fabric.py", *command, "--runs_dir", str(runs_dir), "--plain"],
-        cwd=ROOT,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+        flags = ["--config", config, "--seed", str(seed), "--summary_freq", str(BIN)]
+    flags += ["--run_id", run.name, "--runs_dir", str(runs_dir), "--total_timesteps", str(steps), "--plain"]
+    subprocess.run([sys.executable, "train_fabric.py", *flags], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
-def curve(run: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """Columns of `metrics.csv` that the report needs, and `seconds` since the beginning."""
-    names = ("step", "phase/number", "game/touches_per_minute", "game/goals_per_minute")
+def training_of(run: Path) -> dict[str, Floats]:
+    """`TRAINING` of every `BIN`: its end as `step`, `minutes` since the beginning, and `phase`."""
     speed = "speed/overall_steps_per_second"
     with open(run / "metrics.csv", newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row[speed]]
-    columns = {name: np.array([float(row[name] or "nan") for row in rows]) for name in (*names, speed)}
-    taken = np.diff(columns["step"], prepend=0.0)
-    return columns | {"seconds": np.cumsum(taken / columns.pop(speed))}
-
-
-def smooth(values: np.ndarray[Any, Any], points: int) -> np.ndarray[Any, Any]:
-    """Means of the last `points` values; NaN before there are so many."""
-    sums = np.cumsum(np.concatenate([[0.0], values]))
-    means = np.full(len(values), np.nan)
-    means[points - 1 :] = (sums[points:] - sums[:-points]) / points
-    return means
-
-
-def figures(run: Path) -> dict[str, Any]:
-    """When phase 1 came to 12 touches a minute and to its end, and where the run stands."""
-    data = curve(run)
-    points = max(1, round(WINDOW_STEPS / data["step"][0]))
-    touches, goals = (smooth(data[f"game/{name}_per_minute"], points) for name in ("touches", "goals"))
-    first_phase = data["phase/number"] == 1
-    reached = np.flatnonzero(first_phase & (touches >= TARGET))
-    last = np.flatnonzero(first_phase)[-1]
-    found: dict[str, Any] = {"run": run.name, "steps": int(data["step"][-1]), "seconds": float(data["seconds"][-1])}
-    found |= {"touches": float(touches[-1]), "goals": float(goals[-1]), "phase": int(data["phase/number"][-1])}
-    found |= {"phase_1_steps": int(data["step"][last]), "phase_1_seconds": float(data["seconds"][last])}
-    found |= {"phase_1_touches": float(touches[last])}
-    if len(reached):
-        found |= {"target_steps": int(data["step"][reached[0]]), "target_seconds": float(data["seconds"][reached[0]])}
+        rows = [row for row in csv.DictReader(file) if row.get(speed)]
+    names = ("step", speed, "phase/number", *TRAINING)
+    data = {name: np.array([float(row.get(name) or "nan") for row in rows]) for name in names}
+    minutes = np.cumsum(np.diff(data["step"], prepend=0.0) / data[speed]) / 60
+    bins = np.ceil(data["step"] / BIN).astype(int)
+    found = {"step": np.unique(bins) * float(BIN)}
+    found["minutes"] = np.array([minutes[bins == each].max() for each in np.unique(bins)])
+    for name in ("phase/number", *TRAINING):
+        groups = [data[name][bins == each] for each in np.unique(bins)]
+        found[name] = np.array([np.nan if np.isnan(group).all() else np.nanmean(group) for group in groups])
     return found
 
 
-def evaluate(runs_dir: Path, name: str, matches: int, minutes: float) -> dict[str, Any]:
-    """Matches of a run against the ball chaser, kept beside the runs by the checkpoint's steps."""
-    newest = max((runs_dir / name / "checkpoints").glob("*.ckpt"))
-    out = runs_dir / f"{name}_{newest.stem}_{matches}x{minutes:g}.json"
+def evaluate(player: str, opponent: str, matches: int, out: Path) -> dict[str, Any]:
+    """Sampled matches of 5 minutes, kept in `out`."""
     if not out.exists():
-        players = [str(newest), "chaser", "--matches", str(matches), "--minutes", str(minutes)]
-        subprocess.run([sys.executable, "-c", EVALUATE, "evaluate", *players, "--out", str(out)], cwd=ROOT, check=True)
-    return {"steps": int(newest.stem.rpartition("_")[2]), **json.loads(out.read_text(encoding="utf-8"))}
+        words = [player, opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
+        command = [sys.executable, "-c", EVALUATE, "evaluate", *words, "--out", str(out)]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    return found
 
 
-def plot(runs: list[Path], path: Path) -> None:
-    """Touches and goals per minute over the steps, one line per seed; phase 2 of the first one only."""
+def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]:
+    """What milestones did in matches: steps, rounded to `every` -> results by opponent, and a `rating`.
+
+    The rating is Elo by the ladder of `fabric-rl league` among the milestone and both scripted bots, chaser 1200.
+    """
+    between = evaluate("shooter", "chaser", 200, run.parent / "shooter_chaser.json")
+    found: dict[int, dict[str, Any]] = {}
+    for milestone in sorted((run / "milestones").glob("*/*"), key=lambda each: int(each.name)):
+        steps = int(milestone.name) // every * every
+        if not steps or int(milestone.name) - steps > every / 5 or steps in found:
+            continue
+        name = f"{run.name}_{milestone.name}"
+        row = {bot: evaluate(str(milestone), bot, matches, run.parent / f"{name}_{bot}.json") for bot in OPPONENTS}
+        scores = {(2, 0): scores_of(row["chaser"]), (2, 1): scores_of(row["shooter"]), (1, 0): scores_of(between)}
+        found[steps] = row | {"rating": float(fit_ladder(scores, 3, first=1200).ratings[2])}
+    return found
+
+
+def scores_of(result: dict[str, Any]) -> Floats:
+    """Of each match 1, 0.5 or 0."""
+    return np.repeat([1.0, 0.5, 0.0], [result["wins"], result["draws"], result["losses"]])
+
+
+def played(row: dict[str, Any], name: str) -> float:
+    """One of `PLAYED`."""
+    return float(row["rating"] if name == "rating" else row[name]["difference"])
+
+
+def beats(results: dict[int, dict[str, Any]]) -> int | None:
+    """Steps of the first milestone from which on every interval against the chaser lies above 0."""
+    above = [steps for steps, row in results.items() if row["chaser"]["difference_interval_95"][0] > 0]
+    below = max((steps for steps in results if steps not in above), default=0)
+    return next((steps for steps in above if steps > below), None)
+
+
+def shared(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floats]:
+    """x, mean and half band of lines (x, y) where all of them have something to tell; rising x need not agree."""
+    grid = min((x[np.isfinite(y)] for x, y in lines), key=lambda x: x[-1] if len(x) else 0)
+    grid = grid[grid >= max(x[np.isfinite(y)][0] for x, y in lines)] if len(grid) else grid
+    values = np.array([np.interp(grid, x[np.isfinite(y)], y[np.isfinite(y)]) for x, y in lines])
+    halves = [band(list(column)).get("half_width", np.nan) for column in values.T]
+    return grid, values.mean(axis=0), np.array(halves)
+
+
+def plot(trained: list[dict[str, Floats]], games: list[dict[int, dict[str, Any]]], path: Path) -> None:
+    """Every figure against steps (above) and minutes (below): seeds as thin lines, their mean with its band."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.5))
-    for number, run in enumerate(runs):
-        data = curve(run)
-        points = max(1, round(WINDOW_STEPS / data["step"][0]))
-        if number:  # phase 1 of the other seeds
-            data = {name: values[data["phase/number"] == 1] for name, values in data.items()}
-        for ax, name in zip(axes, ("touches", "goals"), strict=True):
-            ax.plot(
-                data["step"] / 1e6, smooth(data[f"game/{name}_per_minute"], points), color=f"C{number}", label=run.name
-            )
-            for change in np.flatnonzero(np.diff(data["phase/number"])):
-                ax.axvline(data["step"][change] / 1e6, color=f"C{number}", linestyle=":", linewidth=1)
-    for ax, label in zip(axes, ("touches per agent-minute", "goals per minute"), strict=True):
-        ax.set(xlabel="million agent-steps", ylabel=label)
-        ax.grid(alpha=0.3)
-    axes[0].axhline(TARGET, color="0.4", linestyle="--", linewidth=1)
-    axes[1].legend()
+    names = {**TRAINING, **PLAYED}
+    figure, axes = pyplot.subplots(2, len(names), figsize=(3.2 * len(names), 6), squeeze=False)
+    for above, x_name in enumerate(("step", "minutes")):
+        for ax, (name, label) in zip(axes[above], names.items(), strict=True):
+            lines = []
+            for data, results in zip(trained, games, strict=True):
+                x, y = data["step"], data[name] if name in TRAINING else np.zeros(0)
+                if name in PLAYED:
+                    x = np.array([float(steps) for steps in results])
+                    y = np.array([played(row, name) for row in results.values()])
+                shown = x / 1e6 if x_name == "step" else np.interp(x, data["step"], data["minutes"])
+                ax.plot(shown, y, color="0.6", linewidth=0.8)
+                lines += [(shown, y)] if np.isfinite(y).any() else []
+            if len(lines) == len(trained):
+                x, mean, half = shared(lines)
+                ax.plot(x, mean, color="C0")
+                ax.fill_between(x, mean - half, mean + half, color="C0", alpha=0.2, linewidth=0)
+            if name in OPPONENTS:
+                ax.axhline(0, color="0.3", linewidth=0.8, linestyle=":")
+            ax.set(xlabel="million agent-steps" if x_name == "step" else "minutes of training", title=label)
+            ax.title.set_fontsize(9)
+            ax.grid(alpha=0.3)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=90)
 
 
-def report(rows: list[dict[str, Any]], games: dict[str, Any] | None) -> str:
+def with_band(values: Sequence[float], form: str) -> str:
+    """Their mean and band."""
+    found = band(values)
+    half = f" ± {found['half_width']:{form.lstrip('+')}}" if "half_width" in found else ""
+    return f"{found['mean']:{form}}{half}"
+
+
+def report(
+    config: str, matches: int, trained: dict[str, dict[str, Floats]], games: dict[str, dict[int, dict[str, Any]]]
+) -> str:
     """The results as Markdown."""
-    lines = [
-        "# Bot school",
-        "",
-        "`python benchmarks/school.py`: 1v1 on two ranks of 32 arenas each. " + describe_machine(),
-        "",
-        "Touches (once per contact) per agent-minute and goals per minute are means over the last 500,000 agent-steps",
-        "of training: sampled actions, from the phase's kickoffs and random states, against itself. The dotted",
-        "lines in the curves are changes of phase. Times are those of training.",
-        "",
-        "![curves](school.png)",
-        "",
-        "## Phase 1 from scratch",
-        "",
-        f"| seed | {TARGET:g} touches a minute after | phase 1 ended after | touches then |",
-        "|---|---|---|---|",
+    lines = ["# Bot school", "", f"`python benchmarks/school.py`: `{config}`, 1v1 against itself. {describe_machine()}"]
+    lines += ["", f"Goals per match: {matches} matches of 5 minutes for each milestone and opponent, sampled actions."]
+    lines += ["Touches (of each car), goals and turtles: of training, over 500,000 agent-steps, from its own first"]
+    lines += ["states. `±`: Student's 95 % over seeds; each seed is an independent training. Minutes are the wall's."]
+    lines += ["", "![curves](school.png)", "", "## All seeds", ""]
+    lines += [
+        "| steps | seeds | minutes | touches/min | goals/min | turtles recovered | against chaser | shooter | rating |"
     ]
-    for row in rows:
-        target = (
-            f"{row['target_steps']:,} steps, {row['target_seconds'] / 60:.0f} min" if "target_steps" in row else "-"
+    lines += ["|---|---|---|---|---|---|---|---|---|"]
+    for steps in sorted({steps for results in games.values() for steps in results}):
+        seeds = [name for name in games if steps in games[name] and trained[name]["step"][-1] >= steps]
+        if not seeds:
+            continue
+        columns = []
+        for name, form in zip(("minutes", *TRAINING), (".0f", ".1f", ".2f", ".2f"), strict=True):
+            at = [float(trained[seed][name][trained[seed]["step"] == steps][0]) for seed in seeds]
+            columns.append(with_band(at, form) if np.isfinite(at).all() else "")
+        for name, form in zip(PLAYED, ("+.2f", "+.2f", ".0f"), strict=True):
+            columns.append(with_band([played(games[seed][steps], name) for seed in seeds], form))
+        lines.append(f"| {steps / 1e6:g} M | {len(seeds)} | {' | '.join(columns)} |")
+    lines += ["", "## Each seed", ""]
+    lines += ["| seed | phases end after | beats the chaser from | newest against the chaser | shooter |"]
+    lines += ["|---|---|---|---|---|"]
+    for name, results in games.items():
+        data, first = trained[name], beats(results)
+        changes = np.flatnonzero(np.diff(np.ceil(data["phase/number"])) > 0)
+        ends = ", ".join(
+            f"{data['step'][change] / 1e6:.1f} M ({data['minutes'][change]:.0f} min)" for change in changes
         )
-        ended = f"{row['phase_1_steps']:,} steps, {row['phase_1_seconds'] / 60:.0f} min"
-        ended = ended if row["phase"] > 1 else f"not yet ({ended})"
-        lines.append(f"| {row['run'].removeprefix('seed')} | {target} | {ended} | {row['phase_1_touches']:.1f} |")
-    if games is not None:
-        row = rows[0]
-        low, high = games["difference_interval_95"]
-        lines += [
-            "",
-            "## Phase 2, continued with the first seed, against the ball chaser",
-            "",
-            f"After {row['steps']:,} steps in all ({row['seconds'] / 60:.0f} min): {row['touches']:.1f} touches and "
-            f"{row['goals']:.2f} goals per minute in training.",
-            "",
-            f"`fabric-rl evaluate RUN chaser --matches {games['matches']} --minutes {games['minutes']:g}` with the "
-            f"checkpoint of {games['steps']:,} steps, most likely actions:",
-            "",
-            "| | agent | ball chaser |",
-            "|---|---|---|",
-            f"| matches won ({games['draws']} drawn) | {games['wins']} | {games['losses']} |",
-            f"| goals per match | {games['goals'][0]:.2f} | {games['goals'][1]:.2f} |",
-            f"| touches per minute | {games['touches_per_minute'][0]:.1f} | {games['touches_per_minute'][1]:.1f} |",
-            "",
-            f"Goal difference per match: {games['difference']:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}, from "
-            f"{games['pairs']} independent pairs of matches (docs/evaluation.md).",
-        ]
+        since = "not yet"
+        if first is not None:
+            minutes = float(np.interp(first, data["step"], data["minutes"]))
+            since = f"{first / 1e6:g} M steps, {minutes:.0f} min"
+        newest = results[max(results)]
+        told = []
+        for bot in OPPONENTS:
+            low, high = newest[bot]["difference_interval_95"]
+            told.append(f"{newest[bot]['difference']:+.2f} ({low:+.2f} to {high:+.2f})")
+        lines.append(f"| {name.removeprefix('seed')} | {ends or '-'} | {since} | {' | '.join(told)} |")
+    lines += [
+        "",
+        "Beats: this milestone's 95 % interval over pairs of matches lies above 0, and that of every later one.",
+    ]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Trains, plays, writes the report and ends with one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", default="configs/bot_school.yaml")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--phase_1_steps", type=int, default=8_000_000, help="of every seed")
-    parser.add_argument("--steps", type=int, default=40_000_000, help="of the first seed, which goes on with phase 2")
-    parser.add_argument("--matches", type=int, default=200)
-    parser.add_argument("--minutes", type=float, default=5.0, help="of each match")
+    parser.add_argument("--steps", type=int, default=20_000_000, help="of every seed")
+    parser.add_argument("--long_steps", type=int, default=60_000_000, help="of the first seed")
+    parser.add_argument("--every", type=int, default=2_500_000, help="steps between milestones that play")
+    parser.add_argument("--matches", type=int, default=40)
     parser.add_argument("--runs_dir", type=Path, default=ROOT / "runs" / "school")
     parser.add_argument("--report_only", action="store_true", help="train nothing")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "school.md")
     args = parser.parse_args()
     runs_dir = args.runs_dir.absolute()
-    for number, seed in enumerate(args.seeds):
+    for seed, steps in [*((seed, args.steps) for seed in args.seeds), (args.seeds[0], args.long_steps)]:
         if not args.report_only:
-            train(runs_dir, seed, args.steps if number == 0 else args.phase_1_steps)
-    runs = [runs_dir / f"seed{seed}" for seed in args.seeds if (runs_dir / f"seed{seed}" / "metrics.csv").exists()]
-    rows = [figures(run) for run in runs]
-    games = evaluate(runs_dir, runs[0].name, args.matches, args.minutes)
-    args.out.write_text(report(rows, games), encoding="utf-8")
-    plot(runs, args.out.with_suffix(".png"))
-    print(report(rows, games))
-    print(json.dumps({"school": rows, "matches": games}))
+            train(args.config, runs_dir, seed, steps)
+    runs = [run for seed in args.seeds if ((run := runs_dir / f"seed{seed}") / "metrics.csv").exists()]
+    trained = {run.name: training_of(run) for run in runs}
+    games = {run.name: matches_of(run, args.every, args.matches) for run in runs}
+    plot(list(trained.values()), list(games.values()), args.out.with_suffix(".png"))
+    text = report(args.config, args.matches, trained, games)
+    args.out.write_text(text, encoding="utf-8")
+    print(text)
+    print(
+        json.dumps(
+            {"school": {name: {s: {p: played(r, p) for p in PLAYED} for s, r in games[name].items()} for name in games}}
+        )
+    )
 
 
 if __name__ == "__main__":
