@@ -122,7 +122,8 @@ def longer(settings, total):
         (SAC, 1, 2),
         pytest.param(SAC, 2, 2, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 16384), 1, 20, marks=pytest.mark.slow),
-        pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.slow),
+        pytest.param(longer(ROCKET, 16384), 2, 6, marks=pytest.mark.slow),
+        pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.learning),
     ],
 )
 def test_killed_runs_end_bit_identical(forks, tmp_path, settings, devices, kills):
