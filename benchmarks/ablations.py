@@ -1,12 +1,13 @@
 """What in a bot's training matters: one thing is changed at a time, and the bots then meet the chaser and the shooter.
 
-    python benchmarks/ablations.py --runs_dir runs/ablations                       # all arms, three seeds: many hours
-    python benchmarks/ablations.py --runs_dir runs/ablations --arms base entropy_0.01 --seeds 0 1 --minutes 5
-    python benchmarks/ablations.py --runs_dir runs/ablations --report_only
+    M=runs/school/seed0/milestones/Phase1-BallTouching/000002506752                # what benchmarks/school.py has left
+    python benchmarks/ablations.py --begin $M                                      # all arms, three seeds: many hours
+    python benchmarks/ablations.py --begin $M --arms base entropy_0.01 --seeds 0 1 --minutes 5
+    python benchmarks/ablations.py --report_only
 
-Arms change the preset of scorer_1v1. Most go on from an agent that has learned to touch the ball (`--begin`; default:
-scorer_1v1 itself); those with another observation, action table or network begin from nothing, beside `from_nothing`,
-which is the preset itself. Every arm has as many minutes of one core (by the processor's clock) and plays the same
+Arms change the bot school's second phase. Most go on from an agent that has learned to touch the ball (`--begin`);
+those with another observation, action table or network begin from nothing, beside `from_nothing`, which is the school
+from its first phase on. Every arm has as many minutes of one core (by the processor's clock) and plays the same
 matches with sampled actions. A run that is there is not trained again.
 
 With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent,
@@ -28,7 +29,7 @@ from machine import describe_machine
 from signals import band
 
 ROOT = Path(__file__).parent.parent
-PRESET, BEGIN = "configs/scorer_1v1.yaml", "scorer_1v1"
+PRESET, PHASE = "configs/bot_school.yaml", "BronzeSkills1"
 OPPONENTS = ("chaser", "shooter")
 ONE_CORE = ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 EVALUATE = "from fabric_rl.commands.main import main; main()"
@@ -61,10 +62,10 @@ def part(class_name: str, **values: object) -> Settings:
 
 
 def weights(**values: float) -> Callable[[Settings], object]:
-    """Sets weights of the phase Scoring by the class of the reward, `TeamSpirit` for that of the ball to the goal."""
+    """Sets weights of `PHASE` by the class of the reward, `TeamSpirit` for that of the ball to the goal."""
 
     def change(settings: Settings) -> None:
-        scoring = settings["env"]["init_args"]["reward"]["init_args"]["rewards"]["Scoring"]["init_args"]
+        scoring = settings["env"]["init_args"]["reward"]["init_args"]["rewards"][PHASE]["init_args"]
         names = [reward["class_path"].removeprefix("envs.").removesuffix("Reward") for reward in scoring["rewards"]]
         for name, weight in values.items():
             scoring["weights"][names.index(name)] = weight
@@ -74,7 +75,7 @@ def weights(**values: float) -> Callable[[Settings], object]:
 
 def selfish(settings: Settings) -> None:
     """The ball's way to the goal is paid to each side by itself, as before it was made zero-sum."""
-    scoring = settings["env"]["init_args"]["reward"]["init_args"]["rewards"]["Scoring"]["init_args"]["rewards"]
+    scoring = settings["env"]["init_args"]["reward"]["init_args"]["rewards"][PHASE]["init_args"]["rewards"]
     for reward in scoring:
         if reward["class_path"] == "envs.TeamSpiritReward":
             reward["init_args"]["opponent_scale"] = 0.0
@@ -114,12 +115,16 @@ ANEW: dict[str, Callable[[Settings], object]] = {
 
 
 def write_settings(path: Path, change: Callable[[Settings], object], phase: int) -> None:
-    """Writes the preset with one thing changed; all phases have the rate of Scoring, or what `rate_*` makes of it."""
+    """Writes the preset with one thing changed, which stays in that phase; `rate_*` scale the rates of all."""
     settings = yaml.safe_load((ROOT / PRESET).read_text(encoding="utf-8"))
     change(settings)
     phases = settings["callbacks"][0]["init_args"]
     phases["start_phase"] = phase
     scale = settings.pop("lr_scale", 1.0)
+    if phase > 1:
+        del phases["phases"][phase:]
+        for name in ("promotions", "after_steps"):
+            phases["phases"][-1].pop(name, None)
     for each in phases["phases"]:
         each["learning_rate"] *= scale
     path.write_text(yaml.safe_dump(settings), encoding="utf-8")
@@ -179,7 +184,7 @@ def main() -> None:
     """Trains, plays, and prints a table in Markdown and the figures as one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs_dir", type=Path, default=Path("runs/ablations"))
-    parser.add_argument("--begin", default=BEGIN, help="run or agent that most arms go on from")
+    parser.add_argument("--begin", help="milestone or agent of the first phase that most arms go on from")
     parser.add_argument("--arms", nargs="+", choices=[*GO_ON, *ANEW], default=[*GO_ON, *ANEW])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--minutes", type=float, default=10.0, help="of one core, for each training")
@@ -187,6 +192,8 @@ def main() -> None:
     parser.add_argument("--report_only", action="store_true")
     parser.add_argument("--out", type=Path, help="write the table there")
     args = parser.parse_args()
+    if not args.begin and not args.report_only and any(arm in GO_ON for arm in args.arms):
+        parser.error("these arms go on from an agent of the first phase: give --begin")
     runs_dir = args.runs_dir.resolve()
     for seed in args.seeds if not args.report_only else ():  # a seed of all arms first: a part of it is a result, too
         for arm in args.arms:

@@ -46,7 +46,7 @@ KINDS: dict[str, list[str]] = {
     "pfsp": [*POOL, "--self_play.sampling=PFSPHard"],
     "behaviour": [*POOL, *SIMILAR],
 }
-BEGIN = "scorer_1v1"
+BEGIN = "school_1v1"
 TRAIN = [f"--config=configs/{BEGIN}.yaml", f"--initialize_from={BEGIN}", "--callbacks.init_args.start_phase=3"]
 TRAIN += ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 LEAGUE = "from fabric_rl.commands.main import main; main()"

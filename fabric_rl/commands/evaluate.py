@@ -53,7 +53,7 @@ def evaluate(
     An agent of another environment (CartPole-v1...) plays episodes of that one instead, without an opponent.
 
     Args:
-        player: A run id, a path (run, milestone, checkpoint, exported agent), scorer_1v1 (comes with fabric-rl), a bot
+        player: A run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), a bot
             (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
         opponent: One of the same; default: chaser.
         matches: How many are played, in pairs; an odd number is one more; default: 200. With --sequential or

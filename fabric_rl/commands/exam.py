@@ -59,7 +59,7 @@ def exam(
     is over and the ball touches the ground. Intervals hold 95 %: what other shots of the same kind would give.
 
     Args:
-        player: As for evaluate: a run id, a path (run, milestone, checkpoint, exported agent), scorer_1v1, a bot (idle,
+        player: As for evaluate: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1, a bot (idle,
             random, chaser, shooter, circle, hover, hop), or a bot's class path.
         packs: Only packs with one of these codes, types (Striker, Goalie), difficulties (Pro, All-Star, Unknown) or
             tags (Aerials, Saves...); default: all.

@@ -47,7 +47,7 @@ def export(
     As rlbot it is a bot for the real game (docs/rlbot.md), and all that onnx is.
 
     Args:
-        name: Run id, path of a run, milestone or checkpoint, scorer_1v1; of an agent with roles NAME#ROLE.
+        name: Run id, path of a run, milestone or checkpoint, school_1v1; of an agent with roles NAME#ROLE.
         folder: A new or empty folder.
         format: What is written.
         force: Write over an export that is in the folder.

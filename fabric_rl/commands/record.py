@@ -44,7 +44,7 @@ def record(
     whole replay; or no file.
 
     Args:
-        player: Plays blue: a run id, a path (run, milestone, checkpoint, exported agent), scorer_1v1 (comes with
+        player: Plays blue: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with
             fabric-rl), a bot (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
         opponent: Plays orange, one of the same.
         minutes: Game time.

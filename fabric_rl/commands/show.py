@@ -43,7 +43,7 @@ def show(
 
     Args:
         what: A replay, or the path of one (.frl); or who plays blue: a player as in `fabric-rl record` (a run id, a
-            path, scorer_1v1, a bot), or what `fabric_rl.load_trained` returned.
+            path, school_1v1, a bot), or what `fabric_rl.load_trained` returned.
         opponent: Plays orange, where a player is shown.
         minutes: Game time to play.
         team_size: Cars in a team; default: as the player was trained, 1 for bots.

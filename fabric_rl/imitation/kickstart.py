@@ -27,7 +27,7 @@ class Kickstart(Callback):
         """Takes the settings.
 
         Args:
-            reference: A run, milestone, checkpoint or exported agent, or one that comes along (scorer_1v1), with the
+            reference: A run, milestone, checkpoint or exported agent, or one that comes along (school_1v1), with the
                 same observations and actions.
             coef: Lambda, a number or a schedule over the training. Default: in a line from 1 to 0.
 

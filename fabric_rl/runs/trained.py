@@ -84,7 +84,7 @@ def load_trained(
 
     Args:
         name: A run id, the path of a run, milestone, checkpoint or exported agent (also as ONNX or TorchScript, which
-            learns no more: `fabric_rl.export`), or the name of an agent that comes with fabric-rl (`scorer_1v1`).
+            learns no more: `fabric_rl.export`), or the name of an agent that comes with fabric-rl (`school_1v1`).
         runs_dir: Folder that holds all runs.
         env: What it was trained in, where `config.yaml` cannot hold it. Default: what that says.
         agent: Its class with its settings, likewise.
