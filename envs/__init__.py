@@ -99,6 +99,7 @@ from envs.rewards import GoalReward as GoalReward
 from envs.rewards import GoalViewReward as GoalViewReward
 from envs.rewards import InAirReward as InAirReward
 from envs.rewards import JumpShotReward as JumpShotReward
+from envs.rewards import KickoffReward as KickoffReward
 from envs.rewards import LiuDistanceBallToGoalReward as LiuDistanceBallToGoalReward
 from envs.rewards import LiuDistancePlayerToBallReward as LiuDistancePlayerToBallReward
 from envs.rewards import NegativeVelocityTowardOwnGoalReward as NegativeVelocityTowardOwnGoalReward

@@ -15,6 +15,7 @@ from envs.rewards.base import paid_by as paid_by
 from envs.rewards.basic import FaceBallReward as FaceBallReward
 from envs.rewards.basic import GoalReward as GoalReward
 from envs.rewards.basic import InAirReward as InAirReward
+from envs.rewards.basic import KickoffReward as KickoffReward
 from envs.rewards.basic import SpeedTowardBallReward as SpeedTowardBallReward
 from envs.rewards.basic import TouchReward as TouchReward
 from envs.rewards.basic import VelocityBallToGoalReward as VelocityBallToGoalReward

@@ -26,6 +26,7 @@ from envs import (
     GoalReward,
     GoalViewReward,
     InAirReward,
+    KickoffReward,
     JumpShotReward,
     LiuDistanceBallToGoalReward,
     LiuDistancePlayerToBallReward,
@@ -130,11 +131,22 @@ def test_possession():
 # ---------------------------------------------------------------- car
 
 
+def test_a_kickoff_is_paid_until_the_first_touch():
+    scene = Scene()
+    scene.put(ball=(0, 0, 93), pos=[(-2000, 0, 93), (2000, 0, 93)], vel=[(1150, 0, 0), (1150, 0, 0)])
+    close(KickoffReward().compute(scene.state)[0], [0.5, 0])
+    close(KickoffReward(signed=True).compute(scene.state)[0], [0.5, -0.5])
+    for elsewhere in ({"ball": (2, 0, 93)}, {"ball": (0, -2, 93)}, {"ball": (0, 0, 93), "ball_vel": (0, 0, 2)}):
+        scene.put(**elsewhere)
+        assert not KickoffReward(signed=True).compute(scene.state).any()
+
+
 def test_guide_rewards_and_signed_speed():
     scene = Scene()
     scene.put(ball=(0, 0, 17), pos=[(-1000, 0, 17), (300, -400, 17)], vel=[(-1150, 0, 0), (0, 1000, 0)])
     close(SpeedTowardBallReward().compute(scene.state)[0], [0, 0.8 * 1000 / 2300])
     close(SpeedTowardBallReward(signed=True).compute(scene.state)[0], [-0.5, 0.8 * 1000 / 2300])
+    close(KickoffReward(signed=True).compute(scene.state)[0], [-0.5, 0.8 * 1000 / 2300])
     scene.put(forward=[(1, 0, 0), (0, 1, 0)])
     close(FaceBallReward().compute(scene.state)[0], [1, 0.8])
 
