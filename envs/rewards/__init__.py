@@ -15,7 +15,6 @@ from envs.rewards.base import paid_by as paid_by
 from envs.rewards.basic import FaceBallReward as FaceBallReward
 from envs.rewards.basic import GoalReward as GoalReward
 from envs.rewards.basic import InAirReward as InAirReward
-from envs.rewards.basic import KickoffReward as KickoffReward
 from envs.rewards.basic import SpeedTowardBallReward as SpeedTowardBallReward
 from envs.rewards.basic import TouchReward as TouchReward
 from envs.rewards.basic import VelocityBallToGoalReward as VelocityBallToGoalReward
@@ -46,5 +45,6 @@ from envs.rewards.touches import AdvancedTouchReward as AdvancedTouchReward
 from envs.rewards.touches import BasicAerialReward as BasicAerialReward
 from envs.rewards.touches import BasicShotReward as BasicShotReward
 from envs.rewards.touches import JumpShotReward as JumpShotReward
+from envs.rewards.touches import KickoffReward as KickoffReward
 from envs.rewards.touches import SaveReward as SaveReward
 from envs.rewards.touches import StrongHitReward as StrongHitReward

@@ -33,18 +33,6 @@ class SpeedTowardBallReward(Reward):
         return only_present(state, share if self.signed else np.maximum(share, ZERO))
 
 
-class KickoffReward(SpeedTowardBallReward):
-    """Drive toward the ball while it rests in the middle: `SpeedTowardBallReward` until the kickoff's first touch.
-
-    Two cars that learn against each other may both learn to wait, which no other opponent does. Range 0..1, or -1..1
-    with `signed`; per step, so it depends on the tick skip.
-    """
-
-    def compute(self, state: GameState) -> Float:
-        near, still = np.abs(state.world.ball_pos[:, :2]).max(axis=1), np.abs(state.world.ball_vel).max(axis=1)
-        return np.where(((near < 1) & (still < 1))[:, None], super().compute(state), ZERO)
-
-
 class InAirReward(Reward):
     """1 with fewer than three wheels in contact, else 0.
 

@@ -9,7 +9,7 @@ from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILI
 
 from envs.checks import number_in
 from envs.rewards.ballistics import flies_into_goal
-from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_present, weights_of, zeros
+from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
@@ -178,4 +178,29 @@ class SaveReward(_TouchReward):
         saved = was & ~flies_into_goal(ball[..., POS], ball[..., VEL], self.horizon_seconds)
         paid = zeros(state)
         paid[rows] = shared_of(state).touched[rows] & of_team(state, saved & ~state.goal_scored[rows, None])
+        return paid
+
+
+class KickoffReward(RememberingReward):
+    """Be first at a kickoff: +1 for the team that touches the resting ball in the middle first, -1 for the other.
+
+    Nobody gets anything when both touch it in the same step. Two cars that learn against each other may both learn to
+    brake before a kickoff, and lose it to everybody who does not. Range -1..1; per event, whatever the tick skip.
+    """
+
+    unit = "per event"
+    value_range = (-1, 1)
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        world = state.world
+        still = (np.abs(world.ball_vel).max(axis=1) < 1) & (np.abs(world.ball_pos[:, :2]).max(axis=1) < 1)
+        return {"waits": still}
+
+    def compute(self, state: GameState) -> Float:
+        waits, shared = self._recall()["waits"], shared_of(state)
+        paid = zeros(state)
+        if shared.any_touched and waits.any():
+            first = (sums_of_teams(state, shared.touched) > 0).astype(np.float32) * waits[:, None]
+            paid = only_present(state, of_team(state, first - first[:, ::-1]).copy())
+        self._hold(**self._first(state))
         return paid

@@ -131,14 +131,25 @@ def test_possession():
 # ---------------------------------------------------------------- car
 
 
-def test_a_kickoff_is_paid_until_the_first_touch():
-    scene = Scene()
-    scene.put(ball=(0, 0, 93), pos=[(-2000, 0, 93), (2000, 0, 93)], vel=[(1150, 0, 0), (1150, 0, 0)])
-    close(KickoffReward().compute(scene.state)[0], [0.5, 0])
-    close(KickoffReward(signed=True).compute(scene.state)[0], [0.5, -0.5])
-    for elsewhere in ({"ball": (2, 0, 93)}, {"ball": (0, -2, 93)}, {"ball": (0, 0, 93), "ball_vel": (0, 0, 2)}):
-        scene.put(**elsewhere)
-        assert not KickoffReward(signed=True).compute(scene.state).any()
+@pytest.mark.parametrize(
+    ("touched", "paid"), [([1, 0], [1, -1]), ([0, 1], [-1, 1]), ([1, 1], [0, 0]), ([0, 0], [0, 0])]
+)
+def test_the_first_at_a_kickoff_is_paid(touched, paid):
+    scene, reward = Scene(), KickoffReward()
+    scene.put(ball=(0, 0, 93))
+    scene.first(reward)
+    assert scene.step(reward) == [0, 0]
+    assert scene.step(reward, touched=touched, ball_vel=(0, 100 * any(touched), 0)) == paid
+    moved = [0, 0] if any(touched) else [1, -1]  # nobody has touched it yet
+    assert scene.step(reward, touched=[1, 0]) == moved
+
+
+@pytest.mark.parametrize("elsewhere", [{"ball": (2, 0, 93)}, {"ball": (0, -2, 93)}, {"ball_vel": (0, 0, 2)}])
+def test_a_touch_that_is_no_kickoff(elsewhere):
+    scene, reward = Scene(), KickoffReward()
+    scene.put(**({"ball": (0, 0, 93)} | elsewhere))
+    scene.first(reward)
+    assert scene.step(reward, touched=[1, 0]) == [0, 0]
 
 
 def test_guide_rewards_and_signed_speed():
@@ -146,7 +157,6 @@ def test_guide_rewards_and_signed_speed():
     scene.put(ball=(0, 0, 17), pos=[(-1000, 0, 17), (300, -400, 17)], vel=[(-1150, 0, 0), (0, 1000, 0)])
     close(SpeedTowardBallReward().compute(scene.state)[0], [0, 0.8 * 1000 / 2300])
     close(SpeedTowardBallReward(signed=True).compute(scene.state)[0], [-0.5, 0.8 * 1000 / 2300])
-    close(KickoffReward(signed=True).compute(scene.state)[0], [-0.5, 0.8 * 1000 / 2300])
     scene.put(forward=[(1, 0, 0), (0, 1, 0)])
     close(FaceBallReward().compute(scene.state)[0], [1, 0.8])
 
