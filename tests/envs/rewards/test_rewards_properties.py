@@ -51,7 +51,7 @@ BUILD |= {
     "sum": lambda: CombinedReward([FaceBallReward(), StrongHitReward()], [0.1, 2.0]),
     "signals": lambda: RewardSignals({"style": FaceBallReward(), "hit": StrongHitReward()}),
 }
-RARE = {"FlipResetReward", "WavedashReward"}
+RARE = {"FlipResetReward", "KickoffReward", "WavedashReward"}
 """Paid too seldom in random play to ask for it; test_rewards_values.py plays them by hand."""
 every_reward = pytest.mark.parametrize("name", BUILD)
 

@@ -26,8 +26,9 @@ from envs import (
     GoalReward,
     GoalViewReward,
     InAirReward,
-    KickoffReward,
     JumpShotReward,
+    Kickoff,
+    KickoffReward,
     LiuDistanceBallToGoalReward,
     LiuDistancePlayerToBallReward,
     LookupTable,
@@ -48,6 +49,8 @@ from envs import (
     TouchReward,
     WavedashReward,
 )
+from envs.bots import IdleBot, KickoffThenShoot
+from envs.bots.base import TeamBots
 from envs.rewards.ballistics import flies_into_goal, height_after
 from envs.rewards.potential import goal_view
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS
@@ -142,6 +145,17 @@ def test_the_first_at_a_kickoff_is_paid(touched, paid):
     assert scene.step(reward, touched=touched, ball_vel=(0, 100 * any(touched), 0)) == paid
     moved = [0, 0] if any(touched) else [1, -1]  # nobody has touched it yet
     assert scene.step(reward, touched=[1, 0]) == moved
+
+
+def test_each_kickoff_of_a_game_is_paid_once():
+    pool = RocketSimPool(
+        4, 1, reward=KickoffReward(), state_setter=Kickoff(), done=TimeoutCondition(5), num_threads=1, seed=1
+    )
+    pool.reset()
+    bot = TeamBots(KickoffThenShoot(), IdleBot())
+    paid = sum(pool.step(bot.actions(pool.state, pool.action_parser))[1].reshape(4, 2) for _ in range(3 * 75))
+    pool.close()
+    assert paid.tolist() == [[3, -3]] * 4
 
 
 @pytest.mark.parametrize("elsewhere", [{"ball": (2, 0, 93)}, {"ball": (0, -2, 93)}, {"ball_vel": (0, 0, 2)}])
