@@ -1,0 +1,82 @@
+"""Does `fabric-rl tune` find what a full grid finds?
+
+    python benchmarks/tune.py --config configs/bot_school.yaml      # half an hour of a quiet machine with two cores
+
+It runs the command, then measures all combinations of what the command may change, one after the other. At the end
+the tuned settings and the best of the grid take turns. The ratio of their speeds is what counts; the best of many
+measurements is lucky, so its own measurement in the grid is not used.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+import yaml
+from machine import describe_machine
+
+from fabric_rl.commands.trainings import settings_of
+from fabric_rl.commands.tune import Bench, Candidate, _layouts, _switches
+
+ROOT = Path(__file__).parent.parent
+TUNE = "from fabric_rl.commands.main import main; main()"
+
+
+def grid(config: dict[str, Any]) -> list[Candidate]:
+    """Every layout of ranks and arenas with every set of switches."""
+    switches = list(_switches(config))
+    sets = chain.from_iterable(combinations(switches, number) for number in range(len(switches) + 1))
+    merged = {
+        json.dumps(flags): flags
+        for each in sets
+        if (flags := {k: v for one in each for k, v in one.items()}) or not each
+    }
+    return [Candidate({**layout, **flags}) for layout in ({}, *_layouts(config)) for flags in merged.values()]
+
+
+def flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """What is in a tuned file, as flags."""
+    inside = settings.pop("env", {}).get("init_args", {})
+    return settings | {f"env.{name}": value for name, value in inside.items()}
+
+
+def main() -> None:
+    """Tunes, measures the grid, lets both take turns, and ends with one JSON line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", default="configs/bot_school.yaml")
+    parser.add_argument("--minutes", type=float, default=2.0, help="that the command has")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement of the grid")
+    parser.add_argument("--turns", type=int, default=5, help="of the two at the end")
+    args = parser.parse_args()
+    training = ["--config", args.config]
+    config = yaml.safe_load(settings_of(training, "tune").arguments["resolved_config"])
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "tuned.yaml"
+        command = [sys.executable, "-c", TUNE, "tune", *training, "--minutes", str(args.minutes), "--out", str(out)]
+        subprocess.run(command, cwd=ROOT, check=True)
+        tuned = Candidate(flat(yaml.safe_load(out.read_text(encoding="utf-8"))))
+        bench = Bench(training, Path(folder), args.seconds)
+        candidates = grid(config)
+        for candidate in candidates:
+            bench.measure(candidate)
+        best = max(candidates, key=lambda candidate: candidate.rate)
+        turns = [Candidate(tuned.flags), Candidate(best.flags)]
+        for _ in range(args.turns):
+            for candidate in turns:
+                bench.measure(candidate)
+    ratios = [a / b for a, b in zip(turns[0].rates, turns[1].rates, strict=True)]
+    print(f"tuned: {tuned}; best of {len(candidates)}: {best}")
+    print(
+        f"tuned / best of the grid, in turns: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+    )
+    print(describe_machine())
+    print(json.dumps({"tune": {"tuned": tuned.flags, "best": best.flags, "ratios": ratios, "tried": len(candidates)}}))
+
+
+if __name__ == "__main__":
+    main()
