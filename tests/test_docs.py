@@ -64,8 +64,11 @@ def test_matches_from_python(capsys):
 
 
 def test_the_trained_agent_of_the_docs_plays_among_the_bots(capsys):
-    exec(block("docs/agents.md", "import numpy as np"), {})
-    assert "after 10.00 s" in capsys.readouterr().out
+    names = {}
+    exec(block("docs/agents.md", "import numpy as np"), names)
+    said = capsys.readouterr().out
+    assert re.match(r"\d+ GameState\(2 arenas", said)
+    assert names["goals"] or "after 10.00 s" in said
 
 
 def test_the_state_of_the_docs_is_paid_as_they_say(capsys):
