@@ -160,9 +160,9 @@ def plot(trained: list[dict[str, Floats]], games: list[dict[int, dict[str, Any]]
 
 
 def with_band(values: Sequence[float], form: str) -> str:
-    """Their mean and band."""
+    """Their mean, and the band of three or more: that of two says nothing."""
     found = band(values)
-    half = f" ± {found['half_width']:{form.lstrip('+')}}" if "half_width" in found else ""
+    half = f" ± {found['half_width']:{form.lstrip('+')}}" if len(values) > 2 else ""
     return f"{found['mean']:{form}}{half}"
 
 
