@@ -26,13 +26,12 @@ from typing import Any
 
 import yaml
 from machine import describe_machine
+from school import OPPONENTS, evaluate
 from signals import band
 
 ROOT = Path(__file__).parent.parent
 PRESET, PHASE = "configs/bot_school.yaml", "BronzeSkills1"
-OPPONENTS = ("chaser", "shooter")
 ONE_CORE = ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
-EVALUATE = "from fabric_rl.commands.main import main; main()"
 Settings = dict[str, Any]
 
 
@@ -97,7 +96,9 @@ GO_ON: dict[str, Callable[[Settings], object]] = {
     "epochs_4": top(update_epochs=4),
     "rate_1e-3": top(lr_scale=2.5),
     "rate_1e-4": top(lr_scale=0.25),
-    "goals_alone": weights(StrongHit=0.0, BasicShot=0.0, TeamSpirit=0.0, SpeedTowardBall=0.0, FaceBall=0.0, InAir=0.0),
+    "goals_alone": weights(
+        StrongHit=0.0, BasicShot=0.0, TeamSpirit=0.0, SpeedTowardBall=0.0, FaceBall=0.0, InAir=0.0, Kickoff=0.0
+    ),
     "no_speed_toward_ball": weights(SpeedTowardBall=0.0),
     "strong_hits_doubled": weights(StrongHit=0.5),
     "ball_to_goal_selfish": selfish,
@@ -122,9 +123,8 @@ def write_settings(path: Path, change: Callable[[Settings], object], phase: int)
     phases["start_phase"] = phase
     scale = settings.pop("lr_scale", 1.0)
     if phase > 1:
-        del phases["phases"][phase:]
         for name in ("promotions", "after_steps"):
-            phases["phases"][-1].pop(name, None)
+            del phases["phases"][phase - 1][name]
     for each in phases["phases"]:
         each["learning_rate"] *= scale
     path.write_text(yaml.safe_dump(settings), encoding="utf-8")
@@ -149,13 +149,7 @@ def train(run: Path, change: Callable[[Settings], object], begin: str | None, mi
 
 def difference(run: Path, opponent: str, matches: int) -> dict[str, Any]:
     """Goal difference per match of 5 minutes, kept beside the run."""
-    out = run.parent / f"{run.name}_{opponent}_{matches}.json"
-    if not out.exists():
-        words = [str(run), opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
-        command = [sys.executable, "-c", EVALUATE, "evaluate", *words, "--out", str(out)]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-    return found
+    return evaluate(str(run), opponent, matches, run.parent / f"{run.name}_{opponent}_{matches}.json")
 
 
 def row(runs_dir: Path, arm: str, seeds: Sequence[int], matches: int) -> tuple[str, dict[str, Any]] | None:

@@ -47,7 +47,7 @@ KINDS: dict[str, list[str]] = {
     "behaviour": [*POOL, *SIMILAR],
 }
 BEGIN = "school_1v1"
-TRAIN = [f"--config=configs/{BEGIN}.yaml", f"--initialize_from={BEGIN}", "--callbacks.init_args.start_phase=3"]
+TRAIN = ["--config=configs/bot_school.yaml", f"--initialize_from={BEGIN}", "--callbacks.init_args.start_phase=4"]
 TRAIN += ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 LEAGUE = "from fabric_rl.commands.main import main; main()"
 

@@ -31,12 +31,9 @@ def grid(config: dict[str, Any]) -> list[Candidate]:
     """Every layout of ranks and arenas with every set of switches."""
     switches = list(_switches(config))
     sets = chain.from_iterable(combinations(switches, number) for number in range(len(switches) + 1))
-    merged = {
-        json.dumps(flags): flags
-        for each in sets
-        if (flags := {k: v for one in each for k, v in one.items()}) or not each
-    }
-    return [Candidate({**layout, **flags}) for layout in ({}, *_layouts(config)) for flags in merged.values()]
+    merged = (dict(chain.from_iterable(switch.items() for switch in each)) for each in sets)
+    distinct = {json.dumps(flags): flags for flags in merged}.values()  # of two numbers of workers the later one holds
+    return [Candidate(layout | flags) for layout in ({}, *_layouts(config)) for flags in distinct]
 
 
 def flat(settings: dict[str, Any]) -> dict[str, Any]:
