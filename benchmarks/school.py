@@ -4,8 +4,10 @@
     python benchmarks/school.py --runs_dir runs/school --report_only      # what is there so far
 
 Every seed trains `--steps`, the first one goes on to `--long_steps`. A run that was stopped goes on, matches that were
-played are kept. Touches, goals and turtles are those of training (sampled actions, against itself, from the phase's
-first states); matches are those of `fabric-rl evaluate --sample true`, of milestones every `--every` steps.
+played are kept. The numbers of the table lie in a JSON file beside it: seeds that are trained later, or elsewhere, join
+those that are in it; delete it to begin anew. Touches, goals and turtles are those of training (sampled actions,
+against itself, from the phase's first states); matches are those of `fabric-rl evaluate --sample true`, of milestones
+every `--every` steps.
 Bands: Student's 95 % over seeds, which are independent trainings that share nothing but the settings.
 """
 
@@ -41,6 +43,7 @@ PLAYED = {
     "shooter": "goals per match against the shooter",
     "rating": "rating (chaser 1200)",
 }
+KEPT = ("difference", "difference_interval_95", "wins", "draws", "losses")
 Floats = NDArray[np.float64]
 
 
@@ -94,7 +97,8 @@ def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]
         if not steps or int(milestone.name) - steps > every / 5 or steps in found:
             continue
         name = f"{run.name}_{milestone.name}"
-        row = {bot: evaluate(str(milestone), bot, matches, run.parent / f"{name}_{bot}.json") for bot in OPPONENTS}
+        results = {bot: evaluate(str(milestone), bot, matches, run.parent / f"{name}_{bot}.json") for bot in OPPONENTS}
+        row = {bot: {key: result[key] for key in KEPT} for bot, result in results.items()}
         scores = {(2, 0): scores_of(row["chaser"]), (2, 1): scores_of(row["shooter"]), (1, 0): scores_of(between)}
         found[steps] = row | {"rating": float(fit_ladder(scores, 3, first=1200).ratings[2])}
     return found
@@ -233,9 +237,16 @@ def main() -> None:
     for seed, steps in [*((seed, args.steps) for seed in args.seeds), (args.seeds[0], args.long_steps)]:
         if not args.report_only:
             train(args.config, runs_dir, seed, steps)
-    runs = [run for seed in args.seeds if ((run := runs_dir / f"seed{seed}") / "metrics.csv").exists()]
-    trained = {run.name: training_of(run) for run in runs}
-    games = {run.name: matches_of(run, args.every, args.matches) for run in runs}
+    kept = args.out.with_suffix(".json")
+    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    for seed in args.seeds:
+        if ((run := runs_dir / f"seed{seed}") / "metrics.csv").exists():
+            training = {name: values.round(4).tolist() for name, values in training_of(run).items()}
+            found[run.name] = {"training": training, "matches": matches_of(run, args.every, args.matches)}
+    found = json.loads(json.dumps(dict(sorted(found.items()))))
+    kept.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    trained = {name: {key: np.array(x) for key, x in each["training"].items()} for name, each in found.items()}
+    games = {name: {int(steps): row for steps, row in each["matches"].items()} for name, each in found.items()}
     plot(list(trained.values()), list(games.values()), args.out.with_suffix(".png"))
     text = report(args.config, args.matches, trained, games)
     args.out.write_text(text, encoding="utf-8")
