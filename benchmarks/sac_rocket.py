@@ -25,7 +25,7 @@ WORLD = ["--env.init_args.team_size", "[1, 0]", "--env.init_args.num_arenas", "3
 WORLD += ["--env.init_args.action", "envs.ContinuousAction", "--env.init_args.obs", "envs.AdvancedObsPlus"]
 WAYS = {
     "SAC": ["--config", "configs/sac_rocket_1v1.yaml", *WORLD],
-    "PPO": ["--config", "configs/rocket_1v1_quickstart.yaml", *WORLD, "--standardize_returns", "true"],
+    "PPO": ["--config", "configs/rocket_1v1_quickstart.yaml", *WORLD, "--agent.init_args.entropy_coef", "0.005"],
 }
 FIGURE = "game/touches_per_minute"
 
