@@ -32,8 +32,8 @@ class Matches:
         touches: The same of contacts with the ball, each once however long it lasts.
         minutes: Game time of each match.
         cars: In each team.
-        statistics: Name in `envs.matches.statistics.STATISTICS` -> `[P, 2]` float64: pair; the player, its opponent;
-            NaN where there was nothing to measure.
+        statistics: Name in `envs.matches.statistics.STATISTICS` -> `[P, 2, 2]` float64: pair; the player, its opponent;
+            the count, and that over which it is told (see `envs.matches.statistics.of_pairs`).
     """
 
     goals: NDArray[np.int64]

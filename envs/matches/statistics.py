@@ -21,14 +21,17 @@ OWN_GOAL_SECONDS = 3.0
 KICKOFF_SECONDS = 2.0
 """After its first touch a kickoff is won or lost."""
 KICKOFF_GOAL_SECONDS = 10.0
-"""A goal that falls so soon after a kickoff's first touch comes from the kickoff."""
+"""A goal that falls so soon after a kickoff's first touch comes from the kickoff, which is over then."""
 _THIRD = BACK_WALL_Y / 3
 
 _OF_CARS = (
     *("alive", "air", "empty", "y", "own_third", "opponent_third", "boost_used", "car_minutes"),
     *("touches", "touch_height", "touch_speed", *COUNTED),
 )
-_OF_SIDES = ("matches", "goals", "own_goals", "possession", "possessed", "kickoffs", "kickoffs_won", "kickoff_goals")
+_OF_SIDES = (
+    *("matches", "goals", "own_goals", "possession", "possessed"),
+    *("kickoffs", "kickoffs_won", "kickoffs_over", "kickoff_goals"),
+)
 _ROW = {name: row for row, name in enumerate((*_OF_CARS, *_OF_SIDES))}
 
 
@@ -50,7 +53,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "demos": Statistic("demolitions per match", "demos", "matches"),
     "own_goals": Statistic("own goals per match", "own_goals", "matches"),
     "kickoffs_won": Statistic("kickoffs won", "kickoffs_won", "kickoffs", True),
-    "kickoff_goals": Statistic("kickoffs that end in a goal", "kickoff_goals", "kickoffs", True),
+    "kickoff_goals": Statistic("kickoffs that end in a goal", "kickoff_goals", "kickoffs_over", True),
     "touch_height": Statistic("touch height, uu", "touch_height", "touches"),
     "touch_speed": Statistic("ball speed after a touch, uu/s", "touch_speed", "touches"),
     "boost_used": Statistic("boost used per car and minute", "boost_used", "car_minutes"),
@@ -78,6 +81,7 @@ class GameStatistics(StateLogger):
         self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
         self._kickoff = np.zeros(0)  # ticks since its first touch, negative before
         self._judged: Bool = np.zeros(0, np.bool_)
+        self._over: Bool = np.zeros(0, np.bool_)
 
     def update(self, state: GameState, done: Bool) -> None:
         step, world = self._cars.update(state), state.world
@@ -119,7 +123,12 @@ class GameStatistics(StateLogger):
             self._row("kickoffs")[over] += 1
             self._row("kickoffs_won")[over] += np.stack((y > BALL_RADIUS, y < -BALL_RADIUS), axis=1)
             self._judged |= over
-        soon = state.goal_scored & begun & (self._kickoff <= KICKOFF_GOAL_SECONDS * TICKS_PER_SECOND)
+        limit = KICKOFF_GOAL_SECONDS * TICKS_PER_SECOND
+        over = begun & ~self._over & (done | (self._kickoff >= limit))
+        if over.any():
+            self._row("kickoffs_over")[over] += 1
+            self._over |= over
+        soon = state.goal_scored & begun & (self._kickoff <= limit)
         if soon.any():
             self._row("kickoff_goals")[:] += soon[:, None] & (state.scoring_team[:, None] == (BLUE, ORANGE))
 
@@ -129,10 +138,11 @@ class GameStatistics(StateLogger):
             self._row("matches")[:] = 1
             self.begun = np.zeros(len(mask), np.bool_)
             self._since_touch, self._kickoff = np.zeros((len(mask), 2)), np.zeros(len(mask))
-            self._judged = np.zeros(len(mask), np.bool_)
+            self._judged, self._over = np.zeros(len(mask), np.bool_), np.zeros(len(mask), np.bool_)
         self._cars.reset(mask, state)
         self.begun |= mask
-        self._since_touch[mask], self._kickoff[mask], self._judged[mask] = np.inf, -1, False
+        self._since_touch[mask], self._kickoff[mask] = np.inf, -1
+        self._judged[mask] = self._over[mask] = False
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """None: it is asked for `counts`."""
@@ -156,12 +166,31 @@ def of_pairs(counts: Counts) -> dict[str, NDArray[np.float64]]:
         counts: `[K, P, 2, 2]`: pair; its two matches; the player and its opponent.
 
     Returns:
-        Name -> `[P, 2]`, of both matches together, of the player and of its opponent; NaN where there was nothing to
-        measure, as of the height of touches without a touch.
+        Name -> `[P, 2, 2]`, of both matches together: pair; the player, its opponent; the count, and that over which it
+        is told, 0 where there was nothing to measure, as of the height of touches without a touch.
     """
     sums = counts.sum(axis=2)
-    found = {}
-    for name, statistic in STATISTICS.items():
-        count, per = sums[_ROW[statistic.counter]], sums[_ROW[statistic.per]]
-        found[name] = np.divide(count, per, out=np.full_like(count, np.nan), where=per > 0)
-    return found
+    return {
+        name: np.stack((sums[_ROW[statistic.counter]], sums[_ROW[statistic.per]]), axis=-1)
+        for name, statistic in STATISTICS.items()
+    }
+
+
+def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One number per pair, whose mean is the ratio of the sums, and whose standard error is that of this ratio.
+
+    :math:`z_i = R + (c_i - R p_i) / \\bar p` with :math:`R = \\sum c / \\sum p`, the linearised ratio estimator (Cochran,
+    Sampling Techniques, 3rd ed., eq. 6.13). The mean of the pairs' own ratios would lean toward pairs with a small p:
+    few goals make few kickoffs.
+
+    Args:
+        pairs: `[P, 2]`, of one side: counts c, and that over which they are told, p.
+
+    Returns:
+        `[P']`, of the pairs in which there was something to measure (p > 0).
+    """
+    measured = pairs[pairs[:, 1] > 0]
+    count, per = measured[:, 0], measured[:, 1]
+    ratio = count.sum() / max(per.sum(), 1e-300)
+    samples: NDArray[np.float64] = ratio + (count - ratio * per) / (per.mean() if len(per) else 1.0)
+    return samples

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from envs.matches.statistics import STATISTICS
+from envs.matches.statistics import STATISTICS, ratio_samples
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
 
 Samples = Mapping[str, NDArray[np.float64]]
@@ -18,14 +18,14 @@ Samples = Mapping[str, NDArray[np.float64]]
 def statistics_summary(
     samples: Samples, confidence: float = 0.95, looks: bool = False
 ) -> dict[str, dict[str, list[Any]]]:
-    """Name -> `means` of the pairs in which there was something to measure, and their `intervals_95`, of both players.
+    """Name -> `means` of all pairs in which there was something to measure, and their `intervals_95`, of both players.
 
     A mean is None where no pair had anything, an interval where there are too few pairs, or all are alike; and all
     are where the number of pairs depends on `looks` at them, as no interval would hold then.
     """
     found: dict[str, dict[str, list[Any]]] = {}
     for name, values in samples.items():
-        each = [side[np.isfinite(side)] for side in values.T]
+        each = [ratio_samples(side) for side in np.moveaxis(values, 1, 0)]
         intervals = [None if looks else _interval(name, side, confidence) for side in each]
         found[name] = {
             "means": [float(side.mean()) if len(side) else None for side in each],
@@ -36,7 +36,7 @@ def statistics_summary(
 
 def _interval(name: str, side: NDArray[np.float64], confidence: float) -> Interval | None:
     counted = STATISTICS[name].per == "matches"
-    if not counted and (not len(side) or side.std() == 0):
+    if not counted and (not len(side) or np.ptp(side) < 1e-12):
         return None
     return mean_interval(side, 0.5 if counted else 0.0, confidence)  # of a pair's two matches, the mean
 

@@ -8,7 +8,8 @@ from envs.bots import IdleBot, KickoffThenShoot
 from envs.bots.base import TeamBots
 from envs.loggers.base import StateLogger
 from envs.matches.matches import play_matches
-from envs.matches.statistics import STATISTICS, GameStatistics, counted, of_pairs
+from envs.matches.statistics import STATISTICS, GameStatistics, counted, of_pairs, ratio_samples
+from fabric_rl.selfplay.ratings.intervals import mean_interval
 
 BOTH = np.ones(2, bool)
 NEVER = np.zeros(2, bool)
@@ -39,7 +40,13 @@ class Game:
         """Of one match: name -> (blue, orange)."""
         one = self.logger.counts[:, :1]
         assert (one == self.logger.counts[:, 1:]).all()
-        return {name: tuple(values[0]) for name, values in of_pairs(one[:, :, None]).items()}
+        return {name: tuple(ratios(values)[0]) for name, values in of_pairs(one[:, :, None]).items()}
+
+
+def ratios(values):
+    """`[P, 2]` of `of_pairs`."""
+    with np.errstate(invalid="ignore"):
+        return values[..., 0] / values[..., 1]
 
 
 def test_cars_by_hand():
@@ -135,7 +142,32 @@ def test_goals_soon_after_a_kickoff(seconds, share):
     game.logger.reset(BOTH, game.state())
     for _ in range(4):  # a kickoff without a goal
         game.step(touched=[True, False, False])
+    assert (
+        game.figures()["kickoff_goals"] == (1, 0) if share else (0, 0)
+    )  # the match may end before a second one is over
+    for _ in range(10 - 3):
+        game.step()
     assert game.figures()["kickoff_goals"] == (share, 0)
+
+
+def test_the_mean_of_a_share_is_of_all_kickoffs_and_its_interval_holds():
+    """Kickoffs that end in a goal are soon followed by others, so the pairs' own shares are too low on average."""
+    dice, truth, held, own = np.random.default_rng(0), 0.27, 0, []
+    for _ in range(400):
+        pairs = np.zeros((100, 2))
+        for pair in pairs:
+            time = 0.0
+            while time < 60:
+                goal = dice.random() < truth
+                pair += (goal, 1)
+                time += dice.uniform(3, 10) if goal else 10 + dice.exponential(20)
+        samples = ratio_samples(pairs)
+        assert samples.mean() == pytest.approx(pairs[:, 0].sum() / pairs[:, 1].sum())
+        low, high = mean_interval(samples)
+        held += low < truth < high
+        own.append((pairs[:, 0] / pairs[:, 1]).mean())
+    assert np.mean(own) < truth - 0.02
+    assert 0.92 < held / 400 < 0.98
 
 
 def test_contacts_and_goals_of_all_episodes():
@@ -192,7 +224,7 @@ def test_real_play_beside_other_sums():
         pool.step(bot.actions(pool.state, pool.action_parser))
     pool.close()
     one = of_pairs(logger.counts.sum(axis=1)[:, None, None])
-    found = {name: values[0] for name, values in one.items()}
+    found = {name: ratios(values)[0] for name, values in one.items()}
     assert counted(logger.counts, "goals").sum() > 2 and other.holds.min() > 0
     assert found["possession"] == pytest.approx(other.holds / other.holds.sum())
     assert found["air_time"] == pytest.approx(other.air / other.steps)
@@ -202,8 +234,8 @@ def test_real_play_beside_other_sums():
 
 def test_matches_bring_them_for_player_and_opponent():
     matches = play_matches(lambda seed: IdleBot(), lambda seed: KickoffThenShoot(), num_pairs=2, minutes=0.25)
-    assert all(values.shape == (2, 2) for values in matches.statistics.values())
-    means = {name: values.mean(axis=0) for name, values in matches.statistics.items()}
+    assert all(values.shape == (2, 2, 2) for values in matches.statistics.values())
+    means = {name: ratios(values).mean(axis=0) for name, values in matches.statistics.items()}
     assert means["possession"].sum() == pytest.approx(1)
     assert means["boost_used"][0] == 0 and means["boost_used"][1] > 100
     assert means["kickoffs_won"].tolist() == [0, 1]

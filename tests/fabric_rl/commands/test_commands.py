@@ -76,16 +76,19 @@ def test_table_tells_shares_and_how_agents_play():
 
 
 def test_statistics_have_means_and_intervals_over_pairs():
-    """Ten pairs, of which one had no touch: 0.5 and 0.7 by turns, 4 or 5 shots."""
-    height = np.array([[100, np.nan], *[[100, 300]] * 8, [200, 300]])
-    shots = np.array([[4, 0], [5, 0]] * 5)
-    found = statistics_summary({"touch_height": height, "shots": shots, "air_time": np.full((10, 2), np.nan)})
+    """Ten pairs, the first without a touch of the opponent's; 4 or 5 shots."""
+    height, shots, nothing = (np.full((10, 2, 2), (0.0, 1.0)) for _ in range(3))
+    height[:, 0, 0], height[:, 1, 0], nothing[..., 1] = [100] * 9 + [200], 300, 0
+    height[0, 1] = 0  # the first pair had none
+    shots[:, 0, 0] = [4, 5] * 5
+    found = statistics_summary({"touch_height": height, "shots": shots, "air_time": nothing})
     assert found["touch_height"] == {"means": [110, 300], "intervals_95": [[ANY, ANY], None]}  # all alike, and only 9
     # Squares: 10 * 0.25 + 2 * 0.25 = 3; the root of 3 / 9 / 10 is 0.182574; t(0.975, 9) = 2.26216.
     assert found["shots"]["intervals_95"][0] == pytest.approx([4.5 - 0.41301, 4.5 + 0.41301], abs=1e-4)
     assert found["shots"]["intervals_95"][1] == pytest.approx([-0.168608, 0.168608], abs=1e-4)  # none is not nothing
     assert found["air_time"] == {"means": [None, None], "intervals_95": [None, None]}
-    made = statistics_table(["mine", "chaser"], {"shots": shots, "air_time": np.array([[0.1, np.nan]] * 10)})
+    air = np.stack((np.full((10, 2), 0.1), np.broadcast_to((1.0, 0.0), (10, 2))), axis=-1)
+    made = statistics_table(["mine", "chaser"], {"shots": shots, "air_time": air})
     assert [list(column.cells) for column in made.columns] == [
         ["shots per match", "time in the air"],
         ["4.50 ± 0.41", "10.0%"],
