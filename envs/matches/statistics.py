@@ -177,10 +177,10 @@ def of_pairs(counts: Counts) -> dict[str, NDArray[np.float64]]:
 
 
 def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One number per pair, whose mean is the ratio of the sums, and whose standard error is that of this ratio.
+    r"""One number per pair, whose mean is the ratio of the sums, and whose standard error is that of this ratio.
 
-    :math:`z_i = R + (c_i - R p_i) / \\bar p` with :math:`R = \\sum c / \\sum p`, the linearised ratio estimator (Cochran,
-    Sampling Techniques, 3rd ed., eq. 6.13). The mean of the pairs' own ratios would lean toward pairs with a small p:
+    :math:`z_i = R + (c_i - R p_i) / \bar p` with :math:`R = \sum c / \sum p`, the linearised ratio estimator
+    (Cochran, Sampling Techniques, 3rd ed., eq. 6.13). The mean of the pairs' own ratios would lean toward pairs with a small p:
     few goals make few kickoffs.
 
     Args:
