@@ -5,33 +5,38 @@
     python benchmarks/ablations.py --begin $M --arms base entropy_0.01 --seeds 0 1 --minutes 5
     python benchmarks/ablations.py --report_only
 
-Arms change the bot school's second phase. Most go on from an agent that has learned to touch the ball (`--begin`);
-those with another observation, action table or network begin from nothing, beside `from_nothing`, which is the school
-from its first phase on. Every arm has as many minutes of one core (by the processor's clock) and plays the same
-matches with sampled actions. A run that is there is not trained again.
+Arms change the bot school's second phase, on one rank with the arenas and minibatches of its two. Most go on from an
+agent that has learned to touch the ball (`--begin`); those with another observation, action table or network begin from
+nothing, beside `from_nothing`, which is the school from its first phase on. Every arm has as many minutes of one core
+(by the processor's clock) and plays the same matches with sampled actions. A run that is there is not trained again.
 
 With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent,
 against the same kickoffs. With fewer it is that of the matches of one training, which says nothing about another seed.
-Of twenty arms that change nothing one looks different. Give other `--minutes` or another `--begin` a folder of its own.
+"To base" is the difference to the arm that changes nothing (`base`, or `from_nothing`), with Welch's interval: of
+twenty arms that change nothing one is told apart. Give other `--minutes` or another `--begin` a folder of its own.
 """
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import children
+import numpy as np
 import yaml
 from machine import describe_machine
 from school import OPPONENTS, evaluate
+from scipy import stats
 from signals import band
+
+from fabric_rl.commands.trainings import done
 
 ROOT = Path(__file__).parent.parent
 PRESET, PHASE = "configs/bot_school.yaml", "BronzeSkills1"
 ONE_CORE = ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
+RANKS = 2
+"""Of the preset; one rank with as many arenas and minibatches as large as those of all ranks learns the same."""
 Settings = dict[str, Any]
 
 
@@ -89,9 +94,10 @@ GO_ON: dict[str, Callable[[Settings], object]] = {
     "entropy_0.01": agent(entropy_coef=0.01),
     "gamma_0.99": top(gamma=0.99),
     "gamma_0.9954": top(gamma=0.9954),
-    "batch_16k": top(num_steps=256),
-    "batch_50k": top(num_steps=768),
-    "batch_100k": top(num_steps=1536),
+    "batch_33k": top(num_steps=256),  # of 16k
+    "batch_50k": top(num_steps=384),
+    "batch_100k": top(num_steps=768),
+    "minibatch_1024": top(minibatch_size=1024),  # of 2048
     "minibatch_4096": top(minibatch_size=4096),
     "epochs_4": top(update_epochs=4),
     "rate_1e-3": top(lr_scale=2.5),
@@ -108,7 +114,7 @@ ANEW: dict[str, Callable[[Settings], object]] = {
     "relative_obs": env(obs=part("RelativeObs")),
     "entity_obs_attention": lambda settings: (
         env(obs=part("EntityObs"))(settings),
-        settings.update(agent={"class_path": "agents.AttentionPPOAgent", "init_args": {"entropy_coef": 0.01}}),
+        settings.update(agent={"class_path": "agents.AttentionPPOAgent", "init_args": {"entropy_coef": 0.003}}),
     ),
     "hybrid_table": env(action=part("HybridTable")),
     "recurrent": agent("agents.RecurrentPPOAgent"),
@@ -118,6 +124,8 @@ ANEW: dict[str, Callable[[Settings], object]] = {
 def write_settings(path: Path, change: Callable[[Settings], object], phase: int) -> None:
     """Writes the preset with one thing changed, which stays in that phase; `rate_*` scale the rates of all."""
     settings = yaml.safe_load((ROOT / PRESET).read_text(encoding="utf-8"))
+    settings["minibatch_size"] *= RANKS
+    settings["env"]["init_args"]["num_arenas"] *= RANKS
     change(settings)
     phases = settings["callbacks"][0]["init_args"]
     phases["start_phase"] = phase
@@ -132,46 +140,54 @@ def write_settings(path: Path, change: Callable[[Settings], object], phase: int)
 
 def train(run: Path, change: Callable[[Settings], object], begin: str | None, minutes: float, seed: int) -> None:
     """Trains an arm with a seed, unless that is there."""
-    if (run / "summary.json").exists():
+    if done(run):
         return
     run.parent.mkdir(parents=True, exist_ok=True)
-    config = run.with_suffix(".yaml")
+    config = run.parent / f"{run.name}.yaml"
     write_settings(config, change, 1 if begin is None else 2)
     stop = json.dumps([{"class_path": "selfplay.StopAfter", "init_args": {"minutes": minutes}}])
     flags = [f"--config={config}", *ONE_CORE, f"--callbacks+={stop}", f"--seed={seed}"]
     flags += [f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain", "--force"]
     flags += [] if begin is None else [f"--initialize_from={begin}"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])}
-    with open(run.with_suffix(".txt"), "w", encoding="utf-8") as out:
-        command = [sys.executable, "train_fabric.py", *flags]
-        subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=out, stderr=subprocess.STDOUT)
+    children.train(flags, run.parent / f"{run.name}.txt", str(ROOT / "benchmarks"))
 
 
 def difference(run: Path, opponent: str, matches: int) -> dict[str, Any]:
     """Goal difference per match of 5 minutes, kept beside the run."""
-    return evaluate(str(run), opponent, matches, run.parent / f"{run.name}_{opponent}_{matches}.json")
+    return evaluate(str(run), opponent, matches, run.parent / f"{run.name}_{opponent}")
 
 
-def row(runs_dir: Path, arm: str, seeds: Sequence[int], matches: int) -> tuple[str, dict[str, Any]] | None:
-    """A line of the table, and its figures; None where no seed was trained."""
+def figures_of(runs_dir: Path, arm: str, seeds: Sequence[int], matches: int) -> dict[str, Any] | None:
+    """Steps, and results against each opponent, of the seeds that were trained; None where none was."""
     runs = [runs_dir / f"{arm}_{seed}" for seed in seeds]
-    runs = [run for run in runs if (run / "summary.json").exists()]
-    if not runs:
-        return None
+    runs = [run for run in runs if done(run)]
     steps = [json.loads((run / "summary.json").read_text(encoding="utf-8"))["total_steps"] for run in runs]
-    line, figures = f"| {arm} | {len(runs)} | {sum(steps) / len(steps) / 1e6:.2f} M ", {"steps": steps}
+    found = {opponent: [difference(run, opponent, matches) for run in runs] for opponent in OPPONENTS}
+    return {"steps": steps, **found} if runs else None
+
+
+def line(arm: str, figures: dict[str, Any], base: dict[str, Any] | None) -> str:
+    """A line of the table; `base` is what the arm is compared with, None for nothing."""
+    steps = figures["steps"]
+    text = f"| {arm} | {len(steps)} | {sum(steps) / len(steps) / 1e6:.2f} M "
     for opponent in OPPONENTS:
-        found = [difference(run, opponent, matches) for run in runs]
-        means = [each["difference"] for each in found]
-        if len(runs) >= 3:
+        means = [each["difference"] for each in figures[opponent]]
+        ends = figures[opponent][0]["difference_interval_95"] if len(means) == 1 else None  # None for few matches, too
+        low, high = ends or (min(means), max(means))
+        if len(means) >= 3:
             own = band(means)
             low, high = (own["mean"] + sign * own["half_width"] for sign in (-1, 1))
-        else:
-            ends = found[0]["difference_interval_95"] if len(runs) == 1 else None  # None for few matches, too
-            low, high = ends or (min(means), max(means))
-        figures[opponent] = means
-        line += f"| {sum(means) / len(means):+.2f} | {low:+.2f} to {high:+.2f} "
-    return line + "|", figures
+        text += f"| {sum(means) / len(means):+.2f} | {low:+.2f} to {high:+.2f} | {apart(means, base, opponent)} "
+    return text + "|"
+
+
+def apart(means: Sequence[float], base: dict[str, Any] | None, opponent: str) -> str:
+    """The difference of two arms' means with Welch's 95 % interval over seeds."""
+    of_base = [each["difference"] for each in base[opponent]] if base else []
+    if min(len(means), len(of_base)) < 3:
+        return ""
+    low, high = stats.ttest_ind(means, of_base, equal_var=False).confidence_interval(0.95)
+    return f"{np.mean(means) - np.mean(of_base):+.2f} ({low:+.2f} to {high:+.2f})"
 
 
 def main() -> None:
@@ -193,16 +209,23 @@ def main() -> None:
         for arm in args.arms:
             change, begin = (GO_ON[arm], args.begin) if arm in GO_ON else (ANEW[arm], None)
             train(runs_dir / f"{arm}_{seed}", change, begin, args.minutes, seed)
-    found = {arm: made for arm in args.arms if (made := row(runs_dir, arm, args.seeds, args.matches))}
+    found = {arm: made for arm in args.arms if (made := figures_of(runs_dir, arm, args.seeds, args.matches))}
+    if not found:
+        parser.error(f"--runs_dir {runs_dir}: holds no training of these arms and seeds; leave --report_only out")
     lines = ["# Ablations", "", f"`python benchmarks/ablations.py`: goals per match of 5 minutes, {args.matches}"]
     lines += [f"matches, sampled; {args.minutes:g} minutes of one core each. {describe_machine()}", ""]
     lines += ["Intervals: of three seeds and more Student's over seeds, 95 %; of two their two results; of one that of"]
-    lines += ["the matches.", "", "| arm | seeds | steps | chaser | | shooter | |", "|---|---|---|---|---|---|---|"]
-    text = "\n".join([*lines, *(line for line, _ in found.values())]) + "\n"
+    lines += ["the matches. To base: the difference to `base` (of those that begin from nothing: to `from_nothing`),"]
+    lines += ["with Welch's interval; of twenty arms that change nothing one is told apart.", ""]
+    lines += ["| arm | seeds | steps | chaser | 95 % | to base | shooter | 95 % | to base |", "|---" * 9 + "|"]
+    for arm, figures in found.items():
+        base = "base" if arm in GO_ON else "from_nothing"
+        lines.append(line(arm, figures, None if arm == base else found.get(base)))
+    text = "\n".join(lines) + "\n"
     print(text)
     if args.out:
         args.out.write_text(text, encoding="utf-8")
-    print(json.dumps({"ablations": {arm: figures for arm, (_, figures) in found.items()}}))
+    print(json.dumps({"ablations": found}))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fabric_rl.ranks.orphans import ENDS_WITH_PARENT
+
+ROOT = Path(__file__).parent.parent
 SAMPLE_SECONDS = 1.0
 """Between two looks at the memory."""
 
@@ -92,6 +95,28 @@ def run_child(
 def cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def train(flags: Sequence[str], log: Path | None = None, python_path: str = "") -> None:
+    """Runs train_fabric.py to its end; it ends with this process, however that ends.
+
+    Args:
+        flags: Its flags.
+        log: What it prints is written there; None throws it away, but for errors.
+        python_path: Added to `PYTHONPATH`.
+
+    Raises:
+        subprocess.CalledProcessError: The training failed.
+    """
+    variables = os.environ | {ENDS_WITH_PARENT: "1"}
+    if python_path:
+        variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), python_path])
+    command = [sys.executable, "train_fabric.py", *flags]
+    if log is None:
+        subprocess.run(command, cwd=ROOT, env=variables, check=True, stdout=subprocess.DEVNULL)
+        return
+    with open(log, "w", encoding="utf-8") as out:
+        subprocess.run(command, cwd=ROOT, env=variables, check=True, stdout=out, stderr=subprocess.STDOUT)
 
 
 @contextmanager

@@ -5,11 +5,10 @@
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from children import train
 from machine import describe_machine
 
 ROOT = Path(__file__).parent.parent
@@ -31,8 +30,7 @@ def main() -> None:
 def run_seed(seed: int) -> dict[str, float]:
     """Trains the quickstart with one seed and returns the figures of its summary."""
     with tempfile.TemporaryDirectory() as runs:
-        command = [sys.executable, "train_fabric.py", "--config", CONFIG, "--seed", str(seed)]
-        subprocess.run([*command, "--runs_dir", runs, "--run_id", "q"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        train(["--config", CONFIG, "--seed", str(seed), "--runs_dir", runs, "--run_id", "q"])
         summary = json.loads((Path(runs) / "q" / "summary.json").read_text(encoding="utf-8"))
     touches, goals = summary["touches_per_minute"], summary["goals_per_minute"]
     return {

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import children
 import numpy as np
 from machine import describe_machine
 from numpy.typing import NDArray
@@ -55,18 +56,21 @@ def train(config: str, runs_dir: Path, seed: int, steps: int) -> None:
     else:
         flags = ["--config", config, "--seed", str(seed), "--summary_freq", str(BIN)]
     flags += ["--run_id", run.name, "--runs_dir", str(runs_dir), "--total_timesteps", str(steps), "--plain"]
-    subprocess.run([sys.executable, "train_fabric.py", *flags], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    children.train(flags)
 
 
 def training_of(run: Path) -> dict[str, Floats]:
-    """`TRAINING` of every `BIN`: its end as `step`, `minutes` since the beginning, and `phase`."""
+    """`TRAINING` of every `BIN`: its end as `step`, `minutes` since the beginning, and `phase`.
+
+    A row of the metrics is written by the first iteration that reaches a multiple of `BIN`, and tells of those before.
+    """
     speed = "speed/overall_steps_per_second"
     with open(run / "metrics.csv", newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row.get(speed)]
     names = ("step", speed, "phase/number", *TRAINING)
     data = {name: np.array([float(row.get(name) or "nan") for row in rows]) for name in names}
     minutes = np.cumsum(np.diff(data["step"], prepend=0.0) / data[speed]) / 60
-    bins = np.ceil(data["step"] / BIN).astype(int)
+    bins = np.floor(data["step"] / BIN).astype(int)
     found = {"step": np.unique(bins) * float(BIN)}
     found["minutes"] = np.array([minutes[bins == each].max() for each in np.unique(bins)])
     for name in ("phase/number", *TRAINING):
@@ -75,8 +79,9 @@ def training_of(run: Path) -> dict[str, Floats]:
     return found
 
 
-def evaluate(player: str, opponent: str, matches: int, out: Path) -> dict[str, Any]:
-    """Sampled matches of 5 minutes, kept in `out`."""
+def evaluate(player: str, opponent: str, matches: int, kept: Path) -> dict[str, Any]:
+    """Sampled matches of 5 minutes, the same kickoffs for everybody, kept in `kept_MATCHES.json`."""
+    out = kept.with_name(f"{kept.name}_{matches}.json")
     if not out.exists():
         words = [player, opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
         command = [sys.executable, "-c", EVALUATE, "evaluate", *words, "--out", str(out)]
@@ -88,17 +93,18 @@ def evaluate(player: str, opponent: str, matches: int, out: Path) -> dict[str, A
 def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]:
     """What milestones did in matches: steps, rounded to `every` -> results by opponent, and a `rating`.
 
-    The rating is Elo by the ladder of `fabric-rl league` among the milestone and both scripted bots, chaser 1200.
+    The rating is Elo by the ladder of `fabric-rl league` among the milestone and both scripted bots, chaser 1200; here
+    each match is a game of it, there each pair.
     """
-    between = evaluate("shooter", "chaser", 200, run.parent / "shooter_chaser.json")
+    between = evaluate("shooter", "chaser", 200, run.parent / "shooter_chaser")
     found: dict[int, dict[str, Any]] = {}
     for milestone in sorted((run / "milestones").glob("*/*"), key=lambda each: int(each.name)):
         steps = int(milestone.name) // every * every
         if not steps or int(milestone.name) - steps > every / 5 or steps in found:
             continue
         name = f"{run.name}_{milestone.name}"
-        results = {bot: evaluate(str(milestone), bot, matches, run.parent / f"{name}_{bot}.json") for bot in OPPONENTS}
-        row = {bot: {key: result[key] for key in KEPT} for bot, result in results.items()}
+        results = {bot: evaluate(str(milestone), bot, matches, run.parent / f"{name}_{bot}") for bot in OPPONENTS}
+        row: dict[str, Any] = {bot: {key: result[key] for key in KEPT} for bot, result in results.items()}
         scores = {(2, 0): scores_of(row["chaser"]), (2, 1): scores_of(row["shooter"]), (1, 0): scores_of(between)}
         found[steps] = row | {"rating": float(fit_ladder(scores, 3, first=1200).ratings[2])}
     return found
@@ -114,9 +120,20 @@ def played(row: dict[str, Any], name: str) -> float:
     return float(row["rating"] if name == "rating" else row[name]["difference"])
 
 
+def parts(found: dict[str, Any]) -> tuple[dict[str, dict[str, Floats]], dict[str, dict[int, dict[str, Any]]]]:
+    """The trainings and the matches of all seeds, of what the JSON file has."""
+    trained = {name: {key: np.array(x) for key, x in each["training"].items()} for name, each in found.items()}
+    return trained, {name: {int(steps): row for steps, row in each["matches"].items()} for name, each in found.items()}
+
+
+def low(row: dict[str, Any], bot: str) -> float:
+    """The lower end of the interval against a bot; of too few matches none, which is below everything."""
+    return float((row[bot]["difference_interval_95"] or [-np.inf])[0])
+
+
 def beats(results: dict[int, dict[str, Any]]) -> int | None:
     """Steps of the first milestone from which on every interval against the chaser lies above 0."""
-    above = [steps for steps, row in results.items() if row["chaser"]["difference_interval_95"][0] > 0]
+    above = [steps for steps, row in results.items() if low(row, "chaser") > 0]
     below = max((steps for steps in results if steps not in above), default=0)
     return next((steps for steps in above if steps > below), None)
 
@@ -130,13 +147,15 @@ def shared(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floa
     return grid, values.mean(axis=0), np.array(halves)
 
 
-def plot(trained: list[dict[str, Floats]], games: list[dict[int, dict[str, Any]]], path: Path) -> None:
+def plot(found: dict[str, Any], path: Path) -> None:
     """Every figure against steps (above) and minutes (below): seeds as thin lines, their mean with its band."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    of_all_trained, of_all_games = parts(found)
+    trained, games = list(of_all_trained.values()), list(of_all_games.values())
     names = {**TRAINING, **PLAYED}
     figure, axes = pyplot.subplots(2, len(names), figsize=(3.2 * len(names), 6), squeeze=False)
     for above, x_name in enumerate(("step", "minutes")):
@@ -170,12 +189,13 @@ def with_band(values: Sequence[float], form: str) -> str:
     return f"{found['mean']:{form}}{half}"
 
 
-def report(
-    config: str, matches: int, trained: dict[str, dict[str, Floats]], games: dict[str, dict[int, dict[str, Any]]]
-) -> str:
+def report(config: str, found: dict[str, Any]) -> str:
     """The results as Markdown."""
+    trained, games = parts(found)
+    counts = "/".join(str(count) for count in sorted({each["count"] for each in found.values()}))
     lines = ["# Bot school", "", f"`python benchmarks/school.py`: `{config}`, 1v1 against itself. {describe_machine()}"]
-    lines += ["", f"Goals per match: {matches} matches of 5 minutes for each milestone and opponent, sampled actions."]
+    lines += ["", f"Goals per match: {counts} matches of 5 minutes for each milestone and opponent, sampled actions,"]
+    lines += ["the same kickoffs for all. Rating: Elo of the milestone and both bots from these matches, chaser 1200."]
     lines += ["Touches (of each car), goals and turtles: of training, over 500,000 agent-steps, from its own first"]
     lines += ["states. `±`: Student's 95 % over seeds; each seed is an independent training. Minutes are the wall's."]
     lines += ["", "![curves](school.png)", "", "## All seeds", ""]
@@ -187,16 +207,16 @@ def report(
         seeds = [name for name in games if steps in games[name] and trained[name]["step"][-1] >= steps]
         if not seeds:
             continue
-        columns = []
+        columns = [", ".join(seed.removeprefix("seed") for seed in seeds)]
         for name, form in zip(("minutes", *TRAINING), (".0f", ".1f", ".2f", ".2f"), strict=True):
             at = [float(trained[seed][name][trained[seed]["step"] == steps][0]) for seed in seeds]
             columns.append(with_band(at, form) if np.isfinite(at).all() else "")
         for name, form in zip(PLAYED, ("+.2f", "+.2f", ".0f"), strict=True):
             columns.append(with_band([played(games[seed][steps], name) for seed in seeds], form))
-        lines.append(f"| {steps / 1e6:g} M | {len(seeds)} | {' | '.join(columns)} |")
+        lines.append(f"| {steps / 1e6:g} M | {' | '.join(columns)} |")
     lines += ["", "## Each seed", ""]
-    lines += ["| seed | phases end after | beats the chaser from | newest against the chaser | shooter |"]
-    lines += ["|---|---|---|---|---|"]
+    lines += ["| seed | trained for | phases end after | beats the chaser from | newest against the chaser | shooter |"]
+    lines += ["|---|---|---|---|---|---|"]
     for name, results in games.items():
         data, first = trained[name], beats(results)
         changes = np.flatnonzero(np.diff(np.ceil(data["phase/number"])) > 0)
@@ -210,9 +230,11 @@ def report(
         newest = results[max(results)]
         told = []
         for bot in OPPONENTS:
-            low, high = newest[bot]["difference_interval_95"]
-            told.append(f"{newest[bot]['difference']:+.2f} ({low:+.2f} to {high:+.2f})")
-        lines.append(f"| {name.removeprefix('seed')} | {ends or '-'} | {since} | {' | '.join(told)} |")
+            ends_of = newest[bot]["difference_interval_95"]
+            between = f" ({ends_of[0]:+.2f} to {ends_of[1]:+.2f})" if ends_of else ""
+            told.append(f"{newest[bot]['difference']:+.2f}{between}")
+        length = f"{max(results) / 1e6:g} M, {np.interp(max(results), data['step'], data['minutes']):.0f} min"
+        lines.append(f"| {name.removeprefix('seed')} | {length} | {ends or '-'} | {since} | {' | '.join(told)} |")
     lines += [
         "",
         "Beats: this milestone's 95 % interval over pairs of matches lies above 0, and that of every later one.",
@@ -233,29 +255,29 @@ def main() -> None:
     parser.add_argument("--report_only", action="store_true", help="train nothing")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "school.md")
     args = parser.parse_args()
+    kept = args.out.with_suffix(".json")
+    try:
+        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    except ValueError as error:
+        parser.error(f"{kept}: cannot be read ({error}); delete it to begin anew, or give another --out")
     runs_dir = args.runs_dir.absolute()
     for seed, steps in [*((seed, args.steps) for seed in args.seeds), (args.seeds[0], args.long_steps)]:
         if not args.report_only:
             train(args.config, runs_dir, seed, steps)
-    kept = args.out.with_suffix(".json")
-    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     for seed in args.seeds:
-        if ((run := runs_dir / f"seed{seed}") / "metrics.csv").exists():
+        run = runs_dir / f"seed{seed}"
+        if (run / "metrics.csv").exists() and (games := matches_of(run, args.every, args.matches)):
             training = {name: values.round(4).tolist() for name, values in training_of(run).items()}
-            found[run.name] = {"training": training, "matches": matches_of(run, args.every, args.matches)}
+            found[run.name] = {"training": training, "count": args.matches, "matches": games}
+    if not found:
+        parser.error(f"--runs_dir {runs_dir}: no run in it has a milestone of {args.every:,} steps; train one first")
     found = json.loads(json.dumps(dict(sorted(found.items()))))
-    kept.write_text(json.dumps(found) + "\n", encoding="utf-8")
-    trained = {name: {key: np.array(x) for key, x in each["training"].items()} for name, each in found.items()}
-    games = {name: {int(steps): row for steps, row in each["matches"].items()} for name, each in found.items()}
-    plot(list(trained.values()), list(games.values()), args.out.with_suffix(".png"))
-    text = report(args.config, args.matches, trained, games)
+    plot(found, args.out.with_suffix(".png"))
+    text = report(args.config, found)
     args.out.write_text(text, encoding="utf-8")
+    kept.write_text(json.dumps(found) + "\n", encoding="utf-8")
     print(text)
-    print(
-        json.dumps(
-            {"school": {name: {s: {p: played(r, p) for p in PLAYED} for s, r in games[name].items()} for name in games}}
-        )
-    )
+    print(json.dumps({"school": {name: each["matches"] for name, each in found.items()}}))
 
 
 if __name__ == "__main__":

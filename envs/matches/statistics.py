@@ -180,8 +180,8 @@ def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""One number per pair, whose mean is the ratio of the sums, and whose standard error is that of this ratio.
 
     :math:`z_i = R + (c_i - R p_i) / \bar p` with :math:`R = \sum c / \sum p`, the linearised ratio estimator
-    (Cochran, Sampling Techniques, 3rd ed., eq. 6.13). The mean of the pairs' own ratios would lean toward pairs with a small p:
-    few goals make few kickoffs.
+    (Cochran, Sampling Techniques, 3rd ed., eq. 6.13). The mean of the pairs' own ratios would lean toward pairs with a
+    small p: few goals make few kickoffs.
 
     Args:
         pairs: `[P, 2]`, of one side: counts c, and that over which they are told, p.

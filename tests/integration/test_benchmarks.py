@@ -47,3 +47,24 @@ def test_every_arm_of_the_ablations_is_a_training(tmp_path: Path) -> None:
                 base = settings
             else:
                 assert settings != base, f"{name} changes nothing"
+
+
+def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) -> None:
+    """Rows are written by the first iteration at or after a multiple of half a million steps."""
+    school = import_module("school")
+    names = ["step", "speed/overall_steps_per_second", "phase/number", *school.TRAINING]
+    rows = [[507_904, 10_000, 1, 5, 0.5, 1], [1_007_616, 20_000, 1, 7, 0.7, 1], [1_015_808, 20_000, 2, 9, 0.9, 1]]
+    lines = [names, *rows]
+    (tmp_path / "metrics.csv").write_text("\n".join(",".join(map(str, line)) for line in lines), encoding="utf-8")
+    found = school.training_of(tmp_path)
+    assert found["step"].tolist() == [500_000, 1_000_000]
+    assert found["game/touches_per_minute"].tolist() == [5, 8]
+    assert found["minutes"][0] == pytest.approx(507_904 / 10_000 / 60)
+
+
+def test_arms_are_told_apart_by_welchs_interval() -> None:
+    ablations = import_module("ablations")
+    base = {"chaser": [{"difference": value} for value in (0.0, 1.0, 2.0)]}
+    # Variances 1 and 4, of three each: standard error sqrt(5 / 3) = 1.29099, 2.9412 degrees of freedom, t = 3.2193.
+    assert ablations.apart([3.0, 5.0, 7.0], base, "chaser") == "+4.00 (-0.16 to +8.16)"
+    assert ablations.apart([3.0, 5.0], base, "chaser") == ablations.apart([1.0] * 3, None, "chaser") == ""
