@@ -13,7 +13,7 @@ from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_presen
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
-from envs.state.layout import POS, VEL, Float
+from envs.state.layout import BLUE, ORANGE, POS, VEL, Float
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
 """Names in checkpoints, and the quantities of `Shared`."""
@@ -184,8 +184,10 @@ class SaveReward(_TouchReward):
 class KickoffReward(RememberingReward):
     """Be first at a kickoff: +1 for the team that touches the resting ball in the middle first, -1 for the other.
 
-    Nobody gets anything when both touch it in the same step. Two cars that learn against each other may both learn to
-    brake before a kickoff, and lose it to everybody who does not. Range -1..1; per event, whatever the tick skip.
+    When both touch it in the same step, the ball tells who wins: it then flies toward the other's goal. (Of equally
+    fast cars most kickoffs are that close: a lead counts only from one step on, 67 ms at a tick skip of 8.) Two cars
+    that learn against each other may both learn to brake before a kickoff, and lose it to everybody who does not.
+    Range -1..1; per event.
     """
 
     unit = "per event"
@@ -201,6 +203,10 @@ class KickoffReward(RememberingReward):
         paid = zeros(state)
         if shared.any_touched and waits.any():
             first = (sums_of_teams(state, shared.touched) > 0).astype(np.float32) * waits[:, None]
-            paid = only_present(state, of_team(state, first - first[:, ::-1]).copy())
+            lead = first - first[:, ::-1]
+            both = first.all(axis=1)
+            lead[both, BLUE] = np.sign(state.world.ball_vel[both, 1])
+            lead[both, ORANGE] = -lead[both, BLUE]
+            paid = only_present(state, of_team(state, lead).copy())
         self._hold(**self._first(state))
         return paid

@@ -135,15 +135,23 @@ def test_possession():
 
 
 @pytest.mark.parametrize(
-    ("touched", "paid"), [([1, 0], [1, -1]), ([0, 1], [-1, 1]), ([1, 1], [0, 0]), ([0, 0], [0, 0])]
+    ("touched", "speed", "paid"),
+    [
+        ([1, 0], -100, [1, -1]),
+        ([0, 1], 100, [-1, 1]),
+        ([1, 1], 100, [1, -1]),  # both in one step: the ball flies toward orange's goal
+        ([1, 1], -100, [-1, 1]),
+        ([1, 1], 0, [0, 0]),
+        ([0, 0], 0, [0, 0]),
+    ],
 )
-def test_the_first_at_a_kickoff_is_paid(touched, paid):
+def test_the_first_at_a_kickoff_is_paid(touched, speed, paid):
     scene, reward = Scene(), KickoffReward()
     scene.put(ball=(0, 0, 93))
     scene.first(reward)
     assert scene.step(reward) == [0, 0]
-    assert scene.step(reward, touched=touched, ball_vel=(0, 100 * any(touched), 0)) == paid
-    moved = [0, 0] if any(touched) else [1, -1]  # nobody has touched it yet
+    assert scene.step(reward, touched=touched, ball_vel=(0, speed, 0)) == paid
+    moved = [0, 0] if speed else [1, -1]  # it still lies there
     assert scene.step(reward, touched=[1, 0]) == moved
 
 
