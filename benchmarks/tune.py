@@ -21,7 +21,7 @@ import yaml
 from machine import describe_machine
 
 from fabric_rl.commands.trainings import settings_of
-from fabric_rl.commands.tune import Bench, Candidate, _layouts, _switches
+from fabric_rl.commands.tune import Bench, Candidate, layouts, switches
 
 ROOT = Path(__file__).parent.parent
 TUNE = "from fabric_rl.commands.main import main; main()"
@@ -29,11 +29,11 @@ TUNE = "from fabric_rl.commands.main import main; main()"
 
 def grid(config: dict[str, Any]) -> list[Candidate]:
     """Every layout of ranks and arenas with every set of switches."""
-    switches = list(_switches(config))
-    sets = chain.from_iterable(combinations(switches, number) for number in range(len(switches) + 1))
+    single = list(switches(config))
+    sets = chain.from_iterable(combinations(single, number) for number in range(len(single) + 1))
     merged = (dict(chain.from_iterable(switch.items() for switch in each)) for each in sets)
     distinct = {json.dumps(flags): flags for flags in merged}.values()  # of two numbers of workers the later one holds
-    return [Candidate(layout | flags) for layout in ({}, *_layouts(config)) for flags in distinct]
+    return [Candidate(layout | flags) for layout in ({}, *layouts(config)) for flags in distinct]
 
 
 def flat(settings: dict[str, Any]) -> dict[str, Any]:

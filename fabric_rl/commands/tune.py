@@ -3,10 +3,12 @@
 import csv
 import inspect
 import json
+import signal
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -17,15 +19,17 @@ import yaml
 
 from envs.cores import available_cores
 from envs.partials import taken_apart
+from fabric_rl.commands.output import check_file
 from fabric_rl.commands.space import flags_of, text_of
 from fabric_rl.commands.trainings import Trainings, settings_of
+from fabric_rl.runs.json_files import write_text
 from fabric_rl.types import OffPolicyAgent
 
 WARM_UP = 2
 """Iterations that are not measured: memory is touched for the first time, and programs are compiled."""
 _FIRST = "# By fabric-rl tune"
-ROUNDS = 3
-"""How often the fastest settings and the present ones take turns at the end."""
+TURNS = 4
+"""How often the fastest settings and the present ones take turns at the end; even, so that each is as often first."""
 CLEARLY = 1.02
 """A setting that changes what is learned, if only a little, must be so much faster to be taken."""
 
@@ -38,6 +42,8 @@ class Candidate:
     rates: list[float] = field(default_factory=list)
     """Agent-steps per second of each measurement."""
     failed: str = ""
+    seconds: float = 0.0
+    """What its last measurement took, with its start."""
 
     @property
     def rate(self) -> float:
@@ -48,49 +54,55 @@ class Candidate:
         return " ".join(f"--{name} {text_of(value)}" for name, value in self.flags.items()) or "(as it is)"
 
 
-def tune(training: Sequence[str], minutes: float = 2.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
+def tune(training: Sequence[str], minutes: float = 5.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
     """Trains for moments with other ranks, arenas, threads, workers, overlap, precision and so on; keeps the fastest.
 
     An iteration keeps its agent-steps and an optimizer step its share of them, so the same is learned, but for the
-    rounding, and for `--overlap` and `--precision`, which change it a little. The file has the settings that differ:
-    train with --config X --config tuned.yaml. Nothing else should run meanwhile.
+    rounding, and for `--overlap` and `--precision`, which change it a little. At the end the fastest settings and the
+    present ones are measured anew, in four turns. Where the fastest won every turn, and clearly, the file has the
+    settings that differ: train with --config X --config tuned.yaml. Else it changes nothing. Nothing else should run
+    meanwhile.
 
     Args:
         training: Flags of train_fabric.py: --config X and any others.
-        minutes: How long it may look, about.
+        minutes: How long it may take, about, with eight measurements for the turns. Each one also needs a start, which
+            takes 10 to 20 seconds on a slow machine: give it 10 minutes there.
         seconds: Training of each measurement, after two iterations that do not count.
         out: YAML file that is written.
 
     Raises:
         ValueError: Wrong flags, an agent that does not learn from rollouts, or settings that do not train at all.
-        FileExistsError: There is such a file, which tune has not written.
+        OSError: The file cannot be written, or there is one that tune has not written.
     """
-    if not (minutes > 0 and seconds > 0):
-        raise ValueError("--minutes and --seconds must be above 0")
-    if not out.parent.is_dir():
-        raise ValueError(f"--out {out}: there is no folder {out.parent}")
+    check_file(out, "--out")
     if out.exists() and not out.read_text(encoding="utf-8", errors="replace").startswith(_FIRST):
         raise FileExistsError(f"--out {out}: this file is none that tune has written; choose another name")
+    if not (minutes > 0 and seconds > 0):
+        raise ValueError("--minutes and --seconds must be above 0")
     settings = settings_of(training, "tune")
     config = yaml.safe_load(settings.arguments["resolved_config"])
     agent = taken_apart(settings.arguments["agent"]).function
     if inspect.isclass(agent) and issubclass(agent, OffPolicyAgent):
         raise ValueError("--agent: fabric-rl tune measures agents that learn from rollouts, not SAC")
     end = time.monotonic() + 60 * minutes
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(list(training), Path(folder), seconds)
-        present = Candidate({})
-        found: list[Candidate] = []
+    found: list[tuple[Candidate, list[float]]] = []
+    with ExitStack() as ending:  # SIGTERM is as Ctrl+C meanwhile, so that the training ends and the folder goes
+        ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
+        bench = Bench(list(training), Path(ending.enter_context(tempfile.TemporaryDirectory())), seconds)
         # in a thread, so that Ctrl+C ends the training first
-        bench.trainings.each(lambda _: found.append(_fastest(bench, config, present, end)), [None])
-        best = max(present, *found, key=lambda candidate: candidate.rate)
-    if bench.tried < 2:
-        print("time was over before anything else was tried: give more --minutes")
-    ratio = statistics.median(b / a for a, b in zip(present.rates, best.rates, strict=False))
-    print(f"fastest: {best}, {best.rate:,.0f} agent-steps per second, {ratio:.2f} of the present ones")
-    text = f"{_FIRST}: {ratio:.2f} of the speed before, in turns on the same machine.\n"
-    out.write_text(text + (yaml.safe_dump(_nested(best.flags)) if best.flags else "{}\n"), encoding="utf-8")
-    print(f"written: {out}; train with {' '.join(training)} --config {out}")
+        bench.trainings.each(lambda _: found.append(_fastest(bench, config, end)), [None])
+    best, ratios = found[0]
+    if bench.left_out:
+        print(f"time was over before {bench.left_out} other settings were tried: give more --minutes")
+    if _faster(ratios):
+        said, flags = f"{_median(ratios)} of the speed before, in {TURNS} turns on the same machine", best.flags
+        print(f"fastest: {best}, {said}")
+    else:
+        said, flags = "nothing was clearly faster" if bench.tried > 1 else "nothing else was tried", {}
+        print(said + (f": in {TURNS} turns {best} had {_median(ratios)} of the present speed" if ratios else ""))
+    write_text(out, f"{_FIRST}: {said}.\n{yaml.safe_dump(_nested(flags))}")
+    use = f"train with {' '.join([*training, '--config', str(out)])}" if flags else "it changes nothing"
+    print(f"written: {out}; {use}")
     return 0
 
 
@@ -102,15 +114,16 @@ class Bench:
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
         self._words, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
-        self.trainings, self.tried = Trainings(1, folder), 0
+        self.trainings, self.tried, self.left_out = Trainings(1, folder), 0, 0
 
     def measure(self, candidate: Candidate) -> bool:
         """Adds a rate to a candidate and prints it; False if it does not train."""
         self.tried += 1
-        name = f"t{self.tried}"
+        name, began = f"t{self.tried}", time.monotonic()
         record, candidate.failed = self.trainings.train(name, [*self._words, *flags_of(candidate.flags)])
         if self.trainings.stopping.is_set():
             raise KeyboardInterrupt
+        candidate.seconds = time.monotonic() - began
         if record is not None:
             candidate.rates.append(_rate(self._folder / name / "metrics.csv"))
         said = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
@@ -118,31 +131,61 @@ class Bench:
         return record is not None
 
 
-def _fastest(bench: Bench, config: Mapping[str, Any], present: Candidate, end: float) -> Candidate:
-    """The fastest settings; at the end they and the present ones take turns."""
+def turns(bench: Bench, one: Candidate, other: Candidate, number: int) -> list[float]:
+    """Measures two settings beside each other, the first one of a turn second in the next.
+
+    Returns:
+        The speed of the other one as a share of the one's in each turn, of these measurements only; none if a training
+        failed.
+    """
+    pair = [Candidate(one.flags), Candidate(other.flags)]
+    for turn in range(number):
+        for candidate in pair if turn % 2 == 0 else reversed(pair):
+            if not bench.measure(candidate):
+                return []
+    return [b / a for a, b in zip(pair[0].rates, pair[1].rates, strict=True)]
+
+
+def _fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
+    """The fastest settings, and what `turns` says of them and the present ones; nothing if that are these."""
+    present = Candidate({})
     if not bench.measure(present):
         raise ValueError(f"these settings do not train: {present.failed}")
     best = _search(bench, config, present, end)
-    for _ in range(ROUNDS - 1):
-        for candidate in (present, best) if best is not present else ():
-            bench.measure(candidate)
-    return best
+    return best, turns(bench, present, best, TURNS) if best is not present else []
+
+
+def _faster(ratios: Sequence[float]) -> bool:
+    """Whether turns say so: of four between equals one side wins all in one of sixteen cases."""
+    return bool(ratios) and min(ratios) > 1 and statistics.median(ratios) > CLEARLY
+
+
+def _median(ratios: Sequence[float]) -> str:
+    return f"{statistics.median(ratios):.2f}"
 
 
 def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: float) -> Candidate:
     """Ranks and arenas together first, then one setting after the other on top of the fastest so far."""
     best = present
-    for flags in _layouts(config):
-        best = _better(bench, best, flags, end)
-    for flags in _switches(config):
-        best = _better(bench, best, best.flags | flags, end)
+    for flags in layouts(config):
+        best = _better(bench, present, best, flags, end)
+    for flags in switches(config):
+        best = _better(bench, present, best, best.flags | flags, end)
     return best
 
 
-def _better(bench: Bench, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
+def _better(bench: Bench, present: Candidate, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
     """The faster one of the best and of these flags; a close race is run again."""
     candidate = Candidate(flags)
-    if time.monotonic() > end or flags == best.flags or not bench.measure(candidate):
+    if flags == best.flags:
+        return best
+    if not _in_time(end, *[present, best] * TURNS, *[best] * 3):
+        bench.left_out += 1
+        return best
+    if not bench.measure(candidate):
+        return best
+    if not _in_time(end, *[present, candidate] * TURNS, best, candidate):
+        print(f"{candidate}: no time is left to be sure of it; give more --minutes")
         return best
     if 1 / 1.1 < candidate.rate / best.rate < 1.1:
         for each in (best, candidate):
@@ -150,7 +193,12 @@ def _better(bench: Bench, best: Candidate, flags: dict[str, Any], end: float) ->
     return candidate if candidate.rate > best.rate * CLEARLY else best
 
 
-def _layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _in_time(end: float, *measurements: Candidate) -> bool:
+    """Whether there is time for so many measurements."""
+    return time.monotonic() + sum(candidate.seconds for candidate in measurements) <= end
+
+
+def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Ranks and arenas that make up the same iteration."""
     env = config.get("env") or {}
     made = env.get("init_args") or {}
@@ -176,7 +224,7 @@ def _layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield flags
 
 
-def _switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Single settings, the most promising first."""
     if "num_workers" in ((config.get("env") or {}).get("init_args") or {}):
         yield {"env.groups": 2}

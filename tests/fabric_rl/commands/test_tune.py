@@ -1,18 +1,47 @@
-"""`fabric-rl tune`: what it tries, and that its file trains."""
+"""`fabric-rl tune`: what it tries, when it calls something faster, and that its file trains."""
 
+import math
+import random
 import signal
+import statistics
 import subprocess
 import sys
 import time
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from fabric_rl.commands.tune import Candidate, _layouts, _rate, _switches
+from fabric_rl.commands.trainings import Trainings
+from fabric_rl.commands.tune import TURNS, Candidate, _faster, _fastest, _rate, layouts, switches, turns
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
 CARTPOLE = ["--config", ROOT / "configs" / "cartpole.yaml"]
+tune = import_module("fabric_rl.commands.tune")
+
+
+class Drawn:
+    """A bench that draws rates with noise of 5 % in place of trainings, each of them ten seconds of `now`."""
+
+    def __init__(self, seed=0, gain=1.0):
+        self.draw, self.gain = random.Random(seed), gain
+        self.now, self.tried, self.left_out, self.asked = 0.0, 0, 0, []
+
+    def measure(self, candidate):
+        self.now, self.tried, candidate.seconds = self.now + 10, self.tried + 1, 10.0
+        self.asked.append(candidate.flags)
+        candidate.rates.append(self.draw.gauss(1000, 50) * (self.gain if "overlap" in candidate.flags else 1))
+        return True
+
+
+class Still(Drawn):
+    """All settings are exactly as fast; a training takes ten seconds by its own word."""
+
+    def __init__(self, folder, gain=1.0):
+        super().__init__(gain=gain)
+        self.draw.gauss, self.trainings = (lambda mean, deviation: mean), Trainings(1, folder)
 
 
 def config(**settings):
@@ -21,7 +50,7 @@ def config(**settings):
 
 
 def test_every_layout_has_the_same_iteration_and_optimizer_step():
-    tried = list(_layouts(config()))
+    tried = list(layouts(config()))
     assert {"env.num_arenas": 64, "num_steps": 64} in tried
     for flags in tried:
         ranks, arenas = flags.get("devices", 1), flags.get("env.num_arenas", 32)
@@ -31,14 +60,14 @@ def test_every_layout_has_the_same_iteration_and_optimizer_step():
 
 def test_an_environment_that_cannot_have_more_arenas_is_given_more_ranks_only():
     env = {"class_path": "my.Env", "init_args": {}}
-    assert all(set(flags) == {"devices", "num_steps", "minibatch_size"} for flags in _layouts(config(env=env)))
+    assert all(set(flags) == {"devices", "num_steps", "minibatch_size"} for flags in layouts(config(env=env)))
 
 
 def test_what_is_on_already_is_not_tried():
-    assert {"overlap": True} in _switches(config(precision="32-true"))
-    assert list(_switches(config(precision="bf16-mixed", overlap=True, compile=True, num_threads=1))) == []
+    assert {"overlap": True} in switches(config(precision="32-true"))
+    assert list(switches(config(precision="bf16-mixed", overlap=True, compile=True, num_threads=1))) == []
     pool = {"class_path": "envs.ProcessPool", "init_args": {"num_workers": None}}
-    assert {"env.groups": 2} in _switches(config(env=pool))
+    assert {"env.groups": 2} in switches(config(env=pool))
 
 
 def test_the_first_iterations_do_not_count(tmp_path):
@@ -48,6 +77,43 @@ def test_the_first_iterations_do_not_count(tmp_path):
     (tmp_path / "metrics.csv").write_text("".join(rows.splitlines(keepends=True)[:2]))
     assert _rate(tmp_path / "metrics.csv") == pytest.approx(1.0)
     assert (Candidate({}).rate, str(Candidate({"overlap": True}))) == (0.0, "--overlap true")
+
+
+def test_equally_fast_settings_are_not_called_faster():
+    ratios = [_fastest(Drawn(seed), config(), math.inf)[1] for seed in range(1000)]
+    assert statistics.mean(statistics.median(each) if each else 1 for each in ratios) == pytest.approx(1, abs=0.01)
+    assert sum(map(_faster, ratios)) < 0.08 * len(ratios)
+
+
+def test_what_is_much_faster_is_found():
+    tunings = [_fastest(Drawn(seed, gain=1.3), config(), math.inf) for seed in range(100)]
+    assert sum(_faster(ratios) and best.flags["overlap"] for best, ratios in tunings) > 95
+
+
+def test_the_turns_change_their_order_and_count_no_measurement_of_before():
+    bench, one, other = Drawn(), Candidate({}, [1.0]), Candidate({"overlap": True}, [9000.0])
+    assert turns(bench, one, other, 2) == pytest.approx([1, 1], abs=0.3)
+    assert bench.asked == [{}, {"overlap": True}, {"overlap": True}, {}]
+
+
+@pytest.mark.parametrize("minutes", [1, 3, 4, 5])
+def test_the_search_leaves_time_for_the_turns(monkeypatch, minutes):
+    bench = Drawn(gain=2.0)
+    monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: bench.now))
+    best, ratios = _fastest(bench, config(precision="32-true"), 60 * minutes)
+    assert bench.now <= 60 * minutes
+    assert len(ratios) == (TURNS if best.flags else 0)
+    assert bench.left_out > 0 or minutes > 3
+    assert bench.tried > 1 or minutes == 1
+
+
+@pytest.mark.parametrize(("minutes", "said"), [(0.5, "nothing else was tried"), (60, "nothing was clearly faster")])
+def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minutes, said):
+    monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder))
+    assert command("tune", *CARTPOLE, "--minutes", minutes, "--out", tmp_path / "t.yaml") == 0
+    assert (tmp_path / "t.yaml").read_text() == f"# By fabric-rl tune: {said}.\n{{}}\n"
+    printed = capsys.readouterr().out
+    assert said in printed and "fastest" not in printed
 
 
 @pytest.mark.parametrize(
@@ -71,18 +137,23 @@ def test_no_file_of_others_is_written_over(capsys, tmp_path):
     assert command("tune", *CARTPOLE, "--out", own) == 2
     assert f"--out {own}: this file is none that tune has written" in capsys.readouterr().err
     assert own.read_text() == "num_steps: 64\n"
+    assert command("tune", *CARTPOLE, "--out", tmp_path) == 2
+    assert f"--out {tmp_path}: this is no file" in capsys.readouterr().err
     assert command("tune", *CARTPOLE, "--out", tmp_path / "none" / "t.yaml") == 2
     assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_the_fastest_settings_are_a_configuration_to_train_with(capfd, tmp_path):
+def test_the_fastest_settings_are_a_configuration_to_train_with(monkeypatch, capfd, tmp_path):
     out = tmp_path / "tuned.yaml"
-    tried = ["--minutes", "0.2", "--seconds", "0.2", "--out", out]
-    assert command("tune", *CARTPOLE, "--num_steps", "64", "--env.num_envs", "2", *tried) == 0
-    said = capfd.readouterr().out
-    assert "(as it is): " in said and f"written: {out}" in said
-    assert set(yaml.safe_load(out.read_text())) <= {"env", "num_steps", "devices", "overlap", "precision", "compile"}
+    words = ["tune", *CARTPOLE, "--num_steps", "64", "--env.num_envs", "2", "--seconds", "0.2", "--out", out]
+    assert command(*words, "--minutes", "0.01") == 0
+    assert "(as it is): " in capfd.readouterr().out and yaml.safe_load(out.read_text()) == {}
+    monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder, gain=1.25))
+    assert command(*words, "--minutes", "60") == 0
+    said = "1.25 of the speed before, in 4 turns on the same machine"
+    assert f"fastest: --overlap true, {said}" in capfd.readouterr().out
+    assert out.read_text() == f"# By fabric-rl tune: {said}.\noverlap: true\n"
     words = ["--total_timesteps", "256", "--runs_dir", tmp_path, "--run_id", "r", "--plain"]
     again = [sys.executable, "train_fabric.py", *CARTPOLE, "--config", out, *words]
     subprocess.run(again, cwd=ROOT, env=environment(), check=True, timeout=SECONDS, capture_output=True)
@@ -96,8 +167,9 @@ def test_settings_that_do_not_train_are_one_line(capsys, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of one process")
-def test_an_interrupt_ends_the_training_first(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of one process")
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_ends_the_training_first(tmp_path, sent):
     words = ["tune", *map(str, CARTPOLE), "--seconds", "60", "--out", str(tmp_path / "t.yaml")]
     code = f"from fabric_rl.commands.main import main; main({words!r})"
     variables = environment() | {"TMPDIR": str(tmp_path)}
@@ -105,6 +177,6 @@ def test_an_interrupt_ends_the_training_first(tmp_path):
     deadline = time.monotonic() + SECONDS
     while not list(tmp_path.glob("*/t1/metrics.csv")) and time.monotonic() < deadline:
         time.sleep(0.1)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(getattr(signal, sent))
     assert child.wait(SECONDS) == 130
     assert list(tmp_path.iterdir()) == []
