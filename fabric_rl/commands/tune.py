@@ -182,12 +182,12 @@ def _better(bench: Bench, present: Candidate, best: Candidate, flags: dict[str, 
     if not _in_time(end, *[present, best] * TURNS, *[best] * 3):
         bench.left_out += 1
         return best
-    if not bench.measure(candidate):
+    if not bench.measure(candidate) or candidate.rate <= best.rate / 1.1:
         return best
     if not _in_time(end, *[present, candidate] * TURNS, best, candidate):
         print(f"{candidate}: no time is left to be sure of it; give more --minutes")
         return best
-    if 1 / 1.1 < candidate.rate / best.rate < 1.1:
+    if candidate.rate < best.rate * 1.1:
         for each in (best, candidate):
             bench.measure(each)
     return candidate if candidate.rate > best.rate * CLEARLY else best

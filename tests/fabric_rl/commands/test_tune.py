@@ -107,6 +107,24 @@ def test_the_search_leaves_time_for_the_turns(monkeypatch, minutes):
     assert bench.tried > 1 or minutes == 1
 
 
+def test_what_starts_too_slowly_for_its_turns_is_not_taken(monkeypatch, capsys):
+    bench = Drawn(gain=2.0)
+    quick = bench.measure
+    monkeypatch.setattr(tune, "available_cores", lambda: 2)
+    monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: bench.now))
+
+    def measure(candidate):
+        quick(candidate)
+        if "overlap" in candidate.flags:
+            bench.now, candidate.seconds = bench.now + 90, 100.0
+        return True
+
+    monkeypatch.setattr(bench, "measure", measure)
+    best, _ = _fastest(bench, config(), 600)
+    assert "overlap" not in best.flags and bench.now <= 600
+    assert "--overlap true: no time is left to be sure of it" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("minutes", "said"), [(0.5, "nothing else was tried"), (60, "nothing was clearly faster")])
 def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minutes, said):
     monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder))
