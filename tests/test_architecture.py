@@ -85,13 +85,16 @@ def file_of(name: str, root: Path) -> Path | None:
 def circle(root: Path) -> list[str]:
     """Files of the packages that import one another in a circle, the first one again at the end; empty without one.
 
-    A file imports the files that define the names it asks for, in a function, too. That Python also runs the
-    `__init__.py` of every package on the way does not count.
+    A file imports the files that define the names it asks for, in a function, too, and with them the `__init__.py` of
+    every package on the way that it does not lie in itself. Without a circle any module can be the first one that a
+    process imports.
     """
     graph = {}
     for file in (file for package in PACKAGES for file in (root / package).rglob("*.py")):
-        needed = {file_of(name, root) for _, name in imported_names(file, root, when_running=True)}
-        graph[file] = needed - {file, None}
+        needed = {file_of(name, root) for _, name in imported_names(file, root, when_running=True)} - {None}
+        entered = {folder for other in needed for folder in other.parents}.difference(file.parents)
+        needed |= {init for folder in entered if (init := folder / "__init__.py").is_file()}
+        graph[file] = needed - {file}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
@@ -291,6 +294,16 @@ def test_checker_counts_packages_in_circles_where_they_are_asked(tmp_path):
     assert circle(tmp_path) == []
     write(tmp_path, "agents/b.py", "from agents import x")
     assert set(circle(tmp_path)) == {"agents/__init__.py", "agents/a.py", "agents/b.py"}
+
+
+def test_checker_counts_packages_that_a_module_lies_in(tmp_path):
+    write(tmp_path, "fabric_rl/skills/__init__.py", "from fabric_rl.skills.a import x")
+    write(tmp_path, "fabric_rl/skills/a.py", "from fabric_rl.phases.b import y\nfrom fabric_rl.skills.c import z")
+    write(tmp_path, "fabric_rl/skills/c.py", "")
+    write(tmp_path, "fabric_rl/phases/b.py", "")
+    assert circle(tmp_path) == []
+    write(tmp_path, "fabric_rl/phases/b.py", "from fabric_rl.skills.c import z")
+    assert set(circle(tmp_path)) == {f"fabric_rl/{name}.py" for name in ("skills/__init__", "skills/a", "phases/b")}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from gymnasium.vector import VectorEnv
 from lightning import LightningModule
 from lightning.fabric.loggers.logger import Logger
 
-from fabric_rl.callbacks import Callback
+from fabric_rl.callback import Callback
 from fabric_rl.signals import RewardSignal
 from fabric_rl.trial import check_agent
 from fabric_rl.types import FailedElsewhere
