@@ -37,6 +37,11 @@ class Promotion:
         if self.for_iterations < 1:
             raise ValueError(f"Promotion: for_iterations of {self.metric} must be 1 or more, got {self.for_iterations}")
 
+    @property
+    def condition(self) -> str:
+        """What is counted, for example `game/touch_ratio >= 0.5`: two of the same have the same streak."""
+        return f"{self.metric} >= {float(self.at_least)}"
+
     def streak(self, before: int, metrics: Mapping[str, float]) -> int:
         """Iterations in a row for which it holds.
 
@@ -175,7 +180,7 @@ class Phases(Callback):
             "phase": self.phase.name,
             "start_phase": self.phases[self._start - 1].name,
             "begun_at": self._begun_at,
-            "streaks": {skill.metric: row for skill, row in zip(self.phase.promotions, self._streaks, strict=True)},
+            "streaks": {skill.condition: row for skill, row in zip(self.phase.promotions, self._streaks, strict=True)},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -192,7 +197,8 @@ class Phases(Callback):
         if not numbers:
             raise ValueError(f"Phases: the checkpoint is in phase {state['phase']}, which is not among --callbacks")
         self._begin(numbers[0], int(state["begun_at"]))
-        self._streaks = [int(state["streaks"].get(skill.metric, 0)) for skill in self.phase.promotions]
+        rows = state["streaks"]  # by metric alone in checkpoints of before
+        self._streaks = [int(rows.get(each.condition, rows.get(each.metric, 0))) for each in self.phase.promotions]
 
     def _begin(self, number: int, steps: int) -> None:
         self.number, self._begun_at, self._waited = number, steps, 0

@@ -120,7 +120,8 @@ def test_a_loaded_state_goes_on_unless_the_start_is_another_now():
     phases = three()
     walk(phases, [{"touch": 1.0}] * 3 + [{"goal": 1.0}])
     saved = phases.state_dict()
-    assert saved == {"phase": "BronzeSkills1", "start_phase": "BallTouching", "begun_at": 200, "streaks": {"goal": 1}}
+    streaks = {"goal >= 0.1": 1}
+    assert saved == {"phase": "BronzeSkills1", "start_phase": "BallTouching", "begun_at": 200, "streaks": streaks}
     again = three()
     again.load_state_dict(saved)
     assert again.number == 2 and again.state_dict() == saved
@@ -129,6 +130,18 @@ def test_a_loaded_state_goes_on_unless_the_start_is_another_now():
     assert by_hand.number == 3
     with pytest.raises(ValueError, match="the checkpoint is in phase BronzeSkills1, which is not among --callbacks"):
         Phases([Phase("BallTouching")]).load_state_dict(saved)
+
+
+def test_two_skills_of_one_metric_keep_their_own_streaks():
+    skills = [Promotion("touch", at_least=20, for_iterations=3), Promotion("touch", at_least=5, for_iterations=6)]
+    phases, again, older = (Phases([Phase("a", promotions=skills), Phase("b")]) for _ in range(3))
+    walk(phases, [{"touch": 6.0}] * 4 + [{"touch": 30.0}])
+    saved = phases.state_dict()
+    again.load_state_dict(saved)
+    assert again.state_dict() == saved
+    assert walk(again, [{"touch": 30.0}] * 2)[0] == [1, 2]
+    older.load_state_dict(saved | {"streaks": {"touch": 1}})  # as it was saved by metric alone
+    assert older.state_dict()["streaks"] == {"touch >= 20.0": 1, "touch >= 5.0": 1}
 
 
 class Listener:
