@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from envs.saved import within
+from envs.checks import is_whole
+from envs.saved import check_like, within
 
 NOT_NEGATIVE = (0.0, math.inf)
 
@@ -27,8 +28,15 @@ class Stateful:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; a ValueError if it came from a component of another shape, or cannot be."""
+        owner = type(self).__name__
+        check_like(state, self.state_dict(), f"{owner}: its state")
+        if missing := self._in_state_dict.keys() - state.keys():
+            raise ValueError(f"{owner}: its state lacks {', '.join(sorted(missing))}")
+        for key, name in self._in_state_dict.items():
+            if type(getattr(self, name)) is int and not is_whole(state[key]):
+                raise ValueError(f"{owner}: {key} must be a whole number, got {state[key]!r}")
         for key, (low, high) in self._state_bounds.items():
-            within(key, state[key], low, high)
+            within(f"{owner}: {key}", state[key], low, high)
         for key, name in self._in_state_dict.items():
             setattr(self, name, _restored(getattr(self, name), state[key]))
 

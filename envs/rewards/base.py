@@ -115,6 +115,8 @@ class RememberingReward(Reward):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; a ValueError for another reward's, or other numbers of arenas or cars."""
+        if not (isinstance(state, dict) and all(isinstance(array, np.ndarray) for array in state.values())):
+            raise ValueError(f"{type(self).__name__}: its state must be arrays by their names, got {state!r:.100}")
         mine, saved = ({name: array.shape for name, array in kept.items()} for kept in (self._kept, state))
         if mine and mine != saved:
             raise ValueError(f"{type(self).__name__}: remembers {mine}, the saved one {saved}")

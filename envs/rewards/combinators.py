@@ -138,12 +138,12 @@ class AnnealedReward(WrappedReward):
             weights: The weight at each of them.
         """
         super().__init__(reward)
-        at = [float(whole_number("AnnealedReward", "steps", step, 0)) for step in steps]
+        listed = steps if hasattr(steps, "__iter__") else [steps]
+        at = [float(whole_number("AnnealedReward", "steps", step, 0)) for step in listed]
         self.weights = finite_numbers("AnnealedReward", "weights", weights)
         if not at or len(at) != len(self.weights) or any(b <= a for a, b in pairwise(at)):
             raise ValueError(
-                f"AnnealedReward: steps must rise and have one weight each, got steps {list(steps)} and weights "
-                f"{list(weights)}"
+                f"AnnealedReward: steps must rise and have one weight each, got steps {steps} and weights {weights}"
             )
         if reward.only_charges() and min(self.weights) < 0:
             raise ValueError(

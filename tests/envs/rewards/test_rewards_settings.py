@@ -1,5 +1,6 @@
 """Rewards from flags and YAML, what bad settings say, and the table in the documentation."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from envs import (
     EventReward,
     FaceBallReward,
     GoalViewReward,
+    KickoffReward,
     NegativeVelocityTowardOwnGoalReward,
     PerSecondReward,
     PotentialReward,
@@ -28,6 +30,7 @@ from envs import (
     SaveReward,
     StrongHitReward,
     TeamSpiritReward,
+    TouchReward,
 )
 from envs.rewards.catalogue import all_classes, rewards_to_choose_from, takes_rewards
 from envs.rewards.catalogue import table as reward_table
@@ -107,6 +110,11 @@ def charge():
         (lambda: AnnealedReward(FaceBallReward(), [5, 5], [1, 0]), ValueError, "AnnealedReward: steps must rise"),
         (lambda: AnnealedReward(FaceBallReward(), [5], [1, 0]), ValueError, "AnnealedReward: steps must rise"),
         (lambda: AnnealedReward(FaceBallReward(), [0.5], [1]), ValueError, "AnnealedReward: steps must be a whole"),
+        (
+            lambda: AnnealedReward(FaceBallReward(), steps=5),
+            ValueError,
+            r"AnnealedReward: .* got steps 5 and weights \(1",
+        ),
         (lambda: ClippedReward(FaceBallReward(), 0.5, 1), ValueError, "ClippedReward: needs low <= 0 <= high"),
         (lambda: ClippedReward(FaceBallReward(), 0, 0), ValueError, "ClippedReward: needs low <= 0 <= high"),
         (
@@ -138,6 +146,24 @@ def test_compute_before_reset_and_a_foreign_state_are_named():
     Scene(arenas=3).first(large)
     with pytest.raises(ValueError, match="StrongHitReward: remembers"):
         small.load_state_dict(large.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("reward", "state", "message"),
+    [
+        (AnnealedReward(TouchReward()), {"taken": 1.5}, "taken must be a whole number, got 1.5"),
+        (AnnealedReward(TouchReward()), {"taken": -1}, "taken must be between 0 and inf, got -1"),
+        (AnnealedReward(TouchReward()), {"sum": math.nan}, r"its state\['sum'\] is nan"),
+        (AnnealedReward(TouchReward()), {"count": True}, r"its state\['count'\] is True, a bool, not 0"),
+        (AnnealedReward(TouchReward()), None, "its state lacks count, inner, sum, taken"),
+        (KickoffReward(), {"kept": {}}, "its state must be arrays by their names, got {'kept': {}}"),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused_by_name(reward, state, message):
+    before = reward.state_dict()
+    with pytest.raises(ValueError, match=f"^{type(reward).__name__}: {message}"):
+        reward.load_state_dict({} if state is None else before | state)
+    assert reward.state_dict() == before
 
 
 def test_the_documentation_has_the_table():
