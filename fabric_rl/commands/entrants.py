@@ -19,6 +19,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.export.loaded import ExportedAgent
 from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.resume import locate
 from fabric_rl.runs.trained import Trained, load_trained, policy
 
 _MOST = 100_000
@@ -109,10 +110,8 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
                 raise ValueError(f"{name}: is no envs.bots.Bot")
             return _scripted(made)
     path, role = name_and_role(name)
-    try:
-        trained = load_trained(path, runs_dir)
-    except ValueError as error:
-        raise ValueError(f"{error} (bots: {', '.join(BOTS)})") from error
+    locate("agent", runs_dir, path, list(BOTS))
+    trained = load_trained(path, runs_dir)
     try:
         recipe = PoolRecipe(trained.env, "a match")
     except TypeError as error:

@@ -99,9 +99,16 @@ def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
     for folder in (Path(runs_dir) / run_id, Path(run_id)):
         if _is_run(folder):
             return load_run(folder)
-    names = [folder.name for folder in Path(runs_dir).glob("*") if _is_run(folder)]
-    hint = did_you_mean(run_id, names) or "; `fabric-rl runs` lists what there is (--runs_dir FOLDER elsewhere)"
+    hint = (
+        did_you_mean(run_id, names_of_runs(runs_dir))
+        or "; `fabric-rl runs` lists what there is (--runs_dir FOLDER elsewhere)"
+    )
     raise ValueError(f"there is no run {run_id} in {runs_dir}{hint}")
+
+
+def names_of_runs(runs_dir: str | Path) -> list[str]:
+    """Of all runs of a folder, which may not exist."""
+    return [folder.name for folder in Path(runs_dir).glob("*") if _is_run(folder)]
 
 
 def load_run(folder: str | Path) -> RunRecord:

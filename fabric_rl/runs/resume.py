@@ -1,7 +1,7 @@
 """Which run or checkpoint to go on from: an explicit one, one chosen by hand, or the newest that fits."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.metrics.log import is_terminal, logger
 from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -19,7 +20,7 @@ from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, Weights, read_initial
-from fabric_rl.runs.records import list_runs, load_run
+from fabric_rl.runs.records import BEST, list_runs, load_run, names_of_runs
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """Agents that come with fabric-rl."""
@@ -78,18 +79,34 @@ def load_weights(path: str | Path, inference: bool = False) -> Weights:
     return Weights(path, state["agent"], inference)
 
 
-def locate(flag: str, runs_dir: str | Path, name: str) -> Path:
+def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ()) -> Path:
     """The run of that name, or the path, or the agent of that name that comes with fabric-rl.
 
+    Args:
+        flag: What the message calls it.
+        runs_dir: Folder that holds all runs.
+        name: The name.
+        bots: What else could have been meant.
+
     Raises:
-        CheckpointError: There is none; the message names the flag.
+        CheckpointError: There is none; the message names the flag, what there is, and what is spelt alike.
     """
     for path in (Path(runs_dir, name), Path(name)):
         if path.is_dir() if path != Path(name) else path.exists():
             return path
     if Path(name).name == name and (PRETRAINED / name / EXPORTED).is_file():
         return PRETRAINED / name
-    raise CheckpointError(f"{flag} {name}: no such checkpoint, run or milestone")
+    said = f"{flag} {name}: no such checkpoint, run or milestone"
+    run = Path(name).parent if Path(name).name == BEST else Path(name)
+    if run != Path(name) and run.name and (Path(runs_dir, run).is_dir() or run.is_dir()):
+        raise CheckpointError(
+            f"{said}; {BEST}/ is kept by the callbacks Evaluation and MilestoneMatches once they play"
+        )
+    agents = sorted(file.parent.name for file in PRETRAINED.glob(f"*/{EXPORTED}"))
+    near = did_you_mean(run.name, [*names_of_runs(runs_dir), *agents, *bots])
+    known = [f"bots: {', '.join(bots)}"] if bots else []
+    known += [f"agents that come along: {', '.join(agents)}"]
+    raise CheckpointError(f"{said}{near} ({'; '.join(known)})")
 
 
 def _read(path: Path) -> dict[str, Any]:

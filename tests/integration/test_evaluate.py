@@ -192,6 +192,10 @@ def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
     ("argv", "message"),
     [
         (["nothing"], "agent nothing: no such checkpoint, run or milestone (bots: idle, random, chaser"),
+        (
+            ["idle", "chasser"],
+            "agent chasser: no such checkpoint, run or milestone; did you mean chaser? (bots: idle, ",
+        ),
         (["idle", "envs.RocketSimPool"], "envs.RocketSimPool: is no envs.bots.Bot"),
         (["idle", "--matches", "0"], "--matches must be positive, got 0"),
         (["idle", "--minutes", "-1"], "--minutes must be positive, got -1.0"),

@@ -134,3 +134,21 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
     assert ask(offers, 0).steps == 19
     monkeypatch.setattr("builtins.input", lambda *_: "")
     assert ask(offers, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("frist", "; did you mean first? (agents that come along: school_1v1)"),
+        ("runs/frist", "; did you mean first? (agents that come along: school_1v1)"),
+        ("school1v1", "; did you mean school_1v1? (agents that come along: school_1v1)"),
+        ("frist/best", "; did you mean first? (agents that come along: school_1v1)"),
+        ("first/best", "; best/ is kept by the callbacks Evaluation and MilestoneMatches once they play"),
+        ("best", " (agents that come along: school_1v1)"),
+    ],
+)
+def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):
+    (tmp_path / "first/checkpoints").mkdir(parents=True)
+    with pytest.raises(CheckpointError) as caught:
+        choose.locate("--initialize_from", tmp_path, name)
+    assert str(caught.value) == f"--initialize_from {name}: no such checkpoint, run or milestone{message}"
