@@ -62,6 +62,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     headlines = HEADLINES
     only_in_training = settings.ONLY_IN_TRAINING
+    gives_spaces = settings.GIVES_SPACES
 
     def __init__(
         self,

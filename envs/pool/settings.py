@@ -24,6 +24,8 @@ ONLY_IN_TRAINING = (
     *("render_mode", "video_folder"),
 )
 """Settings of a pool that an agent can play without: an exported one leaves them out."""
+GIVES_SPACES = ("team_size", "obs", "action")
+"""Settings of a pool on which its observation and action spaces depend."""
 
 
 def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN401 - checked here

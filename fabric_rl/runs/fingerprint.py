@@ -1,8 +1,10 @@
 """What two runs must share for one to go on from the other's checkpoints."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
-from typing import cast
+from pkgutil import resolve_name
+from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
@@ -50,6 +52,42 @@ def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
     ]
     if lines:
         raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
+
+
+def other_world(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """Settings on which the spaces depend where they differ, as `--flag theirs (yours: own), ...`; empty if none does.
+
+    Args:
+        theirs: Settings of another run, see `provenance.flat_settings`.
+        own: Of this one.
+    """
+    (there, kind), (here, own_kind) = _world(theirs), _world(own)
+    apart = {}
+    if kind != own_kind:
+        apart["--env_id" if theirs.get("env_id") else "--env"] = (kind, own_kind)
+    else:
+        names: tuple[str, ...] = ()
+        with suppress(AttributeError, ImportError, ValueError):  # an env_id; a class that is nowhere to be found
+            names = getattr(resolve_name(str(kind)), "gives_spaces", ())
+        for name in (name for name in there if name in here and name.split(".")[0] in names):
+            inside = any(f"--env.{name}".startswith(f"{other}.") for other in apart)  # settings of another class
+            if there[name] != here[name] and not inside:
+                apart[f"--env.{name}"] = (there[name], here[name])
+    said = (
+        f"{flag} {'null' if x is None else x} (yours: {'the default' if y is None else y})"
+        for flag, (x, y) in apart.items()
+    )
+    return ", ".join(said)
+
+
+def _world(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Settings of the environment, or of the one that it is a factory's copies of, by their names in it; its class."""
+    prefix = "env."
+    while f"{prefix}factory.class_path" in settings:
+        prefix += "factory."
+    names = [name for name in settings if name.startswith(prefix)]
+    inner = {name.removeprefix(prefix).removesuffix(".class_path"): settings[name] for name in names}
+    return inner, settings.get("env_id") or inner.get("class_path")
 
 
 def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:

@@ -19,16 +19,18 @@ from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.flags.arguments import in_words
+from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.metrics.metrics_csv import MetricsFile
 from fabric_rl.metrics.settings import log_outcome, log_settings
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
 from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.fingerprint import fingerprint_of
+from fabric_rl.runs.fingerprint import fingerprint_of, other_world
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights, flat_settings
 from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
+from fabric_rl.runs.trained import config_of
 from fabric_rl.types import AgentFactory, EnvFactory, HasSeeds, SettingError
 
 _THREADS = re.compile(r"^num_threads:", re.MULTILINE)
@@ -46,6 +48,8 @@ class Start:
     """Its file."""
     weights: Weights | None = None
     """Those of another run to begin with."""
+    trained_with: str = ""
+    """What is said if they do not fit: settings of that run on which its spaces depend, and that differ."""
     going_on: bool = False
     """Whether the run of this folder goes on; without a checkpoint it begins again."""
 
@@ -106,7 +110,9 @@ class StartedRun(Callback):
         if start is not None:
             self._log.open(start.run.dir / "log.txt")
         resume = start.resume if start else None
-        weights = {"agent": start.weights.agent} if start and start.weights else None
+        weights = None
+        if start and start.weights:
+            weights = {"agent": start.weights.agent, "trained_with": start.trained_with}
         folder = fabric.broadcast(str(self.run.dir) if self.run else "")
         self.run = self.run or (Run(Path(folder)) if folder else None)
         self.resume, self.weights = fabric.broadcast((resume, weights))
@@ -214,13 +220,28 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
             logger.info("--resume: %s holds no run that fits; a new one begins", start.runs_dir)
     if chosen is None:
         weights: Weights | None = None
+        trained_with = ""
         if start.initialize_from is not None:
             path = locate("--initialize_from", start.runs_dir, start.initialize_from)
             weights = load_weights(path, start.inference)
-        chosen = Start(Run.create(start.runs_dir, start.run_id, start.force, weights, config), weights=weights)
+            trained_with = _trained_with(start.initialize_from, weights.path, config)
+        run = Run.create(start.runs_dir, start.run_id, start.force, weights, config)
+        chosen = Start(run, weights=weights, trained_with=trained_with)
     if not start.inference:
         launch.remember_run(chosen.run.dir)
     return chosen
+
+
+def _trained_with(name: str, weights: Path, config: str | None) -> str:
+    """What the settings of another run have to do with it if its weights do not fit; empty if nothing, or not known."""
+    if config is None:
+        return ""
+    try:
+        theirs = flat_settings(read_yaml(config_of(weights)))
+    except (OSError, ValueError):
+        return ""
+    apart = other_world(theirs, flat_settings(yaml.safe_load(config)))
+    return f"--initialize_from {name}: it was trained with {apart}; set these, or begin without it" if apart else ""
 
 
 def _started_before() -> Start | None:

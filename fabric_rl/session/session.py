@@ -107,6 +107,7 @@ class Session:
         Args:
             resume: What `state_dict` gave.
             weights: The agent's of another run, under `agent`; where it has one value head, those of signals are new.
+                What is said first if they do not fit, under `trained_with`.
 
         Returns:
             Whether the run is exactly one without a break.
@@ -116,7 +117,11 @@ class Session:
         """
         if weights is not None:
             agent = weights["agent"]
-            self.learner.load_weights(with_value_heads(agent, self.agent) if self.signals.signals else agent)
+            try:
+                self.learner.load_weights(with_value_heads(agent, self.agent) if self.signals.signals else agent)
+            except CheckpointError as error:
+                first = weights.get("trained_with")
+                raise CheckpointError(f"{first} ({error})" if first else str(error)) from error
         if resume is None:
             return True
         try:

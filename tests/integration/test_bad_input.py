@@ -338,6 +338,20 @@ CASES = {
         f"{ON_PENDULUM} --tau 0.01 --buffer_size 10",
         ["error: --buffer_size, --tau: only agents have that which learn with SAC; leave it out\n"],
     ),
+    "weights of other observations": (
+        "--config configs/bot_school.yaml --devices 1 --initialize_from school_1v1 --env.obs envs.DefaultObs",
+        [
+            "error: --initialize_from school_1v1: it was trained with --env.obs envs.AdvancedObsPlus "
+            "(yours: envs.DefaultObs); set these, or begin without it (the checkpoint is of another agent than PPO"
+        ],
+    ),
+    "weights of other actions beside SAC": (
+        "--config configs/sac_rocket_1v1.yaml --initialize_from school_1v1",
+        [
+            "error: --initialize_from school_1v1: it was trained with --env.action null "
+            "(yours: envs.ContinuousAction); set these, or begin without it (the checkpoint is of another agent than "
+        ],
+    ),
     "buffer larger than the machine": (
         f"{ON_PENDULUM} {SAC} --buffer_size 1000000000000",
         ["error: --buffer_size 1000000000000 needs ", " GiB", ", and this machine's memory has "],

@@ -12,7 +12,8 @@ from fabric_rl import Run
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.checkpoint_names import file_name
-from fabric_rl.runs.provenance import Weights, digest_of
+from fabric_rl.runs.fingerprint import other_world
+from fabric_rl.runs.provenance import Weights, digest_of, flat_settings
 from fabric_rl.runs.resume import load_weights
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"
@@ -169,3 +170,35 @@ def test_settings_that_came_later_have_not_changed(tmp_path):
     assert run.provenance.changed_settings(new) == ["seed: 1 -> 2"]
     changed = run.provenance.changed_settings("seed: 1\nprecision: 32-true\nexact_resume: true\nminibatch_size: 64\n")
     assert changed == ["exact_resume: None -> True", "minibatch_size: None -> 64"]
+
+
+def pool(**settings):
+    return {"class_path": "envs.RocketSimPool", "init_args": {"num_arenas": 8, "team_size": 1, "obs": None} | settings}
+
+
+def obs(name, **settings):
+    return {"class_path": f"envs.{name}", "init_args": settings}
+
+
+IN_PROCESSES = {"class_path": "envs.ProcessPool", "init_args": {"factory": pool(team_size=2)}}
+ADVANCED = pool(obs=obs("AdvancedObs", zero_padding=2))
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (pool(num_arenas=64, obs=obs("AdvancedObs", zero_padding=2, came_later=1)), ""),
+        (pool(obs=obs("DefaultObs", zero_padding=3)), "--env.obs envs.AdvancedObs (yours: envs.DefaultObs)"),
+        (pool(obs=obs("AdvancedObs", zero_padding=3)), "--env.obs.zero_padding 2 (yours: 3)"),
+        (IN_PROCESSES, "--env.team_size 1 (yours: 2), --env.obs envs.AdvancedObs (yours: the default)"),
+        ({"class_path": "envs.GymnasiumEnvs"}, "--env envs.RocketSimPool (yours: envs.GymnasiumEnvs)"),
+    ],
+)
+def test_what_gives_an_environment_other_spaces_is_told(own, said):
+    assert other_world(flat_settings({"env": ADVANCED}), flat_settings({"env": own})) == said
+
+
+def test_a_task_by_its_name_is_another_world():
+    cartpole, acrobot = ({"env": None, "env_id": name} for name in ("CartPole-v1", "Acrobot-v1"))
+    assert other_world(cartpole, acrobot) == "--env_id CartPole-v1 (yours: Acrobot-v1)"
+    assert other_world(cartpole, cartpole) == ""
