@@ -14,6 +14,7 @@ from envs.matches.recipe import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.commands.entrants import name_and_role
+from fabric_rl.commands.other_teams import export_for_teams
 from fabric_rl.commands.rlbot_folder import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.export.loaded import CHECK, METADATA, MODELS, ExportedAgent
 from fabric_rl.export.write import check_packages, write_policy
@@ -38,6 +39,7 @@ def export(
     folder: Path,
     format: Literal["onnx", "torchscript", "weights", "rlbot"] = "weights",
     force: bool = False,
+    team_size: int | None = None,
     runs_dir: Path = Path("runs"),
 ) -> int:
     """Writes an agent without its run into a small folder (docs/export.md).
@@ -51,6 +53,7 @@ def export(
         folder: A new or empty folder.
         format: What is written.
         force: Write over an export that is in the folder.
+        team_size: Of weights: cars in each team that it is to play with from now on, so that a 1v1 bot can begin a 2v2.
         runs_dir: Folder of the run ids.
 
     Raises:
@@ -63,13 +66,20 @@ def export(
         raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to write over an export")
     if not old and folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder} holds files, but no export that --force could write over; choose a new folder")
+    if team_size is not None and format != "weights":
+        raise ValueError(
+            f"--team_size: only weights change their teams; leave out --format {format}, export the result"
+        )
     check_packages(format)
     if format == "rlbot":
         check_rlbot("--format rlbot")
     with TemporaryDirectory() as made:  # what fails leaves nothing, and what is there stays
         new = Path(made, "export")
         if format == "weights":
-            trained.export(name, new, runs_dir)
+            if team_size is None:
+                trained.export(name, new, runs_dir)
+            else:
+                export_for_teams(name, new, team_size, runs_dir)
         else:
             new.mkdir()
             _write(name, new, format, runs_dir, folder.resolve().name)

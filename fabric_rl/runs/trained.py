@@ -53,9 +53,7 @@ class Trained:
         Raises:
             CheckpointError: The spaces, or the settings in `config.yaml`, are not those of the checkpoint.
         """
-        module = self._agent(observation_space, action_space)
-        if not isinstance(module, ActorCritic):
-            raise TypeError(f"{self.name}: {type(module).__name__} is not a fabric_rl.ActorCritic")
+        module = self.untrained(observation_space, action_space)
         try:
             check_weights(self._weights, module)
             module.load_state_dict(self._weights)
@@ -65,6 +63,13 @@ class Trained:
                 f"observations {observation_space}: {' '.join(str(error).split())}"
             ) from error
         return module.eval()
+
+    def untrained(self, observation_space: Space[Any], action_space: Space[Any]) -> ActorCritic:
+        """An agent with the same settings that has learned nothing yet, for the spaces of one sub-environment."""
+        module = self._agent(observation_space, action_space)
+        if not isinstance(module, ActorCritic):
+            raise TypeError(f"{self.name}: {type(module).__name__} is not a fabric_rl.ActorCritic")
+        return module
 
     def choose(
         self,

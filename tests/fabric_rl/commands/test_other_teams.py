@@ -1,0 +1,79 @@
+"""Agents for teams of another size: they do as before with what they saw before."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from envs import AdvancedObs, AdvancedObsPlus, DefaultObs, RelativeObs, RocketSimPool, SlotRoleObs, StackedObs
+from fabric_rl import load_trained
+from fabric_rl.commands.other_teams import kept_columns
+from tests.command import command
+
+BUILDERS = [
+    AdvancedObs(),
+    AdvancedObsPlus(),
+    RelativeObs(),
+    DefaultObs(zero_padding=None),
+    StackedObs(AdvancedObsPlus(), 2),
+    SlotRoleObs(AdvancedObsPlus()),
+]
+
+
+@pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: type(builder).__name__)
+@pytest.mark.parametrize(("old", "new"), [((1, 1), (3, 3)), ((3, 3), (1, 1)), ((2, 2), (3, 3))])
+def test_columns_of_the_same_car_follow_it(builder, old, new):
+    """In a game of 3v3 from which cars are taken, the others' columns hold the same numbers."""
+    kept = kept_columns(builder, old, new)
+    before, after = builder.columns(*old), builder.columns(*new)
+    stem = next(name[:-1] for name in after if re.fullmatch("(frame_1/)?(other|car)_0", name))
+    first = int(stem.endswith("car_"))
+    names = {
+        (1, 1): [None, None, 0, None, None], (2, 2): [0, None, 1, 2, None], (3, 3): [0, 1, 2, 3, 4],
+    }  # fmt: skip
+    for was, now in zip(names[old], names[new], strict=True):
+        if now is not None:
+            columns = kept[after[f"{stem}{now + first}"]]
+            place = None if was is None else before[f"{stem}{was + first}"]
+            expected = np.full(len(columns), -1) if place is None else np.arange(place.start, place.stop)
+            assert columns.tolist() == expected.tolist()
+    same = "touch_time" if "touch_time" in after else "ball_vel"
+    assert all(kept[after[name]].tolist() == list(range(*before[name].indices(999))) for name in after if same in name)
+
+
+def test_a_1v1_bot_begins_a_2v2(tmp_path, capsys):
+    assert command("export", "school_1v1", tmp_path / "duo", "--team_size", "2") == 0
+    solo, duo = load_trained("school_1v1"), load_trained(tmp_path / "duo")
+    with torch.no_grad():
+        pool = RocketSimPool(8, 2, obs=AdvancedObsPlus(), num_threads=1, seed=3)
+        obs = torch.from_numpy(pool.reset()[0])
+        columns = kept_columns(AdvancedObsPlus(), (1, 1), (2, 2))
+        seen = torch.zeros(len(obs), 140)
+        seen[:, torch.from_numpy(columns[columns >= 0])] = obs[:, torch.from_numpy(columns >= 0)]
+        small = RocketSimPool(1, 1, obs=AdvancedObsPlus(), num_threads=1)
+        old = solo.agent(small.single_observation_space, small.single_action_space)
+        new = duo.agent(pool.single_observation_space, pool.single_action_space)
+        assert torch.allclose(new.value(obs), old.value(seen), atol=1e-5)
+        assert duo.env(num_arenas=1, num_threads=1).num_envs == 4
+        pool.close()
+        small.close()
+    small_match = ["--matches", "2", "--minutes", "0.05"]
+    assert command("evaluate", tmp_path / "duo", "chaser", *small_match) == 0
+    assert "2v2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--team_size", "9"], r"team_size .* 0 to 4 cars a team"),
+        (
+            ["--team_size", "2", "--format", "onnx"],
+            "--team_size: only weights change their teams; leave out --format onnx",
+        ),
+    ],
+)
+def test_what_cannot_be(tmp_path, capsys, words, said):
+    assert command("export", "school_1v1", tmp_path / "duo", *words) != 0
+    assert re.search(said, capsys.readouterr().err)
+    assert not (tmp_path / "duo").exists()
