@@ -40,7 +40,7 @@ AGENT = [
 ]
 ONE_CORE = {"OMP_NUM_THREADS": "1"}
 QUICKSTART = ["--config", "configs/rocket_1v1_quickstart.yaml"]
-QUICKSTART += ["--standardize_returns", "false", "--agent.init_args.entropy_coef", "0.005"]
+QUICKSTART += ["--agent.init_args.entropy_coef", "0.005"]
 QUICKSTART += ["--env.init_args.num_arenas", "64", "--agent.init_args.normalize_obs", "true"]
 
 
@@ -107,7 +107,8 @@ def further(folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Any]:
 def steps_to(goal: float, folder: Path, name: str, seed: int, words: Sequence[object]) -> int | None:
     """Trains, and says after how many steps the touches of the last 100,000 were at least so many a minute."""
     one = ["--accelerator", "cpu", "--devices", 1, "--num_threads", 1, "--env.init_args.num_threads", 1, "--plain"]
-    fabric_rl("train", *QUICKSTART, *words, *one, "--seed", seed, "--runs_dir", folder, "--run_id", name)
+    words = ["--standardize_returns", "false", *words, *one, "--seed", seed, "--runs_dir", folder, "--run_id", name]
+    fabric_rl("train", *QUICKSTART, *words)
     steps, values = read_metrics(folder / name / "metrics.csv")["game/touches_per_minute"]
     for now in steps[steps >= 100_000]:
         if values[(steps > now - 100_000) & (steps <= now)].mean() >= goal:
