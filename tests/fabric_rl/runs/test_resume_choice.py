@@ -139,12 +139,12 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("frist", "; did you mean first? (agents that come along: school_1v1)"),
-        ("runs/frist", "; did you mean first? (agents that come along: school_1v1)"),
-        ("school1v1", "; did you mean school_1v1? (agents that come along: school_1v1)"),
-        ("frist/best", "; did you mean first? (agents that come along: school_1v1)"),
+        ("frist", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
+        ("runs/frist", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
+        ("school1v1", "; did you mean school_1v1? (agents that come along: school_1v1, school_2v2)"),
+        ("frist/best", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
         ("first/best", "; best/ is kept by the callbacks Evaluation and MilestoneMatches once they play"),
-        ("best", " (agents that come along: school_1v1)"),
+        ("best", " (agents that come along: school_1v1, school_2v2)"),
     ],
 )
 def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):
