@@ -191,6 +191,8 @@ def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     measured = pairs[pairs[:, 1] > 0]
     count, per = measured[:, 0], measured[:, 1]
-    ratio = count.sum() / max(per.sum(), 1e-300)
-    samples: NDArray[np.float64] = ratio + (count - ratio * per) / (per.mean() if len(per) else 1.0)
+    if not len(measured):
+        return per
+    ratio = count.sum() / per.sum()
+    samples: NDArray[np.float64] = ratio + (count - ratio * per) / per.mean()
     return samples
