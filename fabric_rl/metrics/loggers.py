@@ -1,6 +1,8 @@
 """Fabric's loggers: TensorBoard and whatever else the user has chosen."""
 
+import time
 import warnings
+from pathlib import Path
 
 from lightning import Fabric
 
@@ -33,6 +35,17 @@ class Loggers:
             except Exception as error:
                 message = f"{type(each).__name__} failed at the end ({type(error).__name__}: {error})"
                 warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def wait_for_a_later_name(folder: Path) -> None:
+    """Waits until TensorBoard's next file in this folder will be read after those that are there: a second at most.
+
+    Files are read in the order of their names, which begin with the second in which each was opened; those of the same
+    second follow each other by the text of a process's number, in which 1003 comes before 993.
+    """
+    seconds = [path.name.removeprefix("events.out.tfevents.")[:10] for path in folder.glob("events.out.tfevents.*")]
+    if str(int(now := time.time())) in seconds:
+        time.sleep(int(now) + 1 - now)
 
 
 def _first_cause(error: BaseException) -> BaseException:

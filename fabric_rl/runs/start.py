@@ -21,6 +21,7 @@ from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.flags.arguments import in_words
 from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
+from fabric_rl.metrics.loggers import wait_for_a_later_name
 from fabric_rl.metrics.metrics_csv import MetricsFile
 from fabric_rl.metrics.settings import log_outcome, log_settings
 from fabric_rl.ranks import launch
@@ -102,6 +103,7 @@ class StartedRun(Callback):
         if given is not None:
             return [*(given if isinstance(given, list) else [given]), table]
         purge: dict[str, Any] = {} if steps is None else {"purge_step": steps + 1}
+        wait_for_a_later_name(folder / "tensorboard")
         return [TensorBoardLogger(folder, name="tensorboard", version="", **purge), table]
 
     def share(self, fabric: Fabric) -> None:
