@@ -26,7 +26,7 @@ import children
 import numpy as np
 import yaml
 from machine import describe_machine
-from school import OPPONENTS, evaluate
+from school import ONE_CORE, OPPONENTS, evaluate
 from scipy import stats
 from signals import band
 
@@ -34,7 +34,6 @@ from fabric_rl.commands.trainings import done
 
 ROOT = Path(__file__).parent.parent
 PRESET, PHASE = "configs/bot_school.yaml", "BronzeSkills1"
-ONE_CORE = ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 RANKS = 2
 """Of the preset; one rank with as many arenas and minibatches as large as those of all ranks learns the same."""
 Settings = dict[str, Any]
@@ -146,7 +145,13 @@ def train(run: Path, change: Callable[[Settings], object], begin: str | None, mi
     config = run.parent / f"{run.name}.yaml"
     write_settings(config, change, 1 if begin is None else 2)
     stop = json.dumps([{"class_path": "selfplay.StopAfter", "init_args": {"minutes": minutes}}])
-    flags = [f"--config={config}", *ONE_CORE, f"--callbacks+={stop}", f"--seed={seed}"]
+    flags = [
+        f"--config={config}",
+        *ONE_CORE,
+        "--total_timesteps=10_000_000_000",
+        f"--callbacks+={stop}",
+        f"--seed={seed}",
+    ]
     flags += [f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain", "--force"]
     flags += [] if begin is None else [f"--initialize_from={begin}"]
     children.train(flags, run.parent / f"{run.name}.txt", str(ROOT / "benchmarks"))

@@ -3,8 +3,9 @@
     python benchmarks/school.py --runs_dir runs/school                    # hours on two cores
     python benchmarks/school.py --runs_dir runs/school --report_only      # what is there so far
 
-Every seed trains `--steps`, the first one goes on to `--long_steps`. A run that was stopped goes on, matches that were
-played are kept. The numbers of the table lie in a JSON file beside it: seeds that are trained later, or elsewhere, join
+Every seed trains `--steps`, the first one goes on to `--long_steps`. With `--parallel 3` three train at a time, each on
+one core with the arenas and minibatches of the preset's ranks together: more steps an hour, and minutes are those of a
+machine that is shared. A run that was stopped goes on, matches that were played are kept. The numbers of the table lie in a JSON file beside it: seeds that are trained later, or elsewhere, join
 those that are in it; delete it to begin anew. Touches, goals and turtles are those of training (sampled actions,
 against itself, from the phase's first states); matches are those of `fabric-rl evaluate --sample true`, of milestones
 every `--every` steps.
@@ -18,11 +19,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import children
 import numpy as np
+import yaml
 from machine import describe_machine
 from numpy.typing import NDArray
 from signals import band
@@ -32,6 +35,7 @@ from fabric_rl.selfplay.ratings.ladder import fit_ladder
 ROOT = Path(__file__).parent.parent
 EVALUATE = "from fabric_rl.commands.main import main; main()"
 OPPONENTS = ("chaser", "shooter")
+ONE_CORE = ["--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 BIN = 500_000
 """Agent-steps over which figures of training are averaged."""
 TRAINING = {
@@ -48,7 +52,15 @@ KEPT = ("difference", "difference_interval_95", "wins", "draws", "losses")
 Floats = NDArray[np.float64]
 
 
-def train(config: str, runs_dir: Path, seed: int, steps: int) -> None:
+def one_core(config: str) -> list[str]:
+    """Flags with which one rank on one core learns what all ranks of a configuration would."""
+    settings = yaml.safe_load((ROOT / config).read_text(encoding="utf-8"))
+    ranks = settings["devices"]
+    arenas, size = settings["env"]["init_args"]["num_arenas"] * ranks, settings["minibatch_size"] * ranks
+    return [*ONE_CORE, f"--env.init_args.num_arenas={arenas}", f"--minibatch_size={size}"]
+
+
+def train(config: str, runs_dir: Path, seed: int, steps: int, extra: Sequence[str] = ()) -> None:
     """Trains a seed to `steps`, or goes on with it; nothing if it has them."""
     run = runs_dir / f"seed{seed}"
     if (run / "config.yaml").exists():
@@ -56,7 +68,7 @@ def train(config: str, runs_dir: Path, seed: int, steps: int) -> None:
     else:
         flags = ["--config", config, "--seed", str(seed), "--summary_freq", str(BIN)]
     flags += ["--run_id", run.name, "--runs_dir", str(runs_dir), "--total_timesteps", str(steps), "--plain"]
-    children.train(flags)
+    children.train([*flags, *extra])
 
 
 def training_of(run: Path) -> dict[str, Floats]:
@@ -249,6 +261,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=20_000_000, help="of every seed")
     parser.add_argument("--long_steps", type=int, default=60_000_000, help="of the first seed")
+    parser.add_argument("--parallel", type=int, default=1, help="seeds at a time; above 1 each on one core")
     parser.add_argument("--every", type=int, default=2_500_000, help="steps between milestones that play")
     parser.add_argument("--matches", type=int, default=40)
     parser.add_argument("--runs_dir", type=Path, default=ROOT / "runs" / "school")
@@ -261,9 +274,11 @@ def main() -> None:
     except ValueError as error:
         parser.error(f"{kept}: cannot be read ({error}); delete it to begin anew, or give another --out")
     runs_dir = args.runs_dir.absolute()
-    for seed, steps in [*((seed, args.steps) for seed in args.seeds), (args.seeds[0], args.long_steps)]:
-        if not args.report_only:
-            train(args.config, runs_dir, seed, steps)
+    if not args.report_only:
+        extra = one_core(args.config) if args.parallel > 1 else []
+        with ThreadPoolExecutor(args.parallel) as at_a_time:
+            list(at_a_time.map(lambda seed: train(args.config, runs_dir, seed, args.steps, extra), args.seeds))
+        train(args.config, runs_dir, args.seeds[0], args.long_steps)
     for seed in args.seeds:
         run = runs_dir / f"seed{seed}"
         if (run / "metrics.csv").exists() and (games := matches_of(run, args.every, args.matches)):
