@@ -24,12 +24,14 @@ from typing import Any
 
 import children
 import numpy as np
+import torch
 import yaml
 from machine import describe_machine
 from school import ONE_CORE, OPPONENTS, evaluate
 from scipy import stats
 from signals import band
 
+from agents import PPOLightningAgent
 from fabric_rl.commands.trainings import done
 
 ROOT = Path(__file__).parent.parent
@@ -84,9 +86,21 @@ def selfish(settings: Settings) -> None:
             reward["init_args"]["opponent_scale"] = 0.0
 
 
+class SmallEps(PPOLightningAgent):
+    """Adam with torch's eps of 1e-8 instead of 1e-5, with which small gradients move weights as much as large ones."""
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """See `PPOLightningAgent.configure_optimizers`."""
+        optimizer = super().configure_optimizers()
+        for group in optimizer.param_groups:
+            group["eps"] = 1e-8
+        return optimizer
+
+
 GO_ON: dict[str, Callable[[Settings], object]] = {
     "base": top(),
     "clip_apart": top(clip_groups=True),
+    "adam_eps_1e-8": agent("ablations.SmallEps"),
     "returns_as_they_are": top(standardize_returns=False),
     "entropy_0.001": agent(entropy_coef=0.001),
     "entropy_0.005": agent(entropy_coef=0.005),

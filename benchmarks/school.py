@@ -5,10 +5,10 @@
 
 Every seed trains `--steps`, the first one goes on to `--long_steps`. With `--parallel 3` three train at a time, each on
 one core with the arenas and minibatches of the preset's ranks together: more steps an hour, and minutes are those of a
-machine that is shared. A run that was stopped goes on, matches that were played are kept. The numbers of the table lie in a JSON file beside it: seeds that are trained later, or elsewhere, join
-those that are in it; delete it to begin anew. Touches, goals and turtles are those of training (sampled actions,
-against itself, from the phase's first states); matches are those of `fabric-rl evaluate --sample true`, of milestones
-every `--every` steps.
+machine that is shared. A run that was stopped goes on, matches that were played are kept. The numbers of the table lie
+in a JSON file beside it: seeds that are trained later, or elsewhere, join those that are in it; delete it to begin
+anew. Touches, goals and turtles are those of training (sampled actions, against itself, from the phase's first states);
+matches are those of `fabric-rl evaluate --sample true`, of milestones every `--every` steps.
 Bands: Student's 95 % over seeds, which are independent trainings that share nothing but the settings.
 """
 
@@ -210,6 +210,8 @@ def report(config: str, found: dict[str, Any]) -> str:
     lines += ["the same kickoffs for all. Rating: Elo of the milestone and both bots from these matches, chaser 1200."]
     lines += ["Touches (of each car), goals and turtles: of training, over 500,000 agent-steps, from its own first"]
     lines += ["states. `±`: Student's 95 % over seeds; each seed is an independent training. Minutes are the wall's."]
+    if (most := max(each.get("parallel", 1) for each in found.values())) > 1:
+        lines += [f"Seeds were trained {most} at a time, so minutes are those of a machine that {most} share."]
     lines += ["", "![curves](school.png)", "", "## All seeds", ""]
     lines += [
         "| steps | seeds | minutes | touches/min | goals/min | turtles recovered | against chaser | shooter | rating |"
@@ -283,7 +285,8 @@ def main() -> None:
         run = runs_dir / f"seed{seed}"
         if (run / "metrics.csv").exists() and (games := matches_of(run, args.every, args.matches)):
             training = {name: values.round(4).tolist() for name, values in training_of(run).items()}
-            found[run.name] = {"training": training, "count": args.matches, "matches": games}
+            shared_by = max(args.parallel, found.get(run.name, {}).get("parallel", 1))
+            found[run.name] = {"training": training, "count": args.matches, "parallel": shared_by, "matches": games}
     if not found:
         parser.error(f"--runs_dir {runs_dir}: no run in it has a milestone of {args.every:,} steps; train one first")
     found = json.loads(json.dumps(dict(sorted(found.items()))))

@@ -49,6 +49,21 @@ def test_every_arm_of_the_ablations_is_a_training(tmp_path: Path) -> None:
                 assert settings != base, f"{name} changes nothing"
 
 
+def test_one_core_learns_what_all_ranks_would() -> None:
+    school = import_module("school")
+    config = "configs/bot_school.yaml"
+    found = [
+        yaml.safe_load(
+            settings_of(["--config", str(BENCHMARKS.parent / config), *flags], "tune").arguments["resolved_config"]
+        )
+        for flags in ([], school.one_core(config))
+    ]
+    arenas = [each["devices"] * each["env"]["init_args"]["num_arenas"] for each in found]
+    minibatch = [each["devices"] * each["minibatch_size"] for each in found]
+    assert arenas == [64, 64] and minibatch == [2048, 2048]
+    assert found[1]["devices"] == found[1]["num_threads"] == found[1]["env"]["init_args"]["num_threads"] == 1
+
+
 def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) -> None:
     """Rows are written by the first iteration at or after a multiple of half a million steps."""
     school = import_module("school")

@@ -1,0 +1,47 @@
+"""Which of two trainings makes more steps per second? They take turns on this machine.
+
+    python benchmarks/turns.py "--config=configs/rocket_1v1_quickstart.yaml" "--config=configs/bot_school.yaml"
+
+Each turn trains both for `--seconds` after two iterations that do not count; who is first changes. The ratio of the
+two is taken within a turn, since machines drift.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+import tempfile
+from pathlib import Path
+
+from machine import describe_machine
+
+from fabric_rl.commands.tune import Bench, Candidate
+
+
+def main() -> None:
+    """Measures, and ends with one JSON line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trainings", nargs=2, help="flags of train_fabric.py")
+    parser.add_argument("--turns", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=15.0)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        benches = [
+            Bench(shlex.split(words), Path(folder) / str(n), args.seconds) for n, words in enumerate(args.trainings)
+        ]
+        found = [Candidate({}), Candidate({})]
+        for turn in range(args.turns):
+            for each in (0, 1) if turn % 2 == 0 else (1, 0):
+                print(args.trainings[each], end=" ")
+                if not benches[each].measure(found[each]):
+                    parser.error(found[each].failed)
+    ratios = [second / first for first, second in zip(found[0].rates, found[1].rates, strict=True)]
+    print(
+        f"second / first: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}), {args.turns} turns"
+    )
+    print(describe_machine())
+    print(json.dumps({"turns": {words: each.rates for words, each in zip(args.trainings, found, strict=True)}}))
+
+
+if __name__ == "__main__":
+    main()
