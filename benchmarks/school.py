@@ -155,7 +155,7 @@ def shared(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floa
     grid = min((x[np.isfinite(y)] for x, y in lines), key=lambda x: x[-1] if len(x) else 0)
     grid = grid[grid >= max(x[np.isfinite(y)][0] for x, y in lines)] if len(grid) else grid
     values = np.array([np.interp(grid, x[np.isfinite(y)], y[np.isfinite(y)]) for x, y in lines])
-    halves = [band(list(column)).get("half_width", np.nan) for column in values.T]
+    halves = [band(list(column))["half_width"] if len(column) > 2 else np.nan for column in values.T]
     return grid, values.mean(axis=0), np.array(halves)
 
 
@@ -270,6 +270,8 @@ def main() -> None:
     parser.add_argument("--report_only", action="store_true", help="train nothing")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "school.md")
     args = parser.parse_args()
+    if args.every % BIN:
+        parser.error(f"--every {args.every}: figures of training are of {BIN:,} steps each; give a multiple")
     kept = args.out.with_suffix(".json")
     try:
         found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}

@@ -8,23 +8,31 @@ from fabric_rl.callback import Callback, TrainState
 class StopAfter(Callback):
     """Ends the run, as Ctrl+C would, after the iteration in which its time is over; a resumed run gets it anew."""
 
-    def __init__(self, minutes: float) -> None:
+    def __init__(self, minutes: float, after_iterations: int = 0) -> None:
         """Sets the time.
 
         Args:
             minutes: Of training, without what it takes to start.
+            after_iterations: The clock starts after so many iterations, in which programs are compiled, say.
 
         Raises:
-            ValueError: That is no time.
+            ValueError: That is no time, or no number of iterations.
         """
         if not minutes > 0:
             raise ValueError(f"StopAfter: minutes must be above 0, got {minutes}")
-        self.minutes = minutes
+        if after_iterations < 0:
+            raise ValueError(f"StopAfter: after_iterations must not be negative, got {after_iterations}")
+        self.minutes, self.after_iterations = minutes, after_iterations
 
     def on_train_start(self, state: TrainState) -> None:
         """Starts the clock."""
+        self._before = self.after_iterations
         self._end = time.monotonic() + 60 * self.minutes
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Looks at it."""
-        state.stop |= time.monotonic() > self._end
+        if self._before:
+            self._before -= 1
+            self._end = time.monotonic() + 60 * self.minutes
+        else:
+            state.stop |= time.monotonic() > self._end

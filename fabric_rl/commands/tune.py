@@ -57,11 +57,11 @@ class Candidate:
 def tune(training: Sequence[str], minutes: float = 5.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
     """Trains for moments with other ranks, arenas, threads, workers, overlap, precision and so on; keeps the fastest.
 
-    An iteration keeps its agent-steps and an optimizer step its share of them, so the same is learned, but for the
-    rounding, and for `--overlap` and `--precision`, which change it a little. At the end the fastest settings and the
-    present ones are measured anew, in four turns. Where the fastest won every turn, and clearly, the file has the
-    settings that differ: train with --config X --config tuned.yaml. Else it changes nothing. Nothing else should run
-    meanwhile.
+    An iteration keeps its agent-steps and an optimizer step its share of them, so nearly the same is learned: with more
+    arenas rollouts are shorter, so advantages look less far ahead, and `--overlap` and `--precision` change it a
+    little. At the end the fastest settings and the present ones are measured anew, in four turns. Where the fastest won
+    every turn, and clearly, the file has the settings that differ: train with --config X --config tuned.yaml. Else it
+    changes nothing. Nothing else should run meanwhile.
 
     Args:
         training: Flags of train_fabric.py: --config X and any others.
@@ -110,7 +110,8 @@ class Bench:
     """Measures settings, one training after the other, each a process (or several) of its own."""
 
     def __init__(self, training: list[str], folder: Path, seconds: float) -> None:
-        stop = {"class_path": "fabric_rl.callbacks.StopAfter", "init_args": {"minutes": seconds / 60}}
+        clock = {"minutes": seconds / 60, "after_iterations": WARM_UP}
+        stop = {"class_path": "fabric_rl.callbacks.StopAfter", "init_args": clock}
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
         self._words, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
@@ -203,10 +204,13 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     env = config.get("env") or {}
     made = env.get("init_args") or {}
     name = next((name for name in ("num_arenas", "num_envs") if name in made), None)
-    ranks, steps = _ranks(config), config["num_steps"]
     gpu = torch.cuda.is_available() and config.get("accelerator") != "cpu"
+    ranks, steps = _ranks(config.get("devices", 1), gpu), config["num_steps"]
     most = torch.cuda.device_count() if gpu else available_cores()
-    for devices in sorted({1, *(2**n for n in range(1, most.bit_length()) if 2**n <= most), most}):
+    counts = {1, *(2**n for n in range(1, most.bit_length()) if 2**n <= most), most}
+    if config.get("num_players"):  # others than these learn
+        counts = {ranks}
+    for devices in sorted(counts):
         for factor in (1, 2, 4, 0.5):
             flags: dict[str, Any] = {} if devices == ranks else {"devices": devices}
             arenas = made[name] * factor * ranks / devices if name else 1
@@ -217,7 +221,7 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 flags[f"env.{name}"] = int(arenas)
             if length != steps:
                 flags["num_steps"] = int(length)
-            for size in ("minibatch_size", "batch_size"):
+            for size in ("minibatch_size", "batch_size", "exp_buffer_size"):
                 if config.get(size) and devices != ranks:
                     flags[size] = max(1, config[size] * ranks // devices)
             if flags:
@@ -239,9 +243,12 @@ def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"compile": True}
 
 
-def _ranks(config: Mapping[str, Any]) -> int:
-    devices = config.get("devices", 1)
-    return int(devices) if str(devices).isdecimal() else 1
+def _ranks(devices: int | str | list[int], gpu: bool) -> int:
+    """How many ranks `--devices` asks for, of this machine."""
+    if devices in ("auto", -1, "-1"):
+        return torch.cuda.device_count() if gpu else 1
+    listed = devices if isinstance(devices, list) else str(devices).split(",")
+    return len(listed) if isinstance(devices, list) or len(listed) > 1 else int(devices)
 
 
 def _rate(metrics: Path) -> float:

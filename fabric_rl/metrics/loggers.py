@@ -38,10 +38,11 @@ class Loggers:
 
 
 def wait_for_a_later_name(folder: Path) -> None:
-    """Waits until TensorBoard's next file in this folder will be read after those that are there: a second at most.
+    """Waits until TensorBoard's next file in this folder will be read after those of this second: a second at most.
 
     Files are read in the order of their names, which begin with the second in which each was opened; those of the same
-    second follow each other by the text of a process's number, in which 1003 comes before 993.
+    second follow each other by the text of a process's number, in which 1003 comes before 993. A clock that was put
+    back is not waited for.
     """
     seconds = [path.name.removeprefix("events.out.tfevents.")[:10] for path in folder.glob("events.out.tfevents.*")]
     if str(int(now := time.time())) in seconds:

@@ -127,7 +127,7 @@ class Run:
             known = list(Path(runs_dir).glob(f"[!.]*/{_CHECKPOINTS}"))
             newest = sorted(known, key=lambda path: path.stat().st_mtime, reverse=True)[:_NAMED]
             names = ", ".join(path.parent.name for path in newest)
-            there = f"there are {names}" if known else f"{runs_dir} holds no runs"
+            there = f"there are {names} in {Path(runs_dir).absolute()}" if known else f"{runs_dir} holds no runs"
             if len(known) > _NAMED:
                 there = f"the newest of {len(known)} are {names}; fabric-rl runs lists all"
             raise FileNotFoundError(f"--run_id {run_id}: no such run to resume; {there}")

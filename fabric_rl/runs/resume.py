@@ -89,9 +89,15 @@ def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ())
         bots: What else could have been meant.
 
     Raises:
-        CheckpointError: There is none; the message names the flag, what there is, and what is spelt alike.
+        CheckpointError: There is none; the message names the flag, what there is, what is spelt alike, and where it
+            looked. Or both a run and an exported agent in this folder have that name.
     """
-    for path in (Path(runs_dir, name), Path(name)):
+    run, own = Path(runs_dir, name), Path(name)
+    if run != own and run.is_dir() and (own / EXPORTED).is_file():
+        raise CheckpointError(
+            f"{flag} {name}: {run} is a run and {own} an exported agent; say which: {run} or {own.absolute()}"
+        )
+    for path in (run, own):
         if path.is_dir() if path != Path(name) else path.exists():
             return path
     if Path(name).name == name and (PRETRAINED / name / EXPORTED).is_file():
@@ -105,7 +111,7 @@ def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ())
     agents = sorted(file.parent.name for file in PRETRAINED.glob(f"*/{EXPORTED}"))
     near = did_you_mean(run.name, [*names_of_runs(runs_dir), *agents, *bots])
     known = [f"bots: {', '.join(bots)}"] if bots else []
-    known += [f"agents that come along: {', '.join(agents)}"]
+    known += [f"agents that come along: {', '.join(agents)}", f"runs are looked for in {Path(runs_dir).absolute()}"]
     raise CheckpointError(f"{said}{near} ({'; '.join(known)})")
 
 

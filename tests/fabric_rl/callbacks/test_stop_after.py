@@ -10,9 +10,13 @@ def test_a_run_ends_when_its_time_is_over(fabric):
     summary = trained(fabric, [StopAfter(minutes=1e-6)], iterations=3)
     assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 64
     assert "stopped_by" not in trained(fabric, [StopAfter(minutes=60)], iterations=2)
+    summary = trained(fabric, [StopAfter(minutes=1e-6, after_iterations=2)], iterations=5)
+    assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 3 * 64
 
 
 @pytest.mark.parametrize("minutes", [0, -1, float("nan")])
 def test_no_time_is_refused(minutes):
     with pytest.raises(ValueError, match=r"^StopAfter: minutes must be above 0"):
         StopAfter(minutes)
+    with pytest.raises(ValueError, match=r"^StopAfter: after_iterations must not be negative, got -1"):
+        StopAfter(1, -1)

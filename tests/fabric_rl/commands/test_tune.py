@@ -58,6 +58,16 @@ def test_every_layout_has_the_same_iteration_and_optimizer_step():
         assert ranks * flags.get("minibatch_size", 1024) == 1024
 
 
+def test_a_memory_of_old_rollouts_keeps_its_length_and_only_learning_ranks_are_counted():
+    for flags in layouts(config(devices=2, exp_buffer_size=16384)):
+        assert flags.get("devices", 2) * flags.get("exp_buffer_size", 16384) == 2 * 16384
+    assert not any("devices" in flags for flags in layouts(config(devices=2, num_players=1)))
+    for devices, ranks in (("auto", 1), ([0, 1], 2), ("0,1", 2), ("2", 2), (2, 2)):
+        made = list(layouts(config(devices=devices)))
+        assert all(each.get("num_steps", 128) * each.get("env.num_arenas", 32) for each in made)
+        assert ({"devices": 1} in [{"devices": each["devices"]} for each in made if "devices" in each]) == (ranks == 2)
+
+
 def test_an_environment_that_cannot_have_more_arenas_is_given_more_ranks_only():
     env = {"class_path": "my.Env", "init_args": {}}
     assert all(set(flags) == {"devices", "num_steps", "minibatch_size"} for flags in layouts(config(env=env)))

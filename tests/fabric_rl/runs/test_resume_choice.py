@@ -4,6 +4,7 @@ import json
 import re
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 import torch
@@ -151,4 +152,17 @@ def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):
     (tmp_path / "first/checkpoints").mkdir(parents=True)
     with pytest.raises(CheckpointError) as caught:
         choose.locate("--initialize_from", tmp_path, name)
+    message = message.replace("school_2v2)", f"school_2v2; runs are looked for in {tmp_path})")
     assert str(caught.value) == f"--initialize_from {name}: no such checkpoint, run or milestone{message}"
+
+
+def test_a_run_and_an_exported_agent_of_one_name_are_told_apart_by_the_user(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs/duo/checkpoints").mkdir(parents=True)
+    (tmp_path / "duo").mkdir()
+    assert choose.locate("agent", "runs", "duo") == Path("runs/duo")  # a folder that is no agent
+    (tmp_path / "duo/weights.ckpt").touch()
+    with pytest.raises(CheckpointError, match="agent duo: runs/duo is a run and duo an exported agent; say which: "):
+        choose.locate("agent", "runs", "duo")
+    assert choose.locate("agent", "runs", "runs/duo") == Path("runs/duo")
+    assert choose.locate("agent", "runs", str(tmp_path / "duo")) == tmp_path / "duo"
