@@ -19,6 +19,8 @@ twenty arms that change nothing one is told apart. Give other `--minutes` or ano
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +219,7 @@ def main() -> None:
     parser.add_argument("--arms", nargs="+", choices=[*GO_ON, *ANEW], default=[*GO_ON, *ANEW])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--minutes", type=float, default=10.0, help="of one core, for each training")
+    parser.add_argument("--parallel", type=int, default=1, help="trainings at a time, at most as many as cores")
     parser.add_argument("--matches", type=int, default=40)
     parser.add_argument("--report_only", action="store_true")
     parser.add_argument("--out", type=Path, help="write the table there")
@@ -224,10 +227,15 @@ def main() -> None:
     if not args.begin and not args.report_only and any(arm in GO_ON for arm in args.arms):
         parser.error("these arms go on from an agent of the first phase: give --begin")
     runs_dir = args.runs_dir.resolve()
-    for seed in args.seeds if not args.report_only else ():  # a seed of all arms first: a part of it is a result, too
-        for arm in args.arms:
-            change, begin = (GO_ON[arm], args.begin) if arm in GO_ON else (ANEW[arm], None)
-            train(runs_dir / f"{arm}_{seed}", change, begin, args.minutes, seed)
+
+    def one(seed_and_arm: tuple[int, str]) -> None:
+        seed, arm = seed_and_arm
+        change, begin = (GO_ON[arm], args.begin) if arm in GO_ON else (ANEW[arm], None)
+        train(runs_dir / f"{arm}_{seed}", change, begin, args.minutes, seed)
+
+    if not args.report_only:
+        with ThreadPoolExecutor(args.parallel) as at_a_time:  # all arms of a seed first: a part is a result, too
+            list(at_a_time.map(one, product(args.seeds, args.arms)))
     found = {arm: made for arm in args.arms if (made := figures_of(runs_dir, arm, args.seeds, args.matches))}
     if not found:
         parser.error(f"--runs_dir {runs_dir}: holds no training of these arms and seeds; leave --report_only out")
