@@ -1,6 +1,7 @@
 """Which of two trainings makes more steps per second? They take turns on this machine.
 
-    python benchmarks/turns.py "--config=configs/rocket_1v1_quickstart.yaml" "--config=configs/bot_school.yaml"
+    python benchmarks/turns.py configs/rocket_1v1_quickstart.yaml configs/bot_school.yaml
+    python benchmarks/turns.py configs/bot_school.yaml "configs/bot_school.yaml --minibatch_size 2048"
 
 Each turn trains both for `--seconds` after two iterations that do not count; who is first changes. The ratio of the
 two is taken within a turn, since machines drift.
@@ -21,13 +22,14 @@ from fabric_rl.commands.tune import Bench, Candidate
 def main() -> None:
     """Measures, and ends with one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("trainings", nargs=2, help="flags of train_fabric.py")
+    parser.add_argument("trainings", nargs=2, help="a configuration, and flags of train_fabric.py")
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=15.0)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         benches = [
-            Bench(shlex.split(words), Path(folder) / str(n), args.seconds) for n, words in enumerate(args.trainings)
+            Bench(["--config", *shlex.split(words)], Path(folder) / str(n), args.seconds)
+            for n, words in enumerate(args.trainings)
         ]
         found = [Candidate({}), Candidate({})]
         for turn in range(args.turns):
