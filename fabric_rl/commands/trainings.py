@@ -160,7 +160,9 @@ class Trainings:
         cores = self._free.get()
         told = False
         try:
-            variables = os.environ | {ENDS_WITH_PARENT: "1", "OMP_NUM_THREADS": str(len(cores))}
+            variables = os.environ | {ENDS_WITH_PARENT: "1"}
+            if not hasattr(os, "sched_setaffinity") and self.parallel > 1:  # elsewhere ranks find and divide `cores`
+                variables["OMP_NUM_THREADS"] = str(len(cores))
             with output.open("w", encoding="utf-8") as file:
                 streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
                 child = subprocess.Popen([*command, *resume], env=variables, start_new_session=True, **streams)  # type: ignore[call-overload]

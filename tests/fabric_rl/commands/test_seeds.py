@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 
 import pytest
+import yaml
 from filelock import FileLock
 
 from fabric_rl.commands.trainings import Trainings, seeds_of
@@ -59,6 +61,19 @@ def test_without_a_configuration_a_group_needs_a_name(capsys):
     assert capsys.readouterr().err.startswith("fabric-rl seeds: error: --group: give these runs a name")
     assert command("seeds", "--config", "nowhere.yaml") == 2
     assert "--config nowhere.yaml: no such file; presets: acrobot, " in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot give a process cores")
+def test_the_ranks_of_a_training_divide_its_cores(monkeypatch, tmp_path):
+    """Each rank computed with the threads of all of them before: two on two cores learned at half of their speed."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = len(os.sched_getaffinity(0))
+    words = [*map(str, CARTPOLE), "--devices", str(cores), "--total_timesteps", "128", "--plain"]
+    record, why = Trainings(1, tmp_path).train("run", words)
+    assert record is not None, why
+    said = (tmp_path / "run/log.txt").read_text()
+    assert re.search(rf"{cores} ranks? on cpu, 1 of {cores} cores each$", said, re.MULTILINE)
+    assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["num_threads"] == 1
 
 
 def test_more_trainings_than_cores_are_said(capsys, tmp_path):
