@@ -97,7 +97,10 @@ def evaluate(player: str, opponent: str, matches: int, kept: Path) -> dict[str, 
     if not out.exists():
         words = [player, opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
         command = [sys.executable, "-c", EVALUATE, "evaluate", *words, "--out", str(out)]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        found_in = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])  # where agents of a benchmark are, too
+        subprocess.run(
+            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": found_in}, check=True, stdout=subprocess.DEVNULL
+        )
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
 
