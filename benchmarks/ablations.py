@@ -29,7 +29,7 @@ import numpy as np
 import torch
 import yaml
 from machine import describe_machine
-from school import ONE_CORE, OPPONENTS, evaluate
+from school import ONE_CORE, OPPONENTS, evaluate, for_one_rank
 from scipy import stats
 from signals import band
 
@@ -38,8 +38,6 @@ from fabric_rl.commands.trainings import done
 
 ROOT = Path(__file__).parent.parent
 PRESET, PHASE = "configs/bot_school.yaml", "BronzeSkills1"
-RANKS = 2
-"""Of the preset; one rank with as many arenas and minibatches as large as those of all ranks learns the same."""
 Settings = dict[str, Any]
 
 
@@ -138,9 +136,7 @@ ANEW: dict[str, Callable[[Settings], object]] = {
 
 def write_settings(path: Path, change: Callable[[Settings], object], phase: int) -> None:
     """Writes the preset with one thing changed, which stays in that phase; `rate_*` scale the rates of all."""
-    settings = yaml.safe_load((ROOT / PRESET).read_text(encoding="utf-8"))
-    settings["minibatch_size"] *= RANKS
-    settings["env"]["init_args"]["num_arenas"] *= RANKS
+    settings = for_one_rank(PRESET)
     change(settings)
     phases = settings["callbacks"][0]["init_args"]
     phases["start_phase"] = phase
@@ -170,7 +166,7 @@ def train(run: Path, change: Callable[[Settings], object], begin: str | None, mi
     ]
     flags += [f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain", "--force"]
     flags += [] if begin is None else [f"--initialize_from={begin}"]
-    children.train(flags, run.parent / f"{run.name}.txt", str(ROOT / "benchmarks"))
+    children.train(flags, run.parent / f"{run.name}.txt")
 
 
 def difference(run: Path, opponent: str, matches: int) -> dict[str, Any]:

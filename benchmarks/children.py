@@ -97,20 +97,23 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def train(flags: Sequence[str], log: Path | None = None, python_path: str = "") -> None:
+def environment() -> dict[str, str]:
+    """That of this process, in which programs also find what benchmarks define: agents, callbacks."""
+    paths = [str(ROOT), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def train(flags: Sequence[str], log: Path | None = None) -> None:
     """Runs train_fabric.py to its end; it ends with this process, however that ends.
 
     Args:
         flags: Its flags.
         log: What it prints is written there; None throws it away, but for errors.
-        python_path: Added to `PYTHONPATH`.
 
     Raises:
         subprocess.CalledProcessError: The training failed.
     """
-    variables = os.environ | {ENDS_WITH_PARENT: "1"}
-    if python_path:
-        variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), python_path])
+    variables = environment() | {ENDS_WITH_PARENT: "1"}
     command = [sys.executable, "train_fabric.py", *flags]
     if log is None:
         subprocess.run(command, cwd=ROOT, env=variables, check=True, stdout=subprocess.DEVNULL)

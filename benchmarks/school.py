@@ -52,12 +52,19 @@ KEPT = ("difference", "difference_interval_95", "wins", "draws", "losses")
 Floats = NDArray[np.float64]
 
 
+def for_one_rank(config: str) -> dict[str, Any]:
+    """A configuration with the arenas and minibatches of all its ranks, with which one rank learns what they would."""
+    settings: dict[str, Any] = yaml.safe_load((ROOT / config).read_text(encoding="utf-8"))
+    settings["minibatch_size"] *= settings["devices"]
+    settings["env"]["init_args"]["num_arenas"] *= settings["devices"]
+    return settings
+
+
 def one_core(config: str) -> list[str]:
     """Flags with which one rank on one core learns what all ranks of a configuration would."""
-    settings = yaml.safe_load((ROOT / config).read_text(encoding="utf-8"))
-    ranks = settings["devices"]
-    arenas, size = settings["env"]["init_args"]["num_arenas"] * ranks, settings["minibatch_size"] * ranks
-    return [*ONE_CORE, f"--env.init_args.num_arenas={arenas}", f"--minibatch_size={size}"]
+    settings = for_one_rank(config)
+    arenas = settings["env"]["init_args"]["num_arenas"]
+    return [*ONE_CORE, f"--env.init_args.num_arenas={arenas}", f"--minibatch_size={settings['minibatch_size']}"]
 
 
 def train(config: str, runs_dir: Path, seed: int, steps: int, extra: Sequence[str] = ()) -> None:
@@ -97,10 +104,7 @@ def evaluate(player: str, opponent: str, matches: int, kept: Path) -> dict[str, 
     if not out.exists():
         words = [player, opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
         command = [sys.executable, "-c", EVALUATE, "evaluate", *words, "--out", str(out)]
-        found_in = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])  # where agents of a benchmark are, too
-        subprocess.run(
-            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": found_in}, check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run(command, cwd=ROOT, env=children.environment(), check=True, stdout=subprocess.DEVNULL)
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
 

@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import children
 import torch
 from machine import describe_machine
 
@@ -73,7 +74,6 @@ def ladder(
 ) -> dict[str, Any]:
     """Trains what is not there yet, then plays the league; its results, and the mean rating of each kind."""
     names = {kind: [f"{kind}_{seed}" for seed in seeds] for kind in kinds}
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])}
     stop = json.dumps([{"class_path": "selfplay.StopAfter", "init_args": {"minutes": minutes}}])
     for seed in seeds:  # one seed of all kinds after the other: a part of it is a result, too
         for kind in kinds:
@@ -81,15 +81,14 @@ def ladder(
             if not (run / "summary.json").exists():
                 own = [*TRAIN, *KINDS[kind], *flags, f"--callbacks+={stop}", f"--seed={seed}"]
                 where = [f"--runs_dir={runs_dir}", f"--run_id={run.name}", "--plain", "--force"]
-                command = [sys.executable, "train_fabric.py", *own, *where]
-                subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+                children.train([*own, *where])
     file = runs_dir / "league.json"
     if not matches:
         return {"minutes": minutes}
     everyone = [BEGIN] + [str(runs_dir / name) for each in names.values() for name in each]
     played = ["league", *everyone, "--matches", str(matches), "--minutes", "1", "--sample", "true", "--json", str(file)]
     played += ["--workers", str(os.cpu_count())]
-    subprocess.run([sys.executable, "-c", LEAGUE, *played], cwd=ROOT, env=environment, check=True)
+    subprocess.run([sys.executable, "-c", LEAGUE, *played], cwd=ROOT, env=children.environment(), check=True)
     ratings = {row["name"]: row["rating"] for row in json.loads(file.read_text(encoding="utf-8"))["ratings"]}
     means = {kind: statistics.mean(ratings[name] for name in each) for kind, each in names.items()}
     steps = {

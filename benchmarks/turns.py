@@ -16,7 +16,7 @@ from pathlib import Path
 
 from machine import describe_machine
 
-from fabric_rl.commands.tune import Bench, Candidate
+from fabric_rl.commands.tune import Bench, Candidate, turns
 
 
 def main() -> None:
@@ -31,18 +31,15 @@ def main() -> None:
             Bench(["--config", *shlex.split(words)], Path(folder) / str(n), args.seconds)
             for n, words in enumerate(args.trainings)
         ]
-        found = [Candidate({}), Candidate({})]
-        for turn in range(args.turns):
-            for each in (0, 1) if turn % 2 == 0 else (1, 0):
-                print(args.trainings[each], end=" ")
-                if not benches[each].measure(found[each]):
-                    parser.error(found[each].failed)
-    ratios = [second / first for first, second in zip(found[0].rates, found[1].rates, strict=True)]
+        one, other = (Candidate({}, name=words) for words in args.trainings)
+        ratios = turns(benches[0], one, other, args.turns, benches[1])
+    if not ratios:
+        parser.error("one of them does not train")
     print(
         f"second / first: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}), {args.turns} turns"
     )
     print(describe_machine())
-    print(json.dumps({"turns": {words: each.rates for words, each in zip(args.trainings, found, strict=True)}}))
+    print(json.dumps({"turns": args.trainings, "ratios": ratios}))
 
 
 if __name__ == "__main__":

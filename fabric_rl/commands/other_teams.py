@@ -91,10 +91,9 @@ def kept_columns(
     for name, place in after.items():
         source, opponent = _same_car(name, before, after, old[0])
         if source in before:
-            found[place] = np.arange(before[source].start, before[source].stop)
-        if (source if source in before else opponent) in before:
-            alike = before[source if source in before else opponent]
-            like[place] = np.arange(alike.start, alike.stop)
+            found[place] = like[place] = np.r_[before[source]]
+        elif opponent in before:
+            like[place] = np.r_[before[opponent]]
     return found, like
 
 

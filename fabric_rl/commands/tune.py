@@ -44,6 +44,8 @@ class Candidate:
     failed: str = ""
     seconds: float = 0.0
     """What its last measurement took, with its start."""
+    name: str = "(as it is)"
+    """What it is called where it has no flags."""
 
     @property
     def rate(self) -> float:
@@ -51,7 +53,7 @@ class Candidate:
         return statistics.median(self.rates) if self.rates else 0.0
 
     def __str__(self) -> str:
-        return " ".join(f"--{name} {text_of(value)}" for name, value in self.flags.items()) or "(as it is)"
+        return " ".join(f"--{name} {text_of(value)}" for name, value in self.flags.items()) or self.name
 
 
 def tune(training: Sequence[str], minutes: float = 5.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
@@ -132,19 +134,29 @@ class Bench:
         return record is not None
 
 
-def turns(bench: Bench, one: Candidate, other: Candidate, number: int) -> list[float]:
+def turns(
+    bench: Bench, one: Candidate, other: Candidate, number: int, bench_of_other: Bench | None = None
+) -> list[float]:
     """Measures two settings beside each other, the first one of a turn second in the next.
+
+    Args:
+        bench: Trains them.
+        one: Settings.
+        other: Those that are compared with them.
+        number: How often each is measured.
+        bench_of_other: Trains the other ones, where they are of another training.
 
     Returns:
         The speed of the other one as a share of the one's in each turn, of these measurements only; none if a training
         failed.
     """
-    pair = [Candidate(one.flags), Candidate(other.flags)]
+    pair = [(bench, Candidate(one.flags, name=one.name))]
+    pair += [(bench_of_other or bench, Candidate(other.flags, name=other.name))]
     for turn in range(number):
-        for candidate in pair if turn % 2 == 0 else reversed(pair):
-            if not bench.measure(candidate):
+        for measures, candidate in pair if turn % 2 == 0 else reversed(pair):
+            if not measures.measure(candidate):
                 return []
-    return [b / a for a, b in zip(pair[0].rates, pair[1].rates, strict=True)]
+    return [b / a for a, b in zip(pair[0][1].rates, pair[1][1].rates, strict=True)]
 
 
 def _fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
@@ -248,7 +260,7 @@ def _ranks(devices: int | str | list[int], gpu: bool) -> int:
     if devices in ("auto", -1, "-1"):
         return torch.cuda.device_count() if gpu else 1
     listed = devices if isinstance(devices, list) else str(devices).split(",")
-    return len(listed) if isinstance(devices, list) or len(listed) > 1 else int(devices)
+    return int(listed[0]) if listed == [str(devices)] else len(listed)
 
 
 def _rate(metrics: Path) -> float:

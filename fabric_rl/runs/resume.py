@@ -97,14 +97,15 @@ def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ())
         raise CheckpointError(
             f"{flag} {name}: {run} is a run and {own} an exported agent; say which: {run} or {own.absolute()}"
         )
-    for path in (run, own):
-        if path.is_dir() if path != Path(name) else path.exists():
-            return path
-    if Path(name).name == name and (PRETRAINED / name / EXPORTED).is_file():
+    if run.is_dir():
+        return run
+    if own.exists():
+        return own
+    if own.name == name and (PRETRAINED / name / EXPORTED).is_file():
         return PRETRAINED / name
     said = f"{flag} {name}: no such checkpoint, run or milestone"
-    run = Path(name).parent if Path(name).name == BEST else Path(name)
-    if run != Path(name) and run.name and (Path(runs_dir, run).is_dir() or run.is_dir()):
+    run = own.parent if own.name == BEST else own
+    if run != own and run.name and (Path(runs_dir, run).is_dir() or run.is_dir()):
         raise CheckpointError(
             f"{said}; {BEST}/ is kept by the callbacks Evaluation and MilestoneMatches once they play"
         )

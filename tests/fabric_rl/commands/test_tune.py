@@ -64,7 +64,9 @@ def test_a_memory_of_old_rollouts_keeps_its_length_and_only_learning_ranks_are_c
     assert not any("devices" in flags for flags in layouts(config(devices=2, num_players=1)))
     for devices, ranks in (("auto", 1), ([0, 1], 2), ("0,1", 2), ("2", 2), (2, 2)):
         made = list(layouts(config(devices=devices)))
-        assert all(each.get("num_steps", 128) * each.get("env.num_arenas", 32) for each in made)
+        for each in made:
+            made_of = each.get("devices", ranks), each.get("num_steps", 128), each.get("env.num_arenas", 32)
+            assert math.prod(made_of) == ranks * 128 * 32
         assert ({"devices": 1} in [{"devices": each["devices"]} for each in made if "devices" in each]) == (ranks == 2)
 
 
