@@ -3,7 +3,8 @@
 Every setting trains in a process of its own, with nets of 256-256-256, batches of 20,000 and 2 epochs, on the
 environment of RLGym's training guide in 1v1. Settings and bare physics (the same number of arenas, warm, on as many
 threads as there are cores, with random actions and nothing read back) take turns; figures are medians over the rounds,
-ratios medians of the ratios within a round.
+ratios medians of the ratios within a round. "Of the machine" is what a step would take if it were bare physics and the
+learner's operations alone, these as fast as in one large matrix product, as a share of what it takes.
 
     python benchmarks/end_to_end.py --out benchmarks/results/end_to_end.md
     python benchmarks/end_to_end.py --settings "threads" "processes precision=bf16-mixed compile" "threads devices=2"
@@ -24,18 +25,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 from children import cores
+from learner import EPOCHS, matmul_rate, ours, synthetic_batch
 from machine import describe_machine
 from pool import SEED, BarePhysics, RecordStates, first_state, record
+from torch.utils.flop_counter import FlopCounterMode
 from training_run import Setting, Work, train
 
 from envs import RocketSimPool
-from fabric_rl.ranks.bfloat16 import refuses_bfloat16
-
-
-def has_fast_bf16() -> bool:
-    """Whether this processor multiplies bf16 matrices in hardware (AMX); Linux tells, but not always the truth."""
-    cpuinfo = Path("/proc/cpuinfo")
-    return cpuinfo.exists() and "amx_bf16" in cpuinfo.read_text() and not refuses_bfloat16()
+from fabric_rl.commands.tune import BFLOAT16_GAINS
+from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
 
 
 def default_settings() -> list[Setting]:
@@ -43,7 +41,7 @@ def default_settings() -> list[Setting]:
     words = ["threads", *(["threads devices=2"] if cores() > 1 else []), "processes", "processes groups=2"]
     words += ["threads compile", "threads --overlap=true", "threads compile --overlap=true"]
     words += ["processes groups=2 compile --overlap=true"]
-    if has_fast_bf16():
+    if gain_of_bfloat16() > BFLOAT16_GAINS:
         words += ["threads precision=bf16-mixed", "processes groups=2 precision=bf16-mixed compile"]
     return [Setting.parse(text) for text in words]
 
@@ -61,6 +59,14 @@ def bare_physics(arenas: int, num_threads: int, steps: int) -> Callable[[], floa
     return lambda: actions.size / bare.run(controls, starts)
 
 
+def operations(work: Work) -> float:
+    """Floating-point operations of all that is learned from one agent-step."""
+    steps = 2_000
+    with FlopCounterMode(display=False) as counter:
+        ours(synthetic_batch(steps), steps, list(work.hidden_sizes), "32-true", False, "cpu")()
+    return counter.get_total_flops() / steps / EPOCHS * work.epochs * work.buffer
+
+
 def median(numbers: Sequence[float]) -> float:
     """The median, or NaN of nothing."""
     return statistics.median(numbers) if numbers else math.nan
@@ -69,10 +75,16 @@ def median(numbers: Sequence[float]) -> float:
 def measure(settings: Sequence[Setting], work: Work, rounds: int, bare_steps: int) -> list[dict[str, Any]]:
     """One row of figures per setting."""
     bare = {arenas: bare_physics(arenas, cores(), bare_steps) for arenas in dict.fromkeys(s.arenas for s in settings)}
+    product = {each: matmul_rate(each, work.accelerator) for each in {setting.precision for setting in settings}}
+    needed = operations(work)
     results: list[list[dict[str, Any]]] = [[] for _ in settings]
     for number in range(rounds):
         for setting, found in zip(settings, results, strict=True):
-            figures = {"bare": bare[setting.arenas]()} | train(setting, work)
+            figures = {"bare": bare[setting.arenas]()}
+            least = 1 / figures["bare"] + needed / product[setting.precision]()
+            figures |= train(setting, work)
+            if "overall" in figures:
+                figures["of_machine"] = figures["overall"] * least
             found.append(figures)
             told = {name: figures[name] for name in ("failed", "collected", "overall", "bare") if name in figures}
             print(f"round {number + 1}, {setting}: {told}", file=sys.stderr, flush=True)
@@ -89,6 +101,7 @@ def summarise(setting: Setting, found: list[dict[str, Any]], first: list[dict[st
         row[name] = round(median([own[name] for own, _ in good]))
     row["collected_over_bare"] = round(median([own["collected"] / own["bare"] for own, _ in good]), 3)
     row["overall_over_bare"] = round(median([own["overall"] / own["bare"] for own, _ in good]), 3)
+    row["of_machine"] = round(median([own["of_machine"] for own, _ in good]), 3)
     paired = [own["overall"] / base["overall"] for own, base in good if "overall" in base]
     row["overall_over_first"] = round(median(paired), 3) if paired else None
     row["memory_mib"] = max((own["memory_mib"] for own, _ in good if own["memory_mib"] is not None), default=None)
@@ -109,18 +122,21 @@ def report(rows: list[dict[str, Any]], work: Work, rounds: int) -> str:
         "",
         "Agent-steps per second. 'Collected' counts inference, environment, values and advantages; 'overall' counts",
         "everything, by a clock outside of the process. Memory is the peak of the process and its children.",
+        "'Of the machine': bare physics, and the learner's operations as fast as in one large matrix product, as a",
+        "share of the time of a step.",
         "",
         "| setting | collected | consumed | overall | bare physics | collected / bare | overall / bare | "
-        "overall / first row | memory MiB |",
-        "|---" * 9 + "|",
+        "of the machine | overall / first row | memory MiB |",
+        "|---" * 10 + "|",
     ]
     for row in rows:
         if "failed" in row:
-            lines.append(f"| {row['setting']} | failed: {row['failed']} |" + " |" * 7)
+            lines.append(f"| {row['setting']} | failed: {row['failed']} |" + " |" * 8)
             continue
         speeds = " | ".join(f"{row[name]:,}" for name in ("collected", "consumed", "overall", "bare"))
         ratios = (
-            f"{row['collected_over_bare']:.2f} | {row['overall_over_bare']:.2f} | {row['overall_over_first'] or ''}"
+            f"{row['collected_over_bare']:.2f} | {row['overall_over_bare']:.2f} | {row['of_machine']:.2f} | "
+            f"{row['overall_over_first'] or ''}"
         )
         lines.append(f"| {row['setting']} | {speeds} | {ratios} | {row['memory_mib'] or ''} |")
     good = [row for row in rows if "split" in row]

@@ -46,7 +46,7 @@ def main() -> None:
     """Tunes, measures the grid, lets both take turns, and ends with one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="configs/bot_school.yaml")
-    parser.add_argument("--minutes", type=float, default=5.0, help="that the command has")
+    parser.add_argument("--minutes", type=float, default=10.0, help="that the command has")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement of the grid")
     parser.add_argument("--again", type=int, default=3, help="measurements of each of the ten best of the grid")
     parser.add_argument("--turns", type=int, default=6, help="of the two at the end")

@@ -22,6 +22,7 @@ from envs.partials import taken_apart
 from fabric_rl.commands.output import check_file
 from fabric_rl.commands.space import flags_of, text_of
 from fabric_rl.commands.trainings import Trainings, settings_of
+from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.types import OffPolicyAgent
 
@@ -32,6 +33,11 @@ TURNS = 4
 """How often the fastest settings and the present ones take turns at the end; even, so that each is as often first."""
 CLEARLY = 1.02
 """A setting that changes what is learned, if only a little, must be so much faster to be taken."""
+
+BFLOAT16_GAINS = 1.2
+"""bfloat16 is tried where large products are so much faster with it."""
+LAYOUT = {"devices", "env.num_arenas", "env.num_envs", "num_steps", "minibatch_size", "batch_size", "exp_buffer_size"}
+"""Flags that belong together: another layout replaces all of them."""
 
 
 @dataclass
@@ -56,7 +62,7 @@ class Candidate:
         return " ".join(f"--{name} {text_of(value)}" for name, value in self.flags.items()) or self.name
 
 
-def tune(training: Sequence[str], minutes: float = 5.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
+def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
     """Trains for moments with other ranks, arenas, threads, workers, overlap, precision and so on; keeps the fastest.
 
     An iteration keeps its agent-steps and an optimizer step its share of them, so nearly the same is learned: with more
@@ -68,7 +74,7 @@ def tune(training: Sequence[str], minutes: float = 5.0, seconds: float = 3.0, ou
     Args:
         training: Flags of train_fabric.py: --config X and any others.
         minutes: How long it may take, about, with eight measurements for the turns. Each one also needs a start, which
-            takes 10 to 20 seconds on a slow machine: give it 10 minutes there.
+            takes 15 seconds on two slow cores, and there are 12 to 25 of them: on a quick machine 5 minutes do.
         seconds: Training of each measurement, after two iterations that do not count.
         out: YAML file that is written.
 
@@ -178,12 +184,16 @@ def _median(ratios: Sequence[float]) -> str:
 
 
 def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: float) -> Candidate:
-    """Ranks and arenas together first, then one setting after the other on top of the fastest so far."""
+    """One setting after the other on top of the fastest so far: what gains most first, what takes longest last."""
+    laid_out, single = list(layouts(config)), list(switches(config))
+    of_ranks = {flags["devices"]: flags for flags in reversed(laid_out) if "devices" in flags}.values()
+    # a rank with several cores may fill them by collecting while it learns, which says nothing of one with a core
+    filled = [flags | {"overlap": True} for flags in of_ranks if {"overlap": True} in single]
+    precision = [flags for flags in single if "precision" in flags]
     best = present
-    for flags in layouts(config):
-        best = _better(bench, present, best, flags, end)
-    for flags in switches(config):
-        best = _better(bench, present, best, best.flags | flags, end)
+    for flags in [*precision, *laid_out, *filled, *(flags for flags in single if flags not in precision)]:
+        kept = {name: value for name, value in best.flags.items() if name not in LAYOUT or not flags.keys() & LAYOUT}
+        best = _better(bench, present, best, kept | flags, end)
     return best
 
 
@@ -216,7 +226,7 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     env = config.get("env") or {}
     made = env.get("init_args") or {}
     name = next((name for name in ("num_arenas", "num_envs") if name in made), None)
-    gpu = torch.cuda.is_available() and config.get("accelerator") != "cpu"
+    gpu = _on_gpu(config)
     ranks, steps = _ranks(config.get("devices", 1), gpu), config["num_steps"]
     most = torch.cuda.device_count() if gpu else available_cores()
     counts = {1, *(2**n for n in range(1, most.bit_length()) if 2**n <= most), most}
@@ -241,18 +251,23 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Single settings, the most promising first."""
+    """Single settings; those that this machine cannot gain from are left out."""
+    gpu = _on_gpu(config)
     if "num_workers" in ((config.get("env") or {}).get("init_args") or {}):
         yield {"env.groups": 2}
         yield from ({"env.num_workers": factor * available_cores()} for factor in (1, 2))
     if not config.get("overlap") and not config.get("num_players"):
         yield {"overlap": True}
-    if config.get("num_threads") != 1:
+    if config.get("num_threads") != 1 and available_cores() > _ranks(config.get("devices", 1), gpu):
         yield {"num_threads": 1}
-    if config.get("precision") == "32-true":
+    if config.get("precision") == "32-true" and gain_of_bfloat16("cuda" if gpu else "cpu") > BFLOAT16_GAINS:
         yield {"precision": "bf16-mixed"}
     if not config.get("compile"):
         yield {"compile": True}
+
+
+def _on_gpu(config: Mapping[str, Any]) -> bool:
+    return torch.cuda.is_available() and config.get("accelerator") != "cpu"
 
 
 def _ranks(devices: int | str | list[int], gpu: bool) -> int:

@@ -15,6 +15,7 @@ import yaml
 
 from fabric_rl.commands.trainings import Trainings
 from fabric_rl.commands.tune import TURNS, Candidate, _faster, _fastest, _rate, layouts, switches, turns
+from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
@@ -102,15 +103,57 @@ def test_what_is_much_faster_is_found():
     assert sum(_faster(ratios) and best.flags["overlap"] for best, ratios in tunings) > 95
 
 
+def test_what_is_faster_only_together_is_found(monkeypatch):
+    bench = Drawn()
+    monkeypatch.setattr(tune, "available_cores", lambda: 2)
+
+    def gains(candidate):
+        flags = candidate.flags
+        rate = 1000 * (1.5 if flags.get("precision") else 1.0)
+        rate *= {None: 1.0, 1: 0.9}[flags.get("devices")] * (1.0 if "overlap" not in flags else 0.8)
+        candidate.rates.append(rate * (2.0 if flags.keys() >= {"devices", "overlap"} else 1.0))
+        return True
+
+    monkeypatch.setattr(bench, "measure", gains)
+    monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device: 4.0)
+    best, _ = _fastest(bench, config(devices=2, precision="32-true"), math.inf)
+    assert best.flags["overlap"] and best.flags["devices"] == 1 and best.flags["precision"] == "bf16-mixed"
+
+
+def test_another_layout_replaces_all_of_the_one_before(monkeypatch):
+    bench = Drawn()
+    monkeypatch.setattr(tune, "available_cores", lambda: 2)
+    monkeypatch.setattr(bench.draw, "gauss", lambda mean, deviation: mean * 1.2**bench.tried)  # each is the fastest
+    _fastest(bench, config(), math.inf)
+    layouts_asked = [{name: flags[name] for name in flags.keys() & tune.LAYOUT} for flags in bench.asked]
+    assert all(flags in [{}, *layouts(config())] for flags in layouts_asked)
+
+
 def test_the_turns_change_their_order_and_count_no_measurement_of_before():
     bench, one, other = Drawn(), Candidate({}, [1.0]), Candidate({"overlap": True}, [9000.0])
     assert turns(bench, one, other, 2) == pytest.approx([1, 1], abs=0.3)
     assert bench.asked == [{}, {"overlap": True}, {"overlap": True}, {}]
 
 
+def test_what_this_machine_cannot_gain_from_is_not_tried(monkeypatch):
+    monkeypatch.setattr(tune, "available_cores", lambda: 2)
+    for gain, tried in ((1.0, False), (0.0, False), (1.5, True)):
+        monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device, gain=gain: gain)
+        assert ({"precision": "bf16-mixed"} in switches(config(precision="32-true"))) == tried
+    assert {"num_threads": 1} in switches(config(devices=1))
+    assert {"num_threads": 1} not in switches(config(devices=2))
+
+
+@pytest.mark.slow
+def test_products_tell_what_bfloat16_gains():
+    assert 0 <= gain_of_bfloat16() < 100
+    assert gain_of_bfloat16("no_such_device") == 0
+
+
 @pytest.mark.parametrize("minutes", [1, 3, 4, 5])
 def test_the_search_leaves_time_for_the_turns(monkeypatch, minutes):
     bench = Drawn(gain=2.0)
+    monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device: 1.5)
     monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: bench.now))
     best, ratios = _fastest(bench, config(precision="32-true"), 60 * minutes)
     assert bench.now <= 60 * minutes
