@@ -107,6 +107,8 @@ GO_ON: dict[str, Callable[[Settings], object]] = {
     "entropy_0.01": agent(entropy_coef=0.01),
     "gamma_0.99": top(gamma=0.99),
     "gamma_0.9954": top(gamma=0.9954),
+    "bfloat16": top(precision="bf16-mixed"),  # only some processors gain from it
+    "arenas_256": lambda settings: (env(num_arenas=256)(settings), top(num_steps=32)(settings)),  # of 64 and 128
     "batch_33k": top(num_steps=256),  # of 16k
     "batch_50k": top(num_steps=384),
     "batch_100k": top(num_steps=768),
