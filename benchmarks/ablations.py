@@ -11,7 +11,7 @@ nothing, beside `from_nothing`, which is the school from its first phase on. Eve
 (by the processor's clock) and plays the same matches with sampled actions. A run that is there is not trained again.
 
 With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent,
-against the same kickoffs. With fewer it is that of the matches of one training, which says nothing about another seed.
+against the same kickoffs. Of two it is their two results, of one that of its matches, which says nothing of others.
 "To base" is the difference to the arm that changes nothing (`base`, or `from_nothing`), with Welch's interval: of
 twenty arms that change nothing one is told apart. Give other `--minutes` or another `--begin` a folder of its own.
 """
@@ -127,7 +127,7 @@ GO_ON: dict[str, Callable[[Settings], object]] = {
 ANEW: dict[str, Callable[[Settings], object]] = {
     "from_nothing": top(),
     "relative_obs": env(obs=part("RelativeObs")),
-    "entity_obs_attention": lambda settings: (
+    "entity_obs_attention": lambda settings: (  # with a network of its own
         env(obs=part("EntityObs"))(settings),
         settings.update(agent={"class_path": "agents.AttentionPPOAgent", "init_args": {"entropy_coef": 0.003}}),
     ),
@@ -172,8 +172,8 @@ def train(run: Path, change: Callable[[Settings], object], begin: str | None, mi
 
 
 def difference(run: Path, opponent: str, matches: int) -> dict[str, Any]:
-    """Goal difference per match of 5 minutes, kept beside the run."""
-    return evaluate(str(run), opponent, matches, run.parent / f"{run.name}_{opponent}")
+    """Goal difference per match of 5 minutes, kept in the run."""
+    return evaluate(str(run), opponent, matches, run / "matches" / opponent)
 
 
 def figures_of(runs_dir: Path, arm: str, seeds: Sequence[int], matches: int) -> dict[str, Any] | None:

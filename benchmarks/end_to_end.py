@@ -4,7 +4,8 @@ Every setting trains in a process of its own, with nets of 256-256-256, batches 
 environment of RLGym's training guide in 1v1. Settings and bare physics (the same number of arenas, warm, on as many
 threads as there are cores, with random actions and nothing read back) take turns; figures are medians over the rounds,
 ratios medians of the ratios within a round. "Of the machine" is what a step would take if it were bare physics and the
-learner's operations alone, these as fast as in one large matrix product, as a share of what it takes.
+learner's operations alone (inference is not among them), these as fast as in one large matrix product of the same
+precision, as a share of what it takes; on a GPU, beside which physics can run, the longer one of the two.
 
     python benchmarks/end_to_end.py --out benchmarks/results/end_to_end.md
     python benchmarks/end_to_end.py --settings "threads" "processes precision=bf16-mixed compile" "threads devices=2"
@@ -75,16 +76,18 @@ def median(numbers: Sequence[float]) -> float:
 def measure(settings: Sequence[Setting], work: Work, rounds: int, bare_steps: int) -> list[dict[str, Any]]:
     """One row of figures per setting."""
     bare = {arenas: bare_physics(arenas, cores(), bare_steps) for arenas in dict.fromkeys(s.arenas for s in settings)}
-    product = {each: matmul_rate(each, work.accelerator) for each in {setting.precision for setting in settings}}
+    known = {each.precision for each in settings} & {"32-true", "bf16-mixed", "16-mixed"}
+    product = {each: matmul_rate(each, work.accelerator) for each in known if each == "32-true" or gain_of_bfloat16()}
     needed = operations(work)
     results: list[list[dict[str, Any]]] = [[] for _ in settings]
     for number in range(rounds):
         for setting, found in zip(settings, results, strict=True):
             figures = {"bare": bare[setting.arenas]()}
-            least = 1 / figures["bare"] + needed / product[setting.precision]()
+            rate = product[setting.precision]() if setting.precision in product else math.nan
+            both = 1 / figures["bare"], needed / rate
             figures |= train(setting, work)
             if "overall" in figures:
-                figures["of_machine"] = figures["overall"] * least
+                figures["of_machine"] = figures["overall"] * (max(both) if work.accelerator == "cuda" else sum(both))
             found.append(figures)
             told = {name: figures[name] for name in ("failed", "collected", "overall", "bare") if name in figures}
             print(f"round {number + 1}, {setting}: {told}", file=sys.stderr, flush=True)

@@ -102,6 +102,7 @@ def evaluate(player: str, opponent: str, matches: int, kept: Path) -> dict[str, 
     """Sampled matches of 5 minutes, the same kickoffs for everybody, kept in `kept_MATCHES.json`."""
     out = kept.with_name(f"{kept.name}_{matches}.json")
     if not out.exists():
+        out.parent.mkdir(exist_ok=True)
         words = [player, opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
         command = [sys.executable, "-c", EVALUATE, "evaluate", *words, "--out", str(out)]
         subprocess.run(command, cwd=ROOT, env=children.environment(), check=True, stdout=subprocess.DEVNULL)
@@ -121,8 +122,8 @@ def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]
         steps = int(milestone.name) // every * every
         if not steps or int(milestone.name) - steps > every / 5 or steps in found:
             continue
-        name = f"{run.name}_{milestone.name}"
-        results = {bot: evaluate(str(milestone), bot, matches, run.parent / f"{name}_{bot}") for bot in OPPONENTS}
+        kept = run / "matches" / milestone.name  # within the run, so that they go when it goes
+        results = {bot: evaluate(str(milestone), bot, matches, Path(f"{kept}_{bot}")) for bot in OPPONENTS}
         row: dict[str, Any] = {bot: {key: result[key] for key in KEPT} for bot, result in results.items()}
         scores = {(2, 0): scores_of(row["chaser"]), (2, 1): scores_of(row["shooter"]), (1, 0): scores_of(between)}
         found[steps] = row | {"rating": float(fit_ladder(scores, 3, first=1200).ratings[2])}
@@ -236,11 +237,14 @@ def report(config: str, found: dict[str, Any]) -> str:
             columns.append(with_band([played(games[seed][steps], name) for seed in seeds], form))
         lines.append(f"| {steps / 1e6:g} M | {' | '.join(columns)} |")
     lines += ["", "## Each seed", ""]
-    lines += ["| seed | trained for | phases end after | beats the chaser from | newest against the chaser | shooter |"]
+    lines += [
+        "| seed | trained for | phases end in the 0.5 M after | beats the chaser from | against the chaser | shooter |"
+    ]
     lines += ["|---|---|---|---|---|---|"]
     for name, results in games.items():
         data, first = trained[name], beats(results)
-        changes = np.flatnonzero(np.diff(np.ceil(data["phase/number"])) > 0)
+        rises = np.nan_to_num(np.diff(np.ceil(data["phase/number"]))).clip(min=0).astype(int)
+        changes = np.repeat(np.arange(len(rises)), rises)  # two phases may end within one row
         ends = ", ".join(
             f"{data['step'][change] / 1e6:.1f} M ({data['minutes'][change]:.0f} min)" for change in changes
         )
@@ -258,7 +262,8 @@ def report(config: str, found: dict[str, Any]) -> str:
         lines.append(f"| {name.removeprefix('seed')} | {length} | {ends or '-'} | {since} | {' | '.join(told)} |")
     lines += [
         "",
-        "Beats: this milestone's 95 % interval over pairs of matches lies above 0, and that of every later one.",
+        "Matches: of the newest milestone. Beats: this milestone's 95 % interval over pairs of matches lies above 0,",
+        "and that of every later one.",
     ]
     return "\n".join(lines) + "\n"
 

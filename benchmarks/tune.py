@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from children import cores
 from machine import describe_machine
 
 from fabric_rl.commands.trainings import settings_of
@@ -33,7 +34,9 @@ def grid(config: dict[str, Any]) -> list[Candidate]:
     sets = chain.from_iterable(combinations(single, number) for number in range(len(single) + 1))
     merged = (dict(chain.from_iterable(switch.items() for switch in each)) for each in sets)
     distinct = {json.dumps(flags): flags for flags in merged}.values()  # of two numbers of workers the later one holds
-    return [Candidate(layout | flags) for layout in ({}, *layouts(config)) for flags in distinct]
+    made = ((layout, flags) for layout in ({}, *layouts(config)) for flags in distinct)
+    ranks = config["devices"]  # with one core each its threads are one anyway
+    return [Candidate(a | b) for a, b in made if "num_threads" not in b or cores() > a.get("devices", ranks)]
 
 
 def flat(settings: dict[str, Any]) -> dict[str, Any]:

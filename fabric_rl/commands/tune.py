@@ -36,7 +36,9 @@ CLEARLY = 1.02
 
 BFLOAT16_GAINS = 1.2
 """bfloat16 is tried where large products are so much faster with it."""
-LAYOUT = {"devices", "env.num_arenas", "env.num_envs", "num_steps", "minibatch_size", "batch_size", "exp_buffer_size"}
+SIZES = ("minibatch_size", "batch_size", "exp_buffer_size")
+"""Steps of one rank that are divided when there are more ranks."""
+LAYOUT = {"devices", "env.num_arenas", "env.num_envs", "num_steps", *SIZES}
 """Flags that belong together: another layout replaces all of them."""
 
 
@@ -188,20 +190,24 @@ def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: fl
     laid_out, single = list(layouts(config)), list(switches(config))
     of_ranks = {flags["devices"]: flags for flags in reversed(laid_out) if "devices" in flags}.values()
     # a rank with several cores may fill them by collecting while it learns, which says nothing of one with a core
-    filled = [flags | {"overlap": True} for flags in of_ranks if {"overlap": True} in single]
+    filled = [flags | {"overlap": True} for flags in ({}, *of_ranks) if {"overlap": True} in single]
     precision = [flags for flags in single if "precision" in flags]
-    best = present
-    for flags in [*precision, *laid_out, *filled, *(flags for flags in single if flags not in precision)]:
-        kept = {name: value for name, value in best.flags.items() if name not in LAYOUT or not flags.keys() & LAYOUT}
-        best = _better(bench, present, best, kept | flags, end)
+    others = [flags for flags in single if flags not in precision]
+    best, seen = present, [present.flags]
+    for number, flags in enumerate([*precision, *laid_out, *filled, *others]):
+        laying_out = number < len(precision + laid_out + filled)
+        kept = {name: value for name, value in best.flags.items() if not (laying_out and name in LAYOUT)}
+        ranks = _ranks(best.flags.get("devices", config.get("devices", 1)), _on_gpu(config))
+        idle = "num_threads" not in flags or available_cores() > ranks
+        if idle and kept | flags not in seen:
+            seen.append(kept | flags)
+            best = _better(bench, present, best, kept | flags, end)
     return best
 
 
 def _better(bench: Bench, present: Candidate, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
     """The faster one of the best and of these flags; a close race is run again."""
     candidate = Candidate(flags)
-    if flags == best.flags:
-        return best
     if not _in_time(end, *[present, best] * TURNS, *[best] * 3):
         bench.left_out += 1
         return best
@@ -222,7 +228,7 @@ def _in_time(end: float, *measurements: Candidate) -> bool:
 
 
 def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Ranks and arenas that make up the same iteration."""
+    """Ranks and arenas that make up the same iteration, of the same optimizer steps."""
     env = config.get("env") or {}
     made = env.get("init_args") or {}
     name = next((name for name in ("num_arenas", "num_envs") if name in made), None)
@@ -232,18 +238,22 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     counts = {1, *(2**n for n in range(1, most.bit_length()) if 2**n <= most), most}
     if config.get("num_players"):  # others than these learn
         counts = {ranks}
+    piece = ((config.get("agent") or {}).get("init_args") or {}).get("sequence_length") or 1
     for devices in sorted(counts):
         for factor in (1, 2, 4, 0.5):
             flags: dict[str, Any] = {} if devices == ranks else {"devices": devices}
             arenas = made[name] * factor * ranks / devices if name else 1
             length = steps / factor if name else steps * ranks / devices
-            if (not name and factor != 1) or arenas != int(arenas) or length != int(length) or length < 8:
+            if (not name and factor != 1) or arenas != int(arenas) or length % piece or length < max(8, steps / 4):
+                continue
+            given = [config[size] * ranks for size in SIZES if config.get(size)]
+            if any(size % devices for size in given) or (config.get("minibatch_size") or 0) * ranks // devices % piece:
                 continue
             if name and arenas != made[name]:
                 flags[f"env.{name}"] = int(arenas)
             if length != steps:
                 flags["num_steps"] = int(length)
-            for size in ("minibatch_size", "batch_size", "exp_buffer_size"):
+            for size in SIZES:
                 if config.get(size) and devices != ranks:
                     flags[size] = max(1, config[size] * ranks // devices)
             if flags:
@@ -253,12 +263,15 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Single settings; those that this machine cannot gain from are left out."""
     gpu = _on_gpu(config)
-    if "num_workers" in ((config.get("env") or {}).get("init_args") or {}):
-        yield {"env.groups": 2}
-        yield from ({"env.num_workers": factor * available_cores()} for factor in (1, 2))
+    pool = (config.get("env") or {}).get("init_args") or {}
+    if "num_workers" in pool:
+        if pool.get("groups") != 2:
+            yield {"env.groups": 2}
+        numbers = {available_cores(), 2 * available_cores()} - {pool["num_workers"] or available_cores()}
+        yield from ({"env.num_workers": number} for number in sorted(numbers))
     if not config.get("overlap") and not config.get("num_players"):
         yield {"overlap": True}
-    if config.get("num_threads") != 1 and available_cores() > _ranks(config.get("devices", 1), gpu):
+    if config.get("num_threads") != 1 and available_cores() > 1:
         yield {"num_threads": 1}
     if config.get("precision") == "32-true" and gain_of_bfloat16("cuda" if gpu else "cpu") > BFLOAT16_GAINS:
         yield {"precision": "bf16-mixed"}

@@ -120,6 +120,44 @@ def test_what_is_faster_only_together_is_found(monkeypatch):
     assert best.flags["overlap"] and best.flags["devices"] == 1 and best.flags["precision"] == "bf16-mixed"
 
 
+def test_collecting_while_learning_is_tried_with_each_number_of_ranks_and_nothing_twice(monkeypatch):
+    bench = Drawn()
+    monkeypatch.setattr(tune, "available_cores", lambda: 2)
+    rates = {(1, False): 1.0, (2, False): 1.38, (1, True): 1.6, (2, True): 1.28}
+    asked = []
+
+    def measure(candidate):
+        flags = candidate.flags
+        alone = not flags.keys() & {"env.num_arenas", "num_steps"} or flags.get("env.num_arenas") == 16
+        rate = rates[flags.get("devices", 1), "overlap" in flags] if alone else 0.5
+        asked.extend([flags] * (not candidate.rates))
+        candidate.rates.append(rate)
+        return True
+
+    monkeypatch.setattr(bench, "measure", measure)
+    best, _ = _fastest(bench, config(), math.inf)
+    assert best.flags == {"overlap": True}
+    asked = asked[: len(asked) - 2]  # without the two that take turns
+    assert all(flags not in asked[:place] for place, flags in enumerate(asked))
+
+
+def test_what_cannot_train_or_learns_otherwise_is_not_tried(monkeypatch):
+    monkeypatch.setattr(tune, "available_cores", lambda: 6)
+    for flags in layouts(config(minibatch_size=2048, batch_size=8192)):
+        minibatch, batch = flags.get("minibatch_size", 2048), flags.get("batch_size", 8192)
+        assert batch % minibatch == 0 and flags.get("devices", 1) * batch == 8192
+    memory = {"class_path": "agents.RecurrentPPOAgent", "init_args": {"sequence_length": 64}}
+    made = list(layouts(config(agent=memory)))
+    assert made and all(
+        flags.get("num_steps", 128) % 64 == flags.get("minibatch_size", 1024) % 64 == 0 for flags in made
+    )
+    monkeypatch.setattr(tune, "available_cores", lambda: 16)
+    shards = {"class_path": "envs.ProcessPool", "init_args": {"factory": {}, "num_workers": None, "groups": 2}}
+    assert min(flags["num_steps"] for flags in layouts(config(env=shards))) == 32
+    tried = [name for flags in switches(config(env=shards)) for name in flags]
+    assert "env.groups" not in tried and tried.count("env.num_workers") == 1
+
+
 def test_another_layout_replaces_all_of_the_one_before(monkeypatch):
     bench = Drawn()
     monkeypatch.setattr(tune, "available_cores", lambda: 2)
@@ -140,8 +178,11 @@ def test_what_this_machine_cannot_gain_from_is_not_tried(monkeypatch):
     for gain, tried in ((1.0, False), (0.0, False), (1.5, True)):
         monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device, gain=gain: gain)
         assert ({"precision": "bf16-mixed"} in switches(config(precision="32-true"))) == tried
-    assert {"num_threads": 1} in switches(config(devices=1))
-    assert {"num_threads": 1} not in switches(config(devices=2))
+    bench = Drawn()
+    _fastest(bench, config(devices=2), math.inf)  # with one core each threads are one anyway
+    assert all(flags.get("devices", 2) == 1 for flags in bench.asked if "num_threads" in flags)
+    monkeypatch.setattr(tune, "available_cores", lambda: 1)
+    assert {"num_threads": 1} not in switches(config())
 
 
 @pytest.mark.slow
