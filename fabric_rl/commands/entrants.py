@@ -95,9 +95,11 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         ValueError: Nobody does.
     """
     if name in BOTS:
+        if (run := Path(runs_dir, name)).is_dir():
+            raise ValueError(f"{name}: a bot and a run have this name; say {run} for the run, or rename that folder")
         return _scripted(BOTS[name])
     module, _, attribute = name.rpartition(".")
-    if module and not Path(name).exists() and Path(name).name == name:
+    if module.strip(".") and not (Path(name).exists() or Path(runs_dir, name).exists()) and Path(name).name == name:
         here = str(Path.cwd())
         if here not in sys.path:
             sys.path.append(here)
@@ -109,7 +111,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
             if not (isinstance(made, type) and issubclass(made, Bot)):
                 raise ValueError(f"{name}: is no envs.bots.Bot")
             return _scripted(made)
-    path, role = name_and_role(name)
+    path, role = name_and_role(name, runs_dir)
     locate("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir)
     try:
@@ -120,9 +122,10 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
     return Entrant(build, recipe, (trained.path.resolve(), role))
 
 
-def name_and_role(name: str) -> tuple[str, str]:
+def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:
     """`NAME#ROLE` taken apart; the role is empty where none is asked for."""
-    path, _, role = (name, "", "") if Path(name).exists() else name.partition("#")
+    whole = Path(name).exists() or Path(runs_dir, name).exists()
+    path, _, role = (name, "", "") if whole else name.partition("#")
     return path, role
 
 

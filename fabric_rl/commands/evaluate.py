@@ -92,6 +92,7 @@ def evaluate(
         give_json(results, files)
         return 0
     if episodes is not None:
+        entrant(player, sample, runs_dir)  # says so where there is no such agent
         raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
     opponent, looks = opponent or "chaser", sequential or until_width is not None
     entrants = [entrant(name, sample, runs_dir) for name in (player, opponent)]

@@ -16,12 +16,12 @@ from envs.pool.settings import layout_in_numbers
 from fabric_rl.commands.entrants import name_and_role
 from fabric_rl.commands.other_teams import export_for_teams
 from fabric_rl.commands.rlbot_folder import BOT_FILES, check_rlbot, write_bot
-from fabric_rl.export.loaded import CHECK, METADATA, MODELS, ExportedAgent
+from fabric_rl.export.loaded import CHECK, MODELS, ExportedAgent
 from fabric_rl.export.write import check_packages, write_policy
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.runs import trained
 from fabric_rl.runs.json_files import write_text
-from fabric_rl.runs.provenance import CONFIG, EXPORTED
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
 from fabric_rl.types import ActorCritic
 
 _ARENAS = 8
@@ -120,17 +120,18 @@ def _replace(new: Path, folder: Path, old: list[str]) -> None:
         done = []
         try:
             for source, target in moves:
-                source.rename(target)
                 done.append((target, source))
-        except OSError:
-            for source, target in reversed(done):
                 source.rename(target)
+        except BaseException:  # Ctrl+C, too: the folder beside goes, and with it what is not back
+            for source, target in reversed(done):
+                if source.exists():
+                    source.rename(target)
             raise
 
 
 def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None:
     """Writes all files of an exported policy, and of a bot for the real game its own."""
-    path, role = name_and_role(name)
+    path, role = name_and_role(name, runs_dir)
     found = trained.load_trained(path, runs_dir)
     settings = trained.settings_to_play(found.path)
     write_text(folder / CONFIG, settings)

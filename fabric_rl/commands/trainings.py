@@ -98,13 +98,15 @@ class Trainings:
         stopping: Set when all are to end: each saves itself and can go on another time.
     """
 
-    def __init__(self, parallel: int, runs_dir: str | Path) -> None:
+    def __init__(self, parallel: int, runs_dir: str | Path, grace_seconds: float = 120.0) -> None:
         """Divides the cores of this process.
 
         Args:
             parallel: Trainings at the same time, at least 1.
             runs_dir: Folder that holds all runs.
+            grace_seconds: What a training that is to end has to save itself; then it is killed.
         """
+        self._grace = grace_seconds
         if parallel < 1:
             raise ValueError(f"--parallel must be at least 1, got {parallel}")
         self.stopping, self.parallel, self.runs_dir = threading.Event(), parallel, Path(runs_dir)
@@ -158,7 +160,7 @@ class Trainings:
         resume = ["--resume=true"] if (folder / "checkpoints").is_dir() else []
         command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self.runs_dir}", f"--run_id={run_id}"]
         cores = self._free.get()
-        told = False
+        told: float | None = None
         try:
             variables = os.environ | {ENDS_WITH_PARENT: "1"}
             if not hasattr(os, "sched_setaffinity") and self.parallel > 1:  # elsewhere ranks find and divide `cores`
@@ -171,9 +173,11 @@ class Trainings:
             for looks in count(1):
                 if child.poll() is not None:
                     break
-                if not told and (self.stopping.is_set() or (looks % _LOOKS_TO_ASK == 0 and hopeless())):
+                if told is None and (self.stopping.is_set() or (looks % _LOOKS_TO_ASK == 0 and hopeless())):
                     child.terminate()  # it saves itself; Windows ends it at once, and it goes on from its checkpoint
-                    told = True
+                    told = time.monotonic()
+                if told is not None and time.monotonic() - told > self._grace:
+                    child.kill()  # its other ranks end with it
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(_LOOK_SECONDS)
         finally:
@@ -181,7 +185,7 @@ class Trainings:
         if (record := done(folder)) is not None:
             output.unlink()
             return record, ""
-        if told:
+        if told is not None:
             return None, ""
         said = [line for line in output.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
         last = said[-1].removeprefix("train_fabric.py: error: ") if said else "nothing"

@@ -3,6 +3,9 @@
 import csv
 import inspect
 import json
+import math
+import re
+import shlex
 import signal
 import statistics
 import tempfile
@@ -22,10 +25,13 @@ from envs.partials import taken_apart
 from fabric_rl.commands.output import check_file
 from fabric_rl.commands.space import flags_of, text_of
 from fabric_rl.commands.trainings import Trainings, settings_of
+from fabric_rl.flags.parser import config_files
 from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.types import OffPolicyAgent
 
+_PATIENCE = 120.0
+"""Seconds that a measurement has at least, also where programs are compiled."""
 WARM_UP = 2
 """Iterations that are not measured: memory is touched for the first time, and programs are compiled."""
 _FIRST = "# By fabric-rl tune"
@@ -85,6 +91,8 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
         OSError: The file cannot be written, or there is one that tune has not written.
     """
     check_file(out, "--out")
+    if any(Path(file).resolve() == out.resolve() for file in config_files(training)):
+        raise ValueError(f"--out {out}: --config names this file, too; choose another name")
     if out.exists() and not out.read_text(encoding="utf-8", errors="replace").startswith(_FIRST):
         raise FileExistsError(f"--out {out}: this file is none that tune has written; choose another name")
     if not (minutes > 0 and seconds > 0):
@@ -110,8 +118,11 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
     else:
         said, flags = "nothing was clearly faster" if bench.tried > 1 else "nothing else was tried", {}
         print(said + (f": in {TURNS} turns {best} had {_median(ratios)} of the present speed" if ratios else ""))
+    if bench.tried < 2 and out.exists():
+        print(f"left as it was: {out}")
+        return 0
     write_text(out, f"{_FIRST}: {said}.\n{yaml.safe_dump(_nested(flags))}")
-    use = f"train with {' '.join([*training, '--config', str(out)])}" if flags else "it changes nothing"
+    use = f"train with {shlex.join([*training, '--config', str(out)])}" if flags else "it changes nothing"
     print(f"written: {out}; {use}")
     return 0
 
@@ -125,16 +136,23 @@ class Bench:
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
         self._words, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
-        self.trainings, self.tried, self.left_out = Trainings(1, folder), 0, 0
+        self.trainings, self.tried, self.left_out = Trainings(1, folder, grace_seconds=5.0), 0, 0
+        self._patience = math.inf
 
     def measure(self, candidate: Candidate) -> bool:
-        """Adds a rate to a candidate and prints it; False if it does not train."""
+        """Adds a rate to a candidate and prints it; False if it does not train, or takes far longer than the first."""
         self.tried += 1
         name, began = f"t{self.tried}", time.monotonic()
-        record, candidate.failed = self.trainings.train(name, [*self._words, *flags_of(candidate.flags)])
+        words = [*self._words, *flags_of(candidate.flags)]
+        record, failed = self.trainings.train(name, words, lambda: time.monotonic() - began > self._patience)
         if self.trainings.stopping.is_set():
             raise KeyboardInterrupt
         candidate.seconds = time.monotonic() - began
+        if self._patience == math.inf:
+            self._patience = max(_PATIENCE, 5 * candidate.seconds)
+        if candidate.seconds > self._patience:
+            record, failed = None, f"is not done after {candidate.seconds:.0f} s"
+        candidate.failed = re.sub(r"; all it said is in [^)]*", "", failed)  # that file goes
         if record is not None:
             candidate.rates.append(_rate(self._folder / name / "metrics.csv"))
         said = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
@@ -231,7 +249,7 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Ranks and arenas that make up the same iteration, of the same optimizer steps."""
     env = config.get("env") or {}
     made = env.get("init_args") or {}
-    name = next((name for name in ("num_arenas", "num_envs") if name in made), None)
+    name = next((name for name in ("num_arenas", "num_envs") if isinstance(made.get(name), int)), None)
     gpu = _on_gpu(config)
     ranks, steps = _ranks(config.get("devices", 1), gpu), config["num_steps"]
     most = torch.cuda.device_count() if gpu else available_cores()

@@ -13,9 +13,10 @@ from torch import Tensor
 from fabric_rl.export.play import Policy
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.json_files import read_json
+from fabric_rl.runs.provenance import METADATA
 from fabric_rl.types import ActorCritic, ActOutput
 
-METADATA, CHECK = "metadata.json", "check.npz"
+CHECK = "check.npz"
 MODELS = {"onnx": "policy.onnx", "torchscript": "policy.pt"}
 """Format -> name of the file."""
 

@@ -80,8 +80,12 @@ def refuses_bfloat16() -> bool:
 
 def gain_of_bfloat16(device: str = "cpu") -> float:
     """How many times as fast a process of its own multiplies matrices in bfloat16 as in float32; 0 if it cannot."""
-    probe = subprocess.run([sys.executable, "-c", _PRODUCTS, device], capture_output=True, text=True, check=False)
-    return float(probe.stdout) if probe.returncode == 0 else 0.0
+    command = [sys.executable, "-c", _PRODUCTS, device]
+    try:
+        probe = subprocess.run(command, capture_output=True, text=True, check=True, timeout=3 * _SECONDS)
+        return float(probe.stdout.split()[-1])
+    except (subprocess.SubprocessError, ValueError, IndexError):
+        return 0.0
 
 
 def _runs_here() -> bool:

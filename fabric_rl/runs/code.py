@@ -1,5 +1,6 @@
 """The user's code as it was when a run began: its commit, and everything that differs from that as one patch."""
 
+import os
 import re
 import subprocess
 from difflib import unified_diff
@@ -39,7 +40,8 @@ def patch_of(folder: Path, besides: Path, commit: str = "HEAD") -> str:
     """
     new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
     names = [path.name for path in folder.glob("*.*")] if new is None else new.split("\0")
-    paths = [folder / name for name in sorted(names) if not (folder / name).resolve().is_relative_to(besides.resolve())]
+    runs = os.path.realpath(besides)  # unlike resolve() it takes links that lead to themselves
+    paths = [folder / name for name in sorted(names) if not Path(os.path.realpath(folder / name)).is_relative_to(runs)]
     paths = [path for path in paths if not _is_made(path, folder)]
     patch = _git(folder, "-c", "core.quotepath=off", "diff", commit, "--no-color", "--no-ext-diff") or ""
     patch += "".join(_added(path, path.relative_to(folder).as_posix()) for path in paths)

@@ -35,7 +35,7 @@ PACKAGES = (
     "jsonargparse",
 )
 CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
-EXPORTED = "weights.ckpt"
+EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 """An agent without its run: `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
 _OF_A_START = ("began", "command", "project")

@@ -19,7 +19,7 @@ from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.provenance import EXPORTED, INITIAL, Weights, read_initial
+from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, read_initial
 from fabric_rl.runs.records import BEST, list_runs, load_run, names_of_runs
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
@@ -93,7 +93,7 @@ def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ())
             looked. Or both a run and an exported agent in this folder have that name.
     """
     run, own = Path(runs_dir, name), Path(name)
-    if run != own and run.is_dir() and (own / EXPORTED).is_file():
+    if run != own and run.is_dir() and any((own / file).is_file() for file in (EXPORTED, METADATA)):
         raise CheckpointError(
             f"{flag} {name}: {run} is a run and {own} an exported agent; say which: {run} or {own.absolute()}"
         )

@@ -188,6 +188,22 @@ def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
     assert json.loads((tmp_path / "c.json").read_text())["wins"] == 2
 
 
+def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_training.py").write_text("raise SystemExit('a training would begin')\n")
+    folder = tmp_path / "runs"
+    for name in ("my_training.2", "exp#2", "chaser"):
+        (folder / name).mkdir(parents=True)
+    words = ["--matches", "2", "--runs_dir", folder]
+    for name in ("my_training.2", "exp#2"):
+        assert evaluate(name, "idle", *words) == 2
+        assert f"{folder / name}: holds no checkpoints" in capsys.readouterr().err
+    assert evaluate("chaser", "idle", *words) == 2
+    assert f"chaser: a bot and a run have this name; say {folder / 'chaser'} for the run" in capsys.readouterr().err
+    assert evaluate("nowhere", "--episodes", "2", "--runs_dir", folder) == 2
+    assert "agent nowhere: no such checkpoint, run or milestone" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,6 +96,26 @@ def test_an_exported_folder_runs_without_this_framework(policies, tmp_path):
     )
     assert (about["tick_skip"], about["action_delay_ticks"], about["team_sizes"]) == (8, 1, [[1, 1]])
     assert (about["run"], about["checkpoint"]) == ("memory", "checkpoints/step_000000000064.ckpt")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_ctrl_c_leaves_the_old_export(policies, tmp_path, monkeypatch, number):
+    folder = tmp_path / "an export"
+    words = ["export", "plain", folder, "--runs_dir", policies]
+    assert command(*words) == 0
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    rename, names = Path.rename, []
+
+    def interrupted(source, target):
+        names.append(source.name)
+        if len(names) == number:
+            raise KeyboardInterrupt
+        return rename(source, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with suppress(KeyboardInterrupt):
+        assert command(*words, "--force") in (1, 130)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_force_writes_over_an_export_and_what_fails_leaves_it(policies, tmp_path, capsys, monkeypatch):

@@ -1,6 +1,7 @@
 """`fabric-rl tune`: what it tries, when it calls something faster, and that its file trains."""
 
 import math
+import os
 import random
 import signal
 import statistics
@@ -81,6 +82,7 @@ def test_what_is_on_already_is_not_tried():
     assert list(switches(config(precision="bf16-mixed", overlap=True, compile=True, num_threads=1))) == []
     pool = {"class_path": "envs.ProcessPool", "init_args": {"num_workers": None}}
     assert {"env.groups": 2} in switches(config(env=pool))
+    assert all("env.num_envs" not in flags for flags in layouts(config(env={"init_args": {"num_envs": None}})))
 
 
 def test_the_first_iterations_do_not_count(tmp_path):
@@ -243,6 +245,38 @@ def test_wrong_flags_are_one_line(capsys, tmp_path, flags, words):
     assert command("tune", *CARTPOLE, "--out", tmp_path / "t.yaml", *flags) == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "t.yaml").exists()
+
+
+def test_settings_of_before_are_not_lost(monkeypatch, capsys, tmp_path):
+    out = tmp_path / "t.yaml"
+    out.write_text("# By fabric-rl tune: 1.31 of the speed before.\nnum_steps: 32\n")
+    assert command("tune", *CARTPOLE, "--config", out, "--out", out) == 2
+    assert f"--out {out}: --config names this file, too; choose another name" in capsys.readouterr().err
+    monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder))
+    assert command("tune", *CARTPOLE, "--minutes", "0.5", "--out", out) == 0
+    assert f"nothing else was tried\nleft as it was: {out}\n" in capsys.readouterr().out
+    assert "num_steps: 32" in out.read_text()
+
+
+@pytest.mark.slow
+def test_a_candidate_that_hangs_is_ended(monkeypatch, capsys, tmp_path):
+    (tmp_path / "hangs.py").write_text(
+        "import time\nfrom envs import GymnasiumEnvs\n\n\n"
+        "class Hangs(GymnasiumEnvs):\n    def step(self, action):\n"
+        "        time.sleep(SECONDS if self.num_envs == 8 else 0)\n        return super().step(action)\n"
+        f"\n\nSECONDS = {SECONDS}\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    monkeypatch.setattr(tune, "_PATIENCE", 1.0)
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ["--config", str(ROOT / "configs/cartpole.yaml"), "--num_steps", "64", "--env", "hangs.Hangs"]
+    bench = tune.Bench([*words, "--env.env_id", "CartPole-v1", "--env.num_envs", "4"], tmp_path, 0.2)
+    assert bench.measure(Candidate({}))
+    bench.trainings._grace, bench._patience = 1.0, bench._patience / 2
+    hangs = Candidate({"env.num_envs": 8})
+    assert not bench.measure(hangs)
+    assert "cannot: is not done after" in capsys.readouterr().out and hangs.seconds < SECONDS
+    assert bench.measure(Candidate({"env.num_envs": 2}))
 
 
 def test_no_file_of_others_is_written_over(capsys, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -23,6 +24,13 @@ def project(tmp_path):
     git(folder, "add", ".")
     git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
     return folder
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links are for administrators there")
+def test_a_link_to_itself_is_no_code(project, tmp_path):
+    (project / "loop.yaml").symlink_to("loop.yaml")
+    (project / "new.py").write_text("a = 1\n")
+    assert "new.py" in patch_of(project, project / "runs")
 
 
 def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):

@@ -164,5 +164,8 @@ def test_a_run_and_an_exported_agent_of_one_name_are_told_apart_by_the_user(tmp_
     (tmp_path / "duo/weights.ckpt").touch()
     with pytest.raises(CheckpointError, match="agent duo: runs/duo is a run and duo an exported agent; say which: "):
         choose.locate("agent", "runs", "duo")
+    (tmp_path / "duo/weights.ckpt").rename(tmp_path / "duo/metadata.json")  # of another format
+    with pytest.raises(CheckpointError, match="say which"):
+        choose.locate("agent", "runs", "duo")
     assert choose.locate("agent", "runs", "runs/duo") == Path("runs/duo")
     assert choose.locate("agent", "runs", str(tmp_path / "duo")) == tmp_path / "duo"
