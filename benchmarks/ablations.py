@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, default=1, help="trainings at a time, at most as many as cores")
     parser.add_argument("--matches", type=int, default=40)
     parser.add_argument("--report_only", action="store_true")
-    parser.add_argument("--out", type=Path, help="write the table there")
+    parser.add_argument("--out", type=Path, help="write the table there, and its data beside")
     args = parser.parse_args()
     if not args.begin and not args.report_only and any(arm in GO_ON for arm in args.arms):
         parser.error("these arms go on from an agent of the first phase: give --begin")
@@ -250,6 +250,11 @@ def main() -> None:
     print(text)
     if args.out:
         args.out.write_text(text, encoding="utf-8")
+        kept = {
+            arm: {"steps": figures["steps"]} | {bot: [each["difference"] for each in figures[bot]] for bot in OPPONENTS}
+            for arm, figures in found.items()
+        }
+        args.out.with_suffix(".json").write_text(json.dumps(kept) + "\n", encoding="utf-8")
     print(json.dumps({"ablations": found}))
 
 
