@@ -37,12 +37,17 @@ from fabric_rl.commands.tune import BFLOAT16_GAINS
 from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
 
 
+def has_fast_bf16() -> bool:
+    """Whether this processor gains from bfloat16."""
+    return gain_of_bfloat16() > BFLOAT16_GAINS
+
+
 def default_settings() -> list[Setting]:
     """The settings that fit this machine."""
     words = ["threads", *(["threads devices=2"] if cores() > 1 else []), "processes", "processes groups=2"]
     words += ["threads compile", "threads --overlap=true", "threads compile --overlap=true"]
     words += ["processes groups=2 compile --overlap=true"]
-    if gain_of_bfloat16() > BFLOAT16_GAINS:
+    if has_fast_bf16():
         words += ["threads precision=bf16-mixed", "processes groups=2 precision=bf16-mixed compile"]
     return [Setting.parse(text) for text in words]
 
