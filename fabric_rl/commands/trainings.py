@@ -98,7 +98,7 @@ class Trainings:
         stopping: Set when all are to end: each saves itself and can go on another time.
     """
 
-    def __init__(self, parallel: int, runs_dir: str | Path, grace_seconds: float = 120.0) -> None:
+    def __init__(self, parallel: int, runs_dir: str | Path, grace_seconds: float = 600.0) -> None:
         """Divides the cores of this process.
 
         Args:
