@@ -82,7 +82,9 @@ def measure(settings: Sequence[Setting], work: Work, rounds: int, bare_steps: in
     """One row of figures per setting."""
     bare = {arenas: bare_physics(arenas, cores(), bare_steps) for arenas in dict.fromkeys(s.arenas for s in settings)}
     known = {each.precision for each in settings} & {"32-true", "bf16-mixed", "16-mixed"}
-    product = {each: matmul_rate(each, work.accelerator) for each in known if each == "32-true" or gain_of_bfloat16()}
+    if "bf16-mixed" in known and not gain_of_bfloat16(work.accelerator):
+        known.remove("bf16-mixed")  # its instructions would end this process
+    product = {each: matmul_rate(each, work.accelerator) for each in known}
     needed = operations(work)
     results: list[list[dict[str, Any]]] = [[] for _ in settings]
     for number in range(rounds):

@@ -122,8 +122,8 @@ def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]
         steps = int(milestone.name) // every * every
         if not steps or int(milestone.name) - steps > every / 5 or steps in found:
             continue
-        kept = run / "matches" / milestone.name  # within the run, so that they go when it goes
-        results = {bot: evaluate(str(milestone), bot, matches, Path(f"{kept}_{bot}")) for bot in OPPONENTS}
+        kept = run / "matches"  # within the run, so that they go when it goes
+        results = {bot: evaluate(str(milestone), bot, matches, kept / f"{milestone.name}_{bot}") for bot in OPPONENTS}
         row: dict[str, Any] = {bot: {key: result[key] for key in KEPT} for bot, result in results.items()}
         scores = {(2, 0): scores_of(row["chaser"]), (2, 1): scores_of(row["shooter"]), (1, 0): scores_of(between)}
         found[steps] = row | {"rating": float(fit_ladder(scores, 3, first=1200).ratings[2])}

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from children import cores
 from machine import describe_machine
 
 from fabric_rl.commands.trainings import settings_of
-from fabric_rl.commands.tune import Bench, Candidate, layouts, switches, turns
+from fabric_rl.commands.tune import Bench, Candidate, layouts, one_thread_anyway, switches, turns
 
 ROOT = Path(__file__).parent.parent
 TUNE = "from fabric_rl.commands.main import main; main()"
@@ -34,9 +33,8 @@ def grid(config: dict[str, Any]) -> list[Candidate]:
     sets = chain.from_iterable(combinations(single, number) for number in range(len(single) + 1))
     merged = (dict(chain.from_iterable(switch.items() for switch in each)) for each in sets)
     distinct = {json.dumps(flags): flags for flags in merged}.values()  # of two numbers of workers the later one holds
-    made = ((layout, flags) for layout in ({}, *layouts(config)) for flags in distinct)
-    ranks = config["devices"]  # with one core each its threads are one anyway
-    return [Candidate(a | b) for a, b in made if "num_threads" not in b or cores() > a.get("devices", ranks)]
+    made = (layout | flags for layout in ({}, *layouts(config)) for flags in distinct)
+    return [Candidate(flags) for flags in made if not one_thread_anyway(flags, config)]
 
 
 def flat(settings: dict[str, Any]) -> dict[str, Any]:

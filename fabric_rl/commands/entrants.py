@@ -99,7 +99,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
             raise ValueError(f"{name}: a bot and a run have this name; say {run} for the run, or rename that folder")
         return _scripted(BOTS[name])
     module, _, attribute = name.rpartition(".")
-    if module.strip(".") and not (Path(name).exists() or Path(runs_dir, name).exists()) and Path(name).name == name:
+    if module.strip(".") and not _is_there(name, runs_dir) and Path(name).name == name:
         here = str(Path.cwd())
         if here not in sys.path:
             sys.path.append(here)
@@ -124,9 +124,12 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
 
 def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:
     """`NAME#ROLE` taken apart; the role is empty where none is asked for."""
-    whole = Path(name).exists() or Path(runs_dir, name).exists()
-    path, _, role = (name, "", "") if whole else name.partition("#")
+    path, _, role = (name, "", "") if _is_there(name, runs_dir) else name.partition("#")
     return path, role
+
+
+def _is_there(name: str, runs_dir: str | Path) -> bool:
+    return Path(name).exists() or Path(runs_dir, name).exists()
 
 
 def _scripted(kind: type[Bot]) -> Entrant:

@@ -211,15 +211,13 @@ def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: fl
     filled = [flags | {"overlap": True} for flags in ({}, *of_ranks) if {"overlap": True} in single]
     precision = [flags for flags in single if "precision" in flags]
     others = [flags for flags in single if flags not in precision]
+    steps = [(flags, LAYOUT) for flags in (*precision, *laid_out, *filled)]
     best, seen = present, [present.flags]
-    for number, flags in enumerate([*precision, *laid_out, *filled, *others]):
-        laying_out = number < len(precision + laid_out + filled)
-        kept = {name: value for name, value in best.flags.items() if not (laying_out and name in LAYOUT)}
-        ranks = _ranks(best.flags.get("devices", config.get("devices", 1)), _on_gpu(config))
-        idle = "num_threads" not in flags or available_cores() > ranks
-        if idle and kept | flags not in seen:
-            seen.append(kept | flags)
-            best = _better(bench, present, best, kept | flags, end)
+    for flags, replaced in [*steps, *((flags, set[str]()) for flags in others)]:
+        tried = {name: value for name, value in best.flags.items() if name not in replaced} | flags
+        if tried not in seen and not one_thread_anyway(tried, config):
+            seen.append(tried)
+            best = _better(bench, present, best, tried, end)
     return best
 
 
@@ -273,7 +271,7 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 flags["num_steps"] = int(length)
             for size in SIZES:
                 if config.get(size) and devices != ranks:
-                    flags[size] = max(1, config[size] * ranks // devices)
+                    flags[size] = config[size] * ranks // devices
             if flags:
                 yield flags
 
@@ -295,6 +293,12 @@ def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"precision": "bf16-mixed"}
     if not config.get("compile"):
         yield {"compile": True}
+
+
+def one_thread_anyway(flags: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    """Whether these ask for one thread where each rank has one core."""
+    ranks = _ranks(flags.get("devices", config.get("devices", 1)), _on_gpu(config))
+    return "num_threads" in flags and available_cores() <= ranks
 
 
 def _on_gpu(config: Mapping[str, Any]) -> bool:
