@@ -12,8 +12,9 @@ nothing, beside `from_nothing`, which is the school from its first phase on. Eve
 
 With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent,
 against the same kickoffs. Of two it is their two results, of one that of its matches, which says nothing of others.
-"To base" is the difference to the arm that changes nothing (`base`, or `from_nothing`), with Welch's interval: of
-twenty arms that change nothing one is told apart. Give other `--minutes` or another `--begin` a folder of its own.
+"To base" is the difference to the arm that changes nothing (`base`, or `from_nothing`), with Dunnett's interval: all
+of a column hold together with 95 %, however many arms there are; seeds are taken to differ as much within each arm.
+More seeds of `base` narrow them all. Give other `--minutes` or another `--begin` a folder of its own.
 """
 
 import argparse
@@ -29,6 +30,7 @@ import numpy as np
 import torch
 import yaml
 from machine import describe_machine
+from reports import write_report
 from school import ONE_CORE, OPPONENTS, evaluate, for_one_rank
 from scipy import stats
 from signals import band
@@ -185,28 +187,36 @@ def figures_of(runs_dir: Path, arm: str, seeds: Sequence[int], matches: int) -> 
     return {"steps": steps, **found} if runs else None
 
 
-def line(arm: str, figures: dict[str, Any], base: dict[str, Any] | None) -> str:
-    """A line of the table; `base` is what the arm is compared with, None for nothing."""
+def line(arm: str, figures: dict[str, Any], to_base: Sequence[str]) -> str:
+    """A line of the table; `to_base` are its differences by opponent."""
     steps = figures["steps"]
     text = f"| {arm} | {len(steps)} | {sum(steps) / len(steps) / 1e6:.2f} M "
-    for opponent in OPPONENTS:
+    for opponent, apart in zip(OPPONENTS, to_base, strict=True):
         means = [each["difference"] for each in figures[opponent]]
         ends = figures[opponent][0]["difference_interval_95"] if len(means) == 1 else None  # None for few matches, too
         low, high = ends or (min(means), max(means))
         if len(means) >= 3:
             own = band(means)
             low, high = (own["mean"] + sign * own["half_width"] for sign in (-1, 1))
-        text += f"| {sum(means) / len(means):+.2f} | {low:+.2f} to {high:+.2f} | {apart(means, base, opponent)} "
+        text += f"| {sum(means) / len(means):+.2f} | {low:+.2f} to {high:+.2f} | {apart} "
     return text + "|"
 
 
-def apart(means: Sequence[float], base: dict[str, Any] | None, opponent: str) -> str:
-    """The difference of two arms' means with Welch's 95 % interval over seeds."""
-    of_base = [each["difference"] for each in base[opponent]] if base else []
-    if min(len(means), len(of_base)) < 3:
-        return ""
-    low, high = stats.ttest_ind(means, of_base, equal_var=False).confidence_interval(0.95)
-    return f"{np.mean(means) - np.mean(of_base):+.2f} ({low:+.2f} to {high:+.2f})"
+def differences(found: dict[str, Any], base: str, opponent: str) -> dict[str, str]:
+    """Each arm's mean less that of `base`, with Dunnett's simultaneous 95 % intervals over seeds (JASA 1955)."""
+    means = {arm: [each["difference"] for each in figures[opponent]] for arm, figures in found.items()}
+    means = {arm: values for arm, values in means.items() if len(values) >= 3}
+    others = [arm for arm in means if arm != base]
+    if base not in means or not others:
+        return {}
+    # its quantile is found by random numbers: the same ones at each call
+    compared = stats.dunnett(*(means[arm] for arm in others), control=means[base], random_state=0)
+    ends = compared.confidence_interval(0.95)
+    less = {arm: np.mean(means[arm]) - np.mean(means[base]) for arm in others}
+    return {
+        a: f"{less[a]:+.2f} ({low:+.2f} to {high:+.2f})"
+        for a, low, high in zip(others, ends.low, ends.high, strict=True)
+    }
 
 
 def main() -> None:
@@ -241,21 +251,22 @@ def main() -> None:
     lines += [f"matches, sampled; {args.minutes:g} minutes of one core each. {describe_machine()}", ""]
     lines += ["Intervals: of three seeds and more Student's over seeds, 95 %; of two their two results; of one that of"]
     lines += ["the matches. To base: the difference to `base` (of those that begin from nothing: to `from_nothing`),"]
-    lines += ["with Welch's interval; of twenty arms that change nothing one is told apart.", ""]
+    lines += ["with Dunnett's interval: all of a column hold together with 95 %.", ""]
     lines += ["| arm | seeds | steps | chaser | 95 % | to base | shooter | 95 % | to base |", "|---" * 9 + "|"]
-    for arm, figures in found.items():
-        base = "base" if arm in GO_ON else "from_nothing"
-        lines.append(line(arm, figures, None if arm == base else found.get(base)))
+    for base, arms in (("base", GO_ON), ("from_nothing", ANEW)):
+        of_these = {arm: figures for arm, figures in found.items() if arm in arms}
+        apart = [differences(of_these, base, opponent) for opponent in OPPONENTS]
+        lines += [line(arm, of_these[arm], [each.get(arm, "") for each in apart]) for arm in of_these]
     text = "\n".join(lines) + "\n"
     print(text)
+    kept = {
+        arm: {"steps": figures["steps"]} | {bot: [each["difference"] for each in figures[bot]] for bot in OPPONENTS}
+        for arm, figures in found.items()
+    }
     if args.out:
-        args.out.write_text(text, encoding="utf-8")
-        kept = {
-            arm: {"steps": figures["steps"]} | {bot: [each["difference"] for each in figures[bot]] for bot in OPPONENTS}
-            for arm, figures in found.items()
-        }
+        write_report(args.out, text)
         args.out.with_suffix(".json").write_text(json.dumps(kept) + "\n", encoding="utf-8")
-    print(json.dumps({"ablations": found}))
+    print(json.dumps({"ablations": kept}))
 
 
 if __name__ == "__main__":

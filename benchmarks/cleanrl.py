@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from machine import describe_machine
+from reports import write_report
 from signals import band
 
 ROOT = Path(__file__).parent.parent
@@ -144,7 +145,7 @@ def main() -> None:
     rows = {task: [run for (name, _), run in sorted(known.items()) if name == task] for task in options.tasks}
     print(report(rows))
     if options.out:
-        options.out.write_text(report(rows), encoding="utf-8")
+        write_report(options.out, report(rows))
     print(json.dumps({"cleanrl": rows}))
 
 

@@ -29,6 +29,7 @@ from children import cores
 from learner import EPOCHS, matmul_rate, ours, synthetic_batch
 from machine import describe_machine
 from pool import SEED, BarePhysics, RecordStates, first_state, record
+from reports import write_report
 from torch.utils.flop_counter import FlopCounterMode
 from training_run import Setting, Work, train
 
@@ -194,7 +195,7 @@ def main() -> None:
     text = report(rows, work, options.rounds)
     print(text)
     if options.out:
-        options.out.write_text(text, encoding="utf-8")
+        write_report(options.out, text)
     print(json.dumps({"end_to_end": rows, "work": asdict(work), "machine": describe_machine()}))
     sys.exit(any("failed" in row for row in rows))
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from machine import describe_machine
+from reports import write_report
 
 ROOT = Path(__file__).parent.parent
 # Task -> preset, further flags, the return to reach, and whether it is to be reached or stayed under.
@@ -186,7 +187,7 @@ def main() -> None:
     print(report(rows))
     if options.out:
         picture = f"\n![learning curves]({options.out.stem}.png)\n"
-        options.out.write_text(report(rows) + picture, encoding="utf-8")
+        write_report(options.out, report(rows) + picture)
         plot(rows, options.out.with_suffix(".png"))
     rows = {task: [{k: v for k, v in run.items() if k != "curve"} for run in runs] for task, runs in rows.items()}
     print(json.dumps({"learning": rows}))

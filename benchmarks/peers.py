@@ -25,6 +25,7 @@ from typing import Any
 from children import cores, run_child
 from end_to_end import add_work_flags, has_fast_bf16, median, work_from
 from machine import describe_machine
+from reports import write_report
 from training_run import ROOT, RUN_ENV, Setting, Work, rates, train
 
 VENV = ROOT / "build" / "peers"
@@ -194,7 +195,7 @@ def main() -> None:
     text = report(rows, tried, work, options.rounds)
     print(text)
     if options.out:
-        options.out.write_text(text, encoding="utf-8")
+        write_report(options.out, text)
     print(json.dumps({"peers": rows, "tried": tried, "work": asdict(work), "machine": describe_machine()}))
     sys.exit(any("failed" in row for row in rows))
 

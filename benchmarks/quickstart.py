@@ -10,6 +10,7 @@ from pathlib import Path
 
 from children import train
 from machine import describe_machine
+from reports import write_report
 
 ROOT = Path(__file__).parent.parent
 CONFIG = "configs/rocket_1v1_quickstart.yaml"
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "quickstart.md")
     options = parser.parse_args()
     rows = [run_seed(seed) for seed in options.seeds]
-    options.out.write_text(report(rows), encoding="utf-8")
+    write_report(options.out, report(rows))
     print(report(rows))
     print(json.dumps({"quickstart": rows}))
 

@@ -18,6 +18,7 @@ from typing import Any
 from children import cores, only_cores, run_child
 from end_to_end import add_work_flags, median, work_from
 from machine import describe_machine
+from reports import write_report
 from training_run import ROOT, RUN_ENV, Setting, Work, train
 
 POOL = {
@@ -156,7 +157,7 @@ def main() -> None:
     text = report(rows, options, work)
     print(text)
     if options.out:
-        options.out.write_text(text, encoding="utf-8")
+        write_report(options.out, text)
     print(json.dumps({"scaling": rows, "work": asdict(work), "machine": describe_machine()}))
     sys.exit(any(row["failed"] for row in rows))
 

@@ -28,6 +28,7 @@ import numpy as np
 import yaml
 from machine import describe_machine
 from numpy.typing import NDArray
+from reports import write_report
 from signals import band
 
 from fabric_rl.selfplay.ratings.ladder import fit_ladder
@@ -306,7 +307,7 @@ def main() -> None:
     found = json.loads(json.dumps(dict(sorted(found.items()))))
     plot(found, args.out.with_suffix(".png"))
     text = report(args.config, found)
-    args.out.write_text(text, encoding="utf-8")
+    write_report(args.out, text)
     kept.write_text(json.dumps(found) + "\n", encoding="utf-8")
     print(text)
     print(json.dumps({"school": {name: each["matches"] for name, each in found.items()}}))

@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -83,3 +84,31 @@ def test_arms_are_told_apart_by_welchs_interval() -> None:
     # Variances 1 and 4, of three each: standard error sqrt(5 / 3) = 1.29099, 2.9412 degrees of freedom, t = 3.2193.
     assert ablations.apart([3.0, 5.0, 7.0], base, "chaser") == "+4.00 (-0.16 to +8.16)"
     assert ablations.apart([3.0, 5.0], base, "chaser") == ablations.apart([1.0] * 3, None, "chaser") == ""
+
+
+def test_what_people_have_read_in_results_stays(tmp_path: Path) -> None:
+    reports = import_module("reports")
+    reports.write_report(tmp_path / "a.md", "# A\n\n| 1 |\n")
+    assert (tmp_path / "a.md").read_text("utf-8") == "# A\n\n| 1 |\n"
+    (tmp_path / "a.md").write_text("# A\n\n| 1 |\n\n## Reading\n\nOne is little.\n", encoding="utf-8")
+    reports.write_report(tmp_path / "a.md", "# A\n\n| 2 |\n")
+    assert (tmp_path / "a.md").read_text("utf-8") == "# A\n\n| 2 |\n\n## Reading\n\nOne is little.\n"
+
+
+def test_arms_are_compared_with_the_base_all_at_once() -> None:
+    """Half an interval is the quantile of the largest of six |t| with 14 degrees of freedom, found by drawing here."""
+    ablations, rng = import_module("ablations"), np.random.default_rng(0)
+    values = dict(zip(("base", "a", "b", "c", "d", "e", "f"), rng.standard_normal((7, 3)), strict=True))
+    found = {arm: {"chaser": [{"difference": float(x)} for x in each]} for arm, each in values.items()}
+    told = ablations.differences(found, "base", "chaser")
+    low, high = (float(end) for end in told["c"].partition("(")[2].rstrip(")").split(" to "))
+
+    draws = rng.standard_normal((50_000, 7, 3))
+    spread = np.sqrt(draws.var(axis=2, ddof=1).mean(axis=1) * 2 / 3)
+    apart = draws.mean(axis=2)
+    largest = (np.abs(apart[:, 1:] - apart[:, :1]) / spread[:, None]).max(axis=1)
+    own = np.sqrt(np.mean([each.var(ddof=1) for each in values.values()]) * 2 / 3)
+    assert set(told) == set(values) - {"base"}
+    assert (low + high) / 2 == pytest.approx(values["c"].mean() - values["base"].mean(), abs=0.01)
+    assert (high - low) / 2 == pytest.approx(np.quantile(largest, 0.95) * own, rel=0.03)
+    assert ablations.differences({"base": found["base"]}, "base", "chaser") == {}
