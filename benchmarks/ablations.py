@@ -160,14 +160,8 @@ def train(run: Path, change: Callable[[Settings], object], begin: str | None, mi
     run.parent.mkdir(parents=True, exist_ok=True)
     config = run.parent / f"{run.name}.yaml"
     write_settings(config, change, 1 if begin is None else 2)
-    stop = json.dumps([{"class_path": "selfplay.StopAfter", "init_args": {"minutes": minutes}}])
-    flags = [
-        f"--config={config}",
-        *ONE_CORE,
-        "--total_timesteps=10_000_000_000",
-        f"--callbacks+={stop}",
-        f"--seed={seed}",
-    ]
+    clock = children.processor_minutes(minutes)
+    flags = [f"--config={config}", *ONE_CORE, "--total_timesteps=10_000_000_000", clock, f"--seed={seed}"]
     flags += [f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain", "--force"]
     flags += [] if begin is None else [f"--initialize_from={begin}"]
     children.train(flags, run.parent / f"{run.name}.txt")

@@ -1,5 +1,6 @@
 """Runs a program for a benchmark: a time limit, the moment of every line it prints, the memory of all its processes."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,8 @@ from pathlib import Path
 from fabric_rl.ranks.orphans import ENDS_WITH_PARENT
 
 ROOT = Path(__file__).parent.parent
+FABRIC_RL = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()"]
+"""The command `fabric-rl` of this Python, wherever it is installed."""
 SAMPLE_SECONDS = 1.0
 """Between two looks at the memory."""
 
@@ -120,6 +123,12 @@ def train(flags: Sequence[str], log: Path | None = None) -> None:
         return
     with open(log, "w", encoding="utf-8") as out:
         subprocess.run(command, cwd=ROOT, env=variables, check=True, stdout=out, stderr=subprocess.STDOUT)
+
+
+def processor_minutes(minutes: float) -> str:
+    """The flag that ends a training by the processor's clock: who collects more in that time has more of it."""
+    clock = {"minutes": minutes, "processor": True}
+    return f"--callbacks+={json.dumps([{'class_path': 'fabric_rl.callbacks.StopAfter', 'init_args': clock}])}"
 
 
 @contextmanager

@@ -20,19 +20,18 @@ import json
 import math
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from children import FABRIC_RL
 from signals import band
 
 from fabric_rl.runs.curves import read_metrics
 
 PARTS = ("cartpole", "chaser", "further", "human")
 ROOT = Path(__file__).parent.parent
-COMMAND = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()"]
 AGENT = [
     "--agent=agents.PPOLightningAgent",
     "--agent.actor_hidden_sizes=[512,512]",
@@ -47,7 +46,7 @@ QUICKSTART += ["--env.init_args.num_arenas", "64", "--agent.init_args.normalize_
 def fabric_rl(*words: object) -> None:
     """`fabric-rl ...` on one thread."""
     environment = os.environ | ONE_CORE
-    subprocess.run([*COMMAND, *map(str, words)], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*FABRIC_RL, *map(str, words)], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def figures(folder: Path, *words: object) -> dict[str, Any]:

@@ -17,7 +17,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,7 +33,6 @@ from signals import band
 from fabric_rl.selfplay.ratings.ladder import fit_ladder
 
 ROOT = Path(__file__).parent.parent
-EVALUATE = "from fabric_rl.commands.main import main; main()"
 OPPONENTS = ("chaser", "shooter")
 ONE_CORE = ["--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
 BIN = 500_000
@@ -105,7 +103,7 @@ def evaluate(player: str, opponent: str, matches: int, kept: Path) -> dict[str, 
     if not out.exists():
         out.parent.mkdir(exist_ok=True)
         words = [player, opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
-        command = [sys.executable, "-c", EVALUATE, "evaluate", *words, "--out", str(out)]
+        command = [*children.FABRIC_RL, "evaluate", *words, "--out", str(out)]
         subprocess.run(command, cwd=ROOT, env=children.environment(), check=True, stdout=subprocess.DEVNULL)
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found

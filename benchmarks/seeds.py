@@ -11,13 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from children import cores
+from children import FABRIC_RL, cores
 from machine import describe_machine
 
 from fabric_rl.commands.trainings import seeds_of
 
 ROOT = Path(__file__).parent.parent
-FABRIC_RL = "from fabric_rl.commands.main import main; main()"
 
 
 def main() -> None:
@@ -30,7 +29,7 @@ def main() -> None:
     flags = ["--config", options.config, "--total_timesteps", str(options.steps)]
     with tempfile.TemporaryDirectory() as runs:
         words = [*flags, "--runs_dir", runs]
-        together = seconds([sys.executable, "-c", FABRIC_RL, "seeds", *words, "--seeds", options.seeds])
+        together = seconds([*FABRIC_RL, "seeds", *words, "--seeds", options.seeds])
         one = [sys.executable, "train_fabric.py", *words, "--num_threads", str(cores())]
         alone = sum(seconds([*one, "--seed", str(seed), "--run_id", f"{seed}"]) for seed in seeds_of(options.seeds))
     share = together / alone

@@ -18,7 +18,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -31,7 +30,7 @@ from machine import describe_machine
 
 from agents import PPOLightningAgent
 from envs import RocketSimPool
-from fabric_rl import Callback, collect
+from fabric_rl import collect
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.selfplay import Opponents, SelfPlay
 
@@ -50,23 +49,6 @@ KINDS: dict[str, list[str]] = {
 BEGIN = "school_1v1"
 TRAIN = ["--config=configs/bot_school.yaml", f"--initialize_from={BEGIN}", "--callbacks.init_args.start_phase=4"]
 TRAIN += ["--total_timesteps=10_000_000_000", "--devices=1", "--num_threads=1", "--env.init_args.num_threads=1"]
-LEAGUE = "from fabric_rl.commands.main import main; main()"
-
-
-class StopAfter(Callback):
-    """Ends a run by the processor's clock, so that who collects more in that time has more of it."""
-
-    def __init__(self, minutes: float) -> None:
-        """Takes the minutes."""
-        self.minutes = minutes
-
-    def on_train_start(self, state: Any) -> None:  # noqa: ANN401 - a TrainState
-        """Starts the clock."""
-        self._end = time.process_time() + 60 * self.minutes
-
-    def on_iteration_end(self, state: Any) -> None:  # noqa: ANN401
-        """Looks at it."""
-        state.stop |= time.process_time() > self._end
 
 
 def ladder(
@@ -74,12 +56,11 @@ def ladder(
 ) -> dict[str, Any]:
     """Trains what is not there yet, then plays the league; its results, and the mean rating of each kind."""
     names = {kind: [f"{kind}_{seed}" for seed in seeds] for kind in kinds}
-    stop = json.dumps([{"class_path": "selfplay.StopAfter", "init_args": {"minutes": minutes}}])
     for seed in seeds:  # one seed of all kinds after the other: a part of it is a result, too
         for kind in kinds:
             run = runs_dir / f"{kind}_{seed}"
             if not (run / "summary.json").exists():
-                own = [*TRAIN, *KINDS[kind], *flags, f"--callbacks+={stop}", f"--seed={seed}"]
+                own = [*TRAIN, *KINDS[kind], *flags, children.processor_minutes(minutes), f"--seed={seed}"]
                 where = [f"--runs_dir={runs_dir}", f"--run_id={run.name}", "--plain", "--force"]
                 children.train([*own, *where])
     file = runs_dir / "league.json"
@@ -88,7 +69,7 @@ def ladder(
     everyone = [BEGIN] + [str(runs_dir / name) for each in names.values() for name in each]
     played = ["league", *everyone, "--matches", str(matches), "--minutes", "1", "--sample", "true", "--json", str(file)]
     played += ["--workers", str(os.cpu_count())]
-    subprocess.run([sys.executable, "-c", LEAGUE, *played], cwd=ROOT, env=children.environment(), check=True)
+    subprocess.run([*children.FABRIC_RL, *played], cwd=ROOT, env=children.environment(), check=True)
     ratings = {row["name"]: row["rating"] for row in json.loads(file.read_text(encoding="utf-8"))["ratings"]}
     means = {kind: statistics.mean(ratings[name] for name in each) for kind, each in names.items()}
     steps = {

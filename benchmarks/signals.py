@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from children import FABRIC_RL
 from lightning import Fabric
 from machine import describe_machine
 from scipy.stats import t
@@ -103,7 +104,7 @@ def flags_of(task: str, runs_dir: Path) -> list[str]:
 
 def record(player: str, out: Path, *flags: str) -> None:
     """`fabric-rl demos record`."""
-    command = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()", "demos", "record"]
+    command = [*FABRIC_RL, "demos", "record"]
     subprocess.run([*command, player, str(out), *flags], cwd=ROOT, check=True)
 
 

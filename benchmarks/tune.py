@@ -11,20 +11,19 @@ import argparse
 import json
 import statistics
 import subprocess
-import sys
 import tempfile
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
 import yaml
+from children import FABRIC_RL
 from machine import describe_machine
 
 from fabric_rl.commands.trainings import settings_of
 from fabric_rl.commands.tune import Bench, Candidate, layouts, one_thread_anyway, switches, turns
 
 ROOT = Path(__file__).parent.parent
-TUNE = "from fabric_rl.commands.main import main; main()"
 
 
 def grid(config: dict[str, Any]) -> list[Candidate]:
@@ -56,7 +55,7 @@ def main() -> None:
     config = yaml.safe_load(settings_of(training, "tune").arguments["resolved_config"])
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "tuned.yaml"
-        command = [sys.executable, "-c", TUNE, "tune", *training, "--minutes", str(args.minutes), "--out", str(out)]
+        command = [*FABRIC_RL, "tune", *training, "--minutes", str(args.minutes), "--out", str(out)]
         subprocess.run(command, cwd=ROOT, check=True)
         tuned = Candidate(flat(yaml.safe_load(out.read_text(encoding="utf-8"))))
         bench = Bench(training, Path(folder), args.seconds)

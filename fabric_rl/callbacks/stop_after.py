@@ -8,12 +8,14 @@ from fabric_rl.callback import Callback, TrainState
 class StopAfter(Callback):
     """Ends the run, as Ctrl+C would, after the iteration in which its time is over; a resumed run gets it anew."""
 
-    def __init__(self, minutes: float, after_iterations: int = 0) -> None:
+    def __init__(self, minutes: float, after_iterations: int = 0, processor: bool = False) -> None:
         """Sets the time.
 
         Args:
             minutes: Of training, without what it takes to start.
             after_iterations: The clock starts after so many iterations, in which programs are compiled, say.
+            processor: Minutes of the processor, of all this process's threads together, and not of the wall: then
+                other programs on the machine take nothing of it.
 
         Raises:
             ValueError: That is no time, or no number of iterations.
@@ -23,16 +25,17 @@ class StopAfter(Callback):
         if after_iterations < 0:
             raise ValueError(f"StopAfter: after_iterations must not be negative, got {after_iterations}")
         self.minutes, self.after_iterations = minutes, after_iterations
+        self._now = time.process_time if processor else time.monotonic
 
     def on_train_start(self, state: TrainState) -> None:
         """Starts the clock."""
         self._before = self.after_iterations
-        self._end = time.monotonic() + 60 * self.minutes
+        self._end = self._now() + 60 * self.minutes
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Looks at it."""
         if self._before:
             self._before -= 1
-            self._end = time.monotonic() + 60 * self.minutes
+            self._end = self._now() + 60 * self.minutes
         else:
-            state.stop |= time.monotonic() > self._end
+            state.stop |= self._now() > self._end

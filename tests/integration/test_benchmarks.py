@@ -78,14 +78,6 @@ def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) ->
     assert found["minutes"][0] == pytest.approx(507_904 / 10_000 / 60)
 
 
-def test_arms_are_told_apart_by_welchs_interval() -> None:
-    ablations = import_module("ablations")
-    base = {"chaser": [{"difference": value} for value in (0.0, 1.0, 2.0)]}
-    # Variances 1 and 4, of three each: standard error sqrt(5 / 3) = 1.29099, 2.9412 degrees of freedom, t = 3.2193.
-    assert ablations.apart([3.0, 5.0, 7.0], base, "chaser") == "+4.00 (-0.16 to +8.16)"
-    assert ablations.apart([3.0, 5.0], base, "chaser") == ablations.apart([1.0] * 3, None, "chaser") == ""
-
-
 def test_what_people_have_read_in_results_stays(tmp_path: Path) -> None:
     reports = import_module("reports")
     reports.write_report(tmp_path / "a.md", "# A\n\n| 1 |\n")
