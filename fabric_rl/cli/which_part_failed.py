@@ -109,9 +109,11 @@ def which_part_failed(error: BaseException) -> str | None:
         error = error.__cause__ or error.__context__  # type: ignore[assignment]  # one of them is there
     if isinstance(error, FailedElsewhere):
         return f"{_FLAGS[VectorEnv]} {error.failed_in}"
+    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
+        return Path(error.filename).name
     for frame, line in reversed(list(walk_tb(error.__traceback__))):
         owner = _owner(frame)
-        own = _is_own(frame)
+        own = _is_own(frame.f_code.co_filename)
         if not own and (owner is None or not frame.f_code.co_filename.startswith(_SHIPPED[:2])):
             continue
         flag = flag_of(owner) if owner else ""
@@ -145,7 +147,7 @@ def _reason(part: type, error: Exception, args: tuple[Any, ...], kwargs: dict[st
         message += "; its __init__ must first call super().__init__(observation_space, action_space)"
     if not message.startswith(f"{name}:"):
         message = message if _NAMES_FLAG.search(message) else f"{name}: {message}"
-    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__) if _is_own(frame)]
+    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__) if _is_own(frame.f_code.co_filename)]
     return f"{message} {_place(*frames[-1])}" if frames else message
 
 
@@ -182,9 +184,8 @@ def _classes(node: Any, flag: str, position: str = "") -> Iterator[tuple[str, st
             yield from _classes(value, inner)
 
 
-def _is_own(frame: FrameType) -> bool:
-    """Whether it is a function of the user's own code."""
-    file = frame.f_code.co_filename
+def _is_own(file: str) -> bool:
+    """Whether it is one of the user's own code."""
     return not file.startswith(("<", *_SHIPPED, *_INSTALLED))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 from agents import RolesAgent
@@ -103,10 +104,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         here = str(Path.cwd())
         if here not in sys.path:
             sys.path.append(here)
-        try:
-            made = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError):
-            made = None
+        made = getattr(_module(module, name), attribute, None)
         if made is not None:
             if not (isinstance(made, type) and issubclass(made, Bot)):
                 raise ValueError(f"{name}: is no envs.bots.Bot")
@@ -120,6 +118,22 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         raise ValueError(f"{name} does not play Rocket League ({error})") from error
     build = partial(_agent, trained, recipe, sample=sample, explain=explain, role=role)
     return Entrant(build, recipe, (trained.path.resolve(), role))
+
+
+def _module(module: str, name: str) -> ModuleType | None:
+    """The module; None where there is none.
+
+    Raises:
+        ValueError: There is one, but not all that it imports.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if f"{module}.".startswith(f"{error.name}."):
+            return None
+        raise ValueError(f"{name} needs the package {error.name}, which is not installed") from error
+    except ImportError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:

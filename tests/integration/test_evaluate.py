@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -226,6 +227,24 @@ def test_mistakes_are_one_line(argv, message, capsys):
     assert evaluate(*argv) == 2
     error = capsys.readouterr().err
     assert error.startswith("fabric-rl evaluate: error: ") and message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "message"),
+    [
+        ("import no_such_package", 2, "bot_of_mine.Mine needs the package no_such_package, which is not installed"),
+        ("from math import nope", 2, "bot_of_mine.Mine: cannot import name 'nope' from 'math'"),
+        ("def broken(:", 1, "bot_of_mine.py: SyntaxError: invalid syntax (bot_of_mine.py, line 1)"),
+    ],
+    ids=["needs a package", "imports no name", "is no Python"],
+)
+def test_a_bot_whose_file_is_wrong_says_so(code, status, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "bot_of_mine.py").write_text(code, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert evaluate("bot_of_mine.Mine", "idle") == status
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"fabric-rl evaluate: error: {message}")
 
 
 def test_the_page_about_runs_lets_it_play(runs, tmp_path, monkeypatch):
