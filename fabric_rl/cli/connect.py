@@ -13,6 +13,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from fabric_rl.args import Hardware
 from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.ranks import launch
+from fabric_rl.ranks.cores import cores
 from fabric_rl.ranks.lost import lost_rank
 from fabric_rl.ranks.orphans import RANK_0, end_with_launcher
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_arguments
@@ -68,8 +69,8 @@ def share_cores(fabric: Fabric, num_threads: int | None) -> str:
     """
     ranks = launch.ranks_on_these_cores(fabric)
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
-    cores = launch.cores()
-    share = max(1, len(cores) // ranks)
+    here = len(cores())
+    share = max(1, here // ranks)
     given = "" if launch.used_torchrun() else os.environ.get("OMP_NUM_THREADS", "")
     torch.set_num_threads(num_threads or (int(given) if given.isdecimal() else 0) or share)
     threads = torch.get_num_threads()
@@ -78,7 +79,7 @@ def share_cores(fabric: Fabric, num_threads: int | None) -> str:
     nodes = int(getattr(fabric.strategy, "num_nodes", 1))
     where = f"{nodes} machines ({fabric.device.type})" if nodes > 1 else fabric.device.type
     roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, PlayersStrategy) else ""
-    return f"{count} on {where}, {share} of {len(cores)} cores each{torchs}{roles}"
+    return f"{count} on {where}, {share} of {here} cores each{torchs}{roles}"
 
 
 def _left_by_fabric_run(hardware: Hardware) -> dict[str, Any]:

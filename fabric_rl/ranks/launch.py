@@ -18,6 +18,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
 from fabric_rl.ranks.collectives import gather_everywhere
+from fabric_rl.ranks.cores import cores
 
 _distributed: Any = torch.distributed  # whose types hide the stores
 _PATIENCE = timedelta(minutes=30)
@@ -67,11 +68,6 @@ def machines() -> int:
     if used_torchrun():
         return int(os.environ.get("GROUP_WORLD_SIZE", "1"))
     return int(os.environ.get("SLURM_NNODES", "1")) if used_srun() else 1
-
-
-def cores() -> set[int]:
-    """The cores that this process may use."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:

@@ -14,10 +14,10 @@ from typing import Any
 import yaml
 from torch import Tensor
 
-from envs.cores import available_cores
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.import_names import INSTALLED
+from fabric_rl.ranks.cores import cores
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.code import commit_of, patch_of
@@ -224,7 +224,7 @@ def describe_environment() -> dict[str, Any]:
         "project": project,
         "hardware": {
             "processor": _processor(),
-            "cores": available_cores(),
+            "cores": len(cores()),
             "cores_of_machine": os.cpu_count(),
         },
         "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
