@@ -2,6 +2,7 @@
 
     python benchmarks/school.py --runs_dir runs/school                    # hours on two cores
     python benchmarks/school.py --runs_dir runs/school --report_only      # what is there so far
+    python benchmarks/school.py --line runs/a runs/b --out mybot.md       # one bot, whose b went on from a's weights
 
 Every seed trains `--steps`, the first one goes on to `--long_steps`. With `--parallel 3` three train at a time, each on
 one core with the arenas and minibatches of the preset's ranks together: more steps an hour, and minutes are those of a
@@ -10,6 +11,7 @@ in a JSON file beside it: seeds that are trained later, or elsewhere, join those
 anew. Touches, goals and turtles are those of training (sampled actions, against itself, from the phase's first states);
 matches are those of `fabric-rl evaluate --sample true`, of milestones every `--every` steps.
 Bands: Student's 95 % over seeds, which are independent trainings that share nothing but the settings.
+`--line` trains nothing: it shows the curve of one bot over trainings that followed each other, after `--before` steps.
 """
 
 import argparse
@@ -129,6 +131,20 @@ def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]
     return found
 
 
+def line_of(runs: Sequence[Path], before: int, every: int, matches: int) -> dict[str, Any]:
+    """Training and matches of one bot, over runs each of which began with the weights of the one before."""
+    training: dict[str, list[float]] = {}
+    played: dict[int, dict[str, Any]] = {}
+    steps, minutes = before, 0.0
+    for run in runs:
+        own = training_of(run)
+        played |= {steps + at: row for at, row in matches_of(run, every, matches).items()}
+        for name, values in (own | {"step": own["step"] + steps, "minutes": own["minutes"] + minutes}).items():
+            training.setdefault(name, []).extend(values.round(4).tolist())
+        steps, minutes = int(training["step"][-1]), training["minutes"][-1]
+    return {"training": training, "count": matches, "matches": played}
+
+
 def scores_of(result: dict[str, Any]) -> Floats:
     """Of each match 1, 0.5 or 0."""
     return np.repeat([1.0, 0.5, 0.0], [result["wins"], result["draws"], result["losses"]])
@@ -192,6 +208,9 @@ def plot(found: dict[str, Any], path: Path) -> None:
                 x, mean, half = shared(lines)
                 ax.plot(x, mean, color="C0")
                 ax.fill_between(x, mean - half, mean + half, color="C0", alpha=0.2, linewidth=0)
+            if name in OPPONENTS and len(games) == 1 and games[0]:  # of one training: the interval of its matches
+                ends = [row[name]["difference_interval_95"] or (np.nan, np.nan) for row in games[0].values()]
+                ax.fill_between(shown, *np.transpose(ends), color="C0", alpha=0.2, linewidth=0)
             if name in OPPONENTS:
                 ax.axhline(0, color="0.3", linewidth=0.8, linestyle=":")
             ax.set(xlabel="million agent-steps" if x_name == "step" else "minutes of training", title=label)
@@ -208,7 +227,7 @@ def with_band(values: Sequence[float], form: str) -> str:
     return f"{found['mean']:{form}}{half}"
 
 
-def report(config: str, found: dict[str, Any]) -> str:
+def report(config: str, found: dict[str, Any], picture: str) -> str:
     """The results as Markdown."""
     trained, games = parts(found)
     counts = "/".join(str(count) for count in sorted({each["count"] for each in found.values()}))
@@ -219,7 +238,7 @@ def report(config: str, found: dict[str, Any]) -> str:
     lines += ["states. `±`: Student's 95 % over seeds; each seed is an independent training. Minutes are the wall's."]
     if (most := max(each.get("parallel", 1) for each in found.values())) > 1:
         lines += [f"Seeds were trained {most} at a time, so minutes are those of a machine that {most} share."]
-    lines += ["", "![curves](school.png)", "", "## All seeds", ""]
+    lines += ["", f"![curves]({picture})", "", "## All seeds", ""]
     lines += [
         "| steps | seeds | minutes | touches/min | goals/min | turtles recovered | against chaser | shooter | rating |"
     ]
@@ -279,6 +298,8 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=40)
     parser.add_argument("--runs_dir", type=Path, default=ROOT / "runs" / "school")
     parser.add_argument("--report_only", action="store_true", help="train nothing")
+    parser.add_argument("--line", type=Path, nargs="+", help="runs of one bot, in their order: its own curve")
+    parser.add_argument("--before", type=int, default=0, help="with --line: steps before the first of them")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "school.md")
     args = parser.parse_args()
     if args.every % BIN:
@@ -289,12 +310,14 @@ def main() -> None:
     except ValueError as error:
         parser.error(f"{kept}: cannot be read ({error}); delete it to begin anew, or give another --out")
     runs_dir = args.runs_dir.absolute()
-    if not args.report_only:
+    if args.line:
+        found = {args.out.stem: line_of([run.absolute() for run in args.line], args.before, args.every, args.matches)}
+    elif not args.report_only:
         extra = one_core(args.config) if args.parallel > 1 else []
         with ThreadPoolExecutor(args.parallel) as at_a_time:
             list(at_a_time.map(lambda seed: train(args.config, runs_dir, seed, args.steps, extra), args.seeds))
         train(args.config, runs_dir, args.seeds[0], args.long_steps)
-    for seed in args.seeds:
+    for seed in [] if args.line else args.seeds:
         run = runs_dir / f"seed{seed}"
         if (run / "metrics.csv").exists() and (games := matches_of(run, args.every, args.matches)):
             training = {name: values.round(4).tolist() for name, values in training_of(run).items()}
@@ -304,7 +327,7 @@ def main() -> None:
         parser.error(f"--runs_dir {runs_dir}: no run in it has a milestone of {args.every:,} steps; train one first")
     found = json.loads(json.dumps(dict(sorted(found.items()))))
     plot(found, args.out.with_suffix(".png"))
-    text = report(args.config, found)
+    text = report(args.config, found, args.out.with_suffix(".png").name)
     write_report(args.out, text)
     kept.write_text(json.dumps(found) + "\n", encoding="utf-8")
     print(text)

@@ -1,5 +1,6 @@
 """The benchmarks are run by hand, for hours: that they begin is seen here."""
 
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -76,6 +77,33 @@ def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) ->
     assert found["step"].tolist() == [500_000, 1_000_000]
     assert found["game/touches_per_minute"].tolist() == [5, 8]
     assert found["minutes"][0] == pytest.approx(507_904 / 10_000 / 60)
+
+
+def test_a_line_of_trainings_is_one_curve(tmp_path: Path) -> None:
+    """Steps and minutes go on; the matches are those that have been played."""
+    school = import_module("school")
+    names = ["step", "speed/overall_steps_per_second", "phase/number", *school.TRAINING]
+    result = {"difference": 1.5, "difference_interval_95": [1.0, 2.0], "wins": 30, "draws": 5, "losses": 5}
+    for run, touches in (("first", 5), ("second", 9)):
+        rows = [[507_904, 10_000, 3, touches, 0.5, 1], [1_007_616, 10_000, 3, touches + 1, 0.7, 1]]
+        (tmp_path / run / "milestones/Phase3/000001007616").mkdir(parents=True)
+        text = "\n".join(",".join(map(str, line)) for line in [names, *rows])
+        (tmp_path / run / "metrics.csv").write_text(text, encoding="utf-8")
+        (tmp_path / run / "matches").mkdir()
+        for bot in school.OPPONENTS:
+            (tmp_path / run / f"matches/000001007616_{bot}_40.json").write_text(json.dumps(result), encoding="utf-8")
+    (tmp_path / "shooter_chaser_200.json").write_text(json.dumps(result), encoding="utf-8")
+
+    found = school.line_of([tmp_path / "first", tmp_path / "second"], 4_000_000, 1_000_000, 40)
+    assert found["training"]["step"] == [4.5e6, 5e6, 5.5e6, 6e6]
+    assert found["training"]["game/touches_per_minute"] == [5, 6, 9, 10]
+    assert found["training"]["minutes"][-1] == pytest.approx(2 * 1_007_616 / 10_000 / 60, abs=1e-3)
+    assert list(found["matches"]) == [5_000_000, 6_000_000]
+    school.plot({"mine": json.loads(json.dumps(found))}, tmp_path / "mine.png")
+    told = school.report("configs/bot_school.yaml", {"mine": json.loads(json.dumps(found))}, "mine.png")
+    assert (
+        "![curves](mine.png)" in told and "| mine | 6 M, 3 min | - | 5 M steps, 2 min | +1.50 (+1.00 to +2.00)" in told
+    )
 
 
 def test_what_people_have_read_in_results_stays(tmp_path: Path) -> None:
