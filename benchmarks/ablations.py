@@ -12,9 +12,10 @@ nothing, beside `from_nothing`, which is the school from its first phase on. Eve
 
 With three seeds or more the interval is Student's over seeds: of other trainings that go on from the same agent,
 against the same kickoffs. Of two it is their two results, of one that of its matches, which says nothing of others.
-"To base" is the difference to the arm that changes nothing (`base`, or `from_nothing`), with Dunnett's interval: all
-of a column hold together with 95 %, however many arms there are; seeds are taken to differ as much within each arm.
-More seeds of `base` narrow them all. Give other `--minutes` or another `--begin` a folder of its own.
+"To base" is the difference to the arm that changes nothing (`base`, or `from_nothing`), with Dunnett's interval: those
+of one base and one opponent hold together with 95 %, however many arms there are; seeds are taken to differ as much
+within each arm. More seeds of `base`, or more matches, narrow them all. Give other `--minutes` or another `--begin` a
+folder of its own.
 """
 
 import argparse
@@ -228,7 +229,7 @@ def main() -> None:
     args = parser.parse_args()
     if not args.begin and not args.report_only and any(arm in GO_ON for arm in args.arms):
         parser.error("these arms go on from an agent of the first phase: give --begin")
-    runs_dir = args.runs_dir.resolve()
+    runs_dir, args.seeds = args.runs_dir.resolve(), list(dict.fromkeys(args.seeds))
 
     def one(seed_and_arm: tuple[int, str]) -> None:
         seed, arm = seed_and_arm
@@ -245,7 +246,7 @@ def main() -> None:
     lines += [f"matches, sampled; {args.minutes:g} minutes of one core each. {describe_machine()}", ""]
     lines += ["Intervals: of three seeds and more Student's over seeds, 95 %; of two their two results; of one that of"]
     lines += ["the matches. To base: the difference to `base` (of those that begin from nothing: to `from_nothing`),"]
-    lines += ["with Dunnett's interval: all of a column hold together with 95 %.", ""]
+    lines += ["with Dunnett's interval: those of one base and one opponent hold together with 95 %.", ""]
     lines += ["| arm | seeds | steps | chaser | 95 % | to base | shooter | 95 % | to base |", "|---" * 9 + "|"]
     for base, arms in (("base", GO_ON), ("from_nothing", ANEW)):
         of_these = {arm: figures for arm, figures in found.items() if arm in arms}

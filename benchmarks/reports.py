@@ -1,13 +1,15 @@
 """Results as Markdown: what a benchmark has measured, and below it what people read in it."""
 
+import re
 from pathlib import Path
 
-READING = "\n## Reading\n"
+READING = re.compile(r"^## Reading[ \t]*$", re.MULTILINE)
 """Everything from here on is written by hand."""
 
 
 def write_report(path: Path, text: str) -> None:
     """Writes the text; what the file has under "Reading" stays."""
-    old = path.read_text(encoding="utf-8") if path.exists() else ""
-    _, heading, by_hand = old.partition(READING)
-    path.write_text(text.rstrip("\n") + "\n" + heading + by_hand, encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    by_hand = READING.search(old)
+    path.write_text(text.rstrip("\n") + "\n" + ("\n" + old[by_hand.start() :] if by_hand else ""), encoding="utf-8")

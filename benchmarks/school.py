@@ -82,7 +82,8 @@ def train(config: str, runs_dir: Path, seed: int, steps: int, extra: Sequence[st
 def training_of(run: Path) -> dict[str, Floats]:
     """`TRAINING` of every `BIN`: its end as `step`, `minutes` since the beginning, and `phase`.
 
-    A row of the metrics is written by the first iteration that reaches a multiple of `BIN`, and tells of those before.
+    A row of the metrics tells of the steps before it. With `--summary_freq` of `BIN` it is written by the first
+    iteration that reaches a multiple; without, every iteration has one.
     """
     speed = "speed/overall_steps_per_second"
     with open(run / "metrics.csv", newline="", encoding="utf-8") as file:
@@ -90,7 +91,8 @@ def training_of(run: Path) -> dict[str, Floats]:
     names = ("step", speed, "phase/number", *TRAINING)
     data = {name: np.array([float(row.get(name) or "nan") for row in rows]) for name in names}
     minutes = np.cumsum(np.diff(data["step"], prepend=0.0) / data[speed]) / 60
-    bins = np.floor(data["step"] / BIN).astype(int)
+    whole = np.floor if np.median(np.diff(data["step"], prepend=0.0)) > BIN / 2 else np.ceil
+    bins = whole(data["step"] / BIN).astype(int)
     found = {"step": np.unique(bins) * float(BIN)}
     found["minutes"] = np.array([minutes[bins == each].max() for each in np.unique(bins)])
     for name in ("phase/number", *TRAINING):
@@ -132,7 +134,7 @@ def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]
 
 
 def line_of(runs: Sequence[Path], before: int, every: int, matches: int) -> dict[str, Any]:
-    """Training and matches of one bot, over runs each of which began with the weights of the one before."""
+    """Training and matches of one bot, over runs each of which began with the newest weights of the one before."""
     training: dict[str, list[float]] = {}
     played: dict[int, dict[str, Any]] = {}
     steps, minutes = before, 0.0
@@ -227,11 +229,11 @@ def with_band(values: Sequence[float], form: str) -> str:
     return f"{found['mean']:{form}}{half}"
 
 
-def report(config: str, found: dict[str, Any], picture: str) -> str:
+def report(title: str, config: str, found: dict[str, Any], picture: str) -> str:
     """The results as Markdown."""
     trained, games = parts(found)
     counts = "/".join(str(count) for count in sorted({each["count"] for each in found.values()}))
-    lines = ["# Bot school", "", f"`python benchmarks/school.py`: `{config}`, 1v1 against itself. {describe_machine()}"]
+    lines = [f"# {title}", "", f"`python benchmarks/school.py`: `{config}`, 1v1 against itself. {describe_machine()}"]
     lines += ["", f"Goals per match: {counts} matches of 5 minutes for each milestone and opponent, sampled actions,"]
     lines += ["the same kickoffs for all. Rating: Elo of the milestone and both bots from these matches, chaser 1200."]
     lines += ["Touches (of each car), goals and turtles: of training, over 500,000 agent-steps, from its own first"]
@@ -300,10 +302,17 @@ def main() -> None:
     parser.add_argument("--report_only", action="store_true", help="train nothing")
     parser.add_argument("--line", type=Path, nargs="+", help="runs of one bot, in their order: its own curve")
     parser.add_argument("--before", type=int, default=0, help="with --line: steps before the first of them")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "school.md")
+    parser.add_argument("--out", type=Path, help="the report, benchmarks/results/school.md if not given")
     args = parser.parse_args()
-    if args.every % BIN:
-        parser.error(f"--every {args.every}: figures of training are of {BIN:,} steps each; give a multiple")
+    if args.every <= 0 or args.every % BIN or args.before < 0 or args.before % BIN:
+        parser.error(f"--every, --before: figures of training are of {BIN:,} steps each; give multiples")
+    if args.line and not args.out:
+        parser.error("--line: give --out, a report of its own")
+    if missing := [run for run in args.line or () if not (run / "metrics.csv").exists()]:
+        parser.error(f"--line {missing[0]}: holds no metrics.csv; give the folder of a run")
+    args.out = args.out or ROOT / "benchmarks" / "results" / "school.md"
+    args.seeds = list(dict.fromkeys(args.seeds))
+    args.out.parent.mkdir(parents=True, exist_ok=True)
     kept = args.out.with_suffix(".json")
     try:
         found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
@@ -311,7 +320,10 @@ def main() -> None:
         parser.error(f"{kept}: cannot be read ({error}); delete it to begin anew, or give another --out")
     runs_dir = args.runs_dir.absolute()
     if args.line:
-        found = {args.out.stem: line_of([run.absolute() for run in args.line], args.before, args.every, args.matches)}
+        if set(found) - {args.out.stem}:
+            parser.error(f"--out {args.out}: {kept} is of other trainings; give a report of its own")
+        line = line_of([run.absolute() for run in args.line], args.before, args.every, args.matches)
+        found = {args.out.stem: line} if line["matches"] else {}
     elif not args.report_only:
         extra = one_core(args.config) if args.parallel > 1 else []
         with ThreadPoolExecutor(args.parallel) as at_a_time:
@@ -327,7 +339,8 @@ def main() -> None:
         parser.error(f"--runs_dir {runs_dir}: no run in it has a milestone of {args.every:,} steps; train one first")
     found = json.loads(json.dumps(dict(sorted(found.items()))))
     plot(found, args.out.with_suffix(".png"))
-    text = report(args.config, found, args.out.with_suffix(".png").name)
+    title = args.out.stem if args.line else "Bot school"
+    text = report(title, args.config, found, args.out.with_suffix(".png").name)
     write_report(args.out, text)
     kept.write_text(json.dumps(found) + "\n", encoding="utf-8")
     print(text)

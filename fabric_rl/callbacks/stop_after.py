@@ -14,8 +14,8 @@ class StopAfter(Callback):
         Args:
             minutes: Of training, without what it takes to start.
             after_iterations: The clock starts after so many iterations, in which programs are compiled, say.
-            processor: Minutes of the processor, of all this process's threads together, and not of the wall: then
-                other programs on the machine take nothing of it.
+            processor: Minutes of the processor instead of the wall's: of all threads of this process, not of its
+                children (those of a `ProcessPool`). Of several ranks the first one that has used them up ends the run.
 
         Raises:
             ValueError: That is no time, or no number of iterations.

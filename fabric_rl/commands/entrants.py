@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from envs.obs.roles import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.export.loaded import ExportedAgent
+from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.resume import locate
 from fabric_rl.runs.trained import Trained, load_trained, policy
@@ -99,17 +101,14 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         if (run := Path(runs_dir, name)).is_dir():
             raise ValueError(f"{name}: a bot and a run have this name; say {run} for the run, or rename that folder")
         return _scripted(BOTS[name])
+    path, role = name_and_role(name, runs_dir)
     module, _, attribute = name.rpartition(".")
-    if module.strip(".") and not _is_there(name, runs_dir) and Path(name).name == name:
+    if module.strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
         here = str(Path.cwd())
         if here not in sys.path:
             sys.path.append(here)
-        made = getattr(_module(module, name), attribute, None)
-        if made is not None:
-            if not (isinstance(made, type) and issubclass(made, Bot)):
-                raise ValueError(f"{name}: is no envs.bots.Bot")
-            return _scripted(made)
-    path, role = name_and_role(name, runs_dir)
+        if (found := _module(module, name)) is not None:
+            return _scripted(_bot(found, attribute, name))
     locate("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir)
     try:
@@ -124,16 +123,39 @@ def _module(module: str, name: str) -> ModuleType | None:
     """The module; None where there is none.
 
     Raises:
-        ValueError: There is one, but not all that it imports.
+        ValueError: There is one, but not all that it imports, or it is no text.
     """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         if f"{module}.".startswith(f"{error.name}."):
             return None
-        raise ValueError(f"{name} needs the package {error.name}, which is not installed") from error
-    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package and package not in sys.modules and find_spec(package) is None:
+            raise ValueError(f"{name} needs the package {package}, which is not installed") from error
         raise ValueError(f"{name}: {error}") from error
+    except ImportError as error:
+        raise ValueError(f"{name}: {str(error) or 'ImportError'}") from error
+    except SyntaxError as error:
+        if error.filename:
+            raise
+        raise ValueError(f"{name}: {error}; save its file as UTF-8") from error
+
+
+def _bot(module: ModuleType, attribute: str, name: str) -> type[Bot]:
+    """The class of a bot.
+
+    Raises:
+        ValueError: The module has none of that name.
+    """
+    made = getattr(module, attribute, None)
+    if made is None:
+        file = getattr(module, "__file__", None) or "the folder of that name"
+        bots = [each for each, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Bot)]
+        raise ValueError(f"{name}: no such run, and {file} has no {attribute}{did_you_mean(attribute, bots)}")
+    if not (isinstance(made, type) and issubclass(made, Bot)):
+        raise ValueError(f"{name}: is no envs.bots.Bot")
+    return made
 
 
 def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:

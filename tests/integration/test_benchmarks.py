@@ -100,7 +100,7 @@ def test_a_line_of_trainings_is_one_curve(tmp_path: Path) -> None:
     assert found["training"]["minutes"][-1] == pytest.approx(2 * 1_007_616 / 10_000 / 60, abs=1e-3)
     assert list(found["matches"]) == [5_000_000, 6_000_000]
     school.plot({"mine": json.loads(json.dumps(found))}, tmp_path / "mine.png")
-    told = school.report("configs/bot_school.yaml", {"mine": json.loads(json.dumps(found))}, "mine.png")
+    told = school.report("mine", "configs/bot_school.yaml", {"mine": json.loads(json.dumps(found))}, "mine.png")
     assert (
         "![curves](mine.png)" in told and "| mine | 6 M, 3 min | - | 5 M steps, 2 min | +1.50 (+1.00 to +2.00)" in told
     )
@@ -113,6 +113,11 @@ def test_what_people_have_read_in_results_stays(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\n| 1 |\n\n## Reading\n\nOne is little.\n", encoding="utf-8")
     reports.write_report(tmp_path / "a.md", "# A\n\n| 2 |\n")
     assert (tmp_path / "a.md").read_text("utf-8") == "# A\n\n| 2 |\n\n## Reading\n\nOne is little.\n"
+    (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbf## Reading  \r\n\r\nAs Windows writes it.\r\n")
+    reports.write_report(tmp_path / "a.md", "# A\n\n| 3 |\n")
+    assert "As Windows writes it." in (tmp_path / "a.md").read_text("utf-8")
+    reports.write_report(tmp_path / "new" / "a.md", "# A\n")
+    assert (tmp_path / "new" / "a.md").exists()
 
 
 def test_arms_are_compared_with_the_base_all_at_once() -> None:

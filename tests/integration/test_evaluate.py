@@ -229,22 +229,42 @@ def test_mistakes_are_one_line(argv, message, capsys):
     assert error.startswith("fabric-rl evaluate: error: ") and message in error and error.count("\n") == 1
 
 
+BOT = "from envs.bots import Bot\nclass Mine(Bot): pass"
+
+
 @pytest.mark.parametrize(
     ("code", "status", "message"),
     [
         ("import no_such_package", 2, "bot_of_mine.Mine needs the package no_such_package, which is not installed"),
         ("from math import nope", 2, "bot_of_mine.Mine: cannot import name 'nope' from 'math'"),
-        ("def broken(:", 1, "bot_of_mine.py: SyntaxError: invalid syntax (bot_of_mine.py, line 1)"),
+        (
+            "import bot_of_mine.deeper",
+            2,
+            "bot_of_mine.Mine: No module named 'bot_of_mine.deeper'; 'bot_of_mine' is not",
+        ),
+        ("raise ImportError", 2, "bot_of_mine.Mine: ImportError\n"),
+        ("a = 1\0", 2, "bot_of_mine.Mine: source code string cannot contain null bytes"),
+        (BOT.replace("Mine", "Mime"), 2, "bot_of_mine.Mine: no such run, and {file} has no Mine; did you mean Mime?\n"),
+        ("def broken(:", 1, "bot_of_mine.py: SyntaxError: invalid syntax (bot_of_mine.py, line 1)\n"),
     ],
-    ids=["needs a package", "imports no name", "is no Python"],
+    ids=["needs a package", "imports no name", "is no package", "fails", "is no text", "has another", "is no Python"],
 )
 def test_a_bot_whose_file_is_wrong_says_so(code, status, message, tmp_path, monkeypatch, capsys):
     (tmp_path / "bot_of_mine.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     assert evaluate("bot_of_mine.Mine", "idle") == status
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"fabric-rl evaluate: error: {message}")
+    last = capsys.readouterr().err.splitlines(keepends=True)[-1]
+    assert last.startswith(f"fabric-rl evaluate: error: {message.format(file=tmp_path / 'bot_of_mine.py')}")
+
+
+def test_a_role_of_a_run_is_no_bot_of_a_module(tmp_path, monkeypatch, capsys):
+    (tmp_path / "exp.py").write_text("import no_such_package", encoding="utf-8")
+    (tmp_path / "runs/exp.2").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert evaluate("exp.2#blue", "idle") == 2
+    assert f"{Path('runs/exp.2')}: holds no checkpoints" in capsys.readouterr().err
 
 
 def test_the_page_about_runs_lets_it_play(runs, tmp_path, monkeypatch):
