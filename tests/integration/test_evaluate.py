@@ -240,7 +240,7 @@ BOT = "from envs.bots import Bot\nclass Mine(Bot): pass"
         (
             "import bot_of_mine.deeper",
             2,
-            "bot_of_mine.Mine: No module named 'bot_of_mine.deeper'; 'bot_of_mine' is not",
+            "bot_of_mine.Mine: No module named 'bot_of_mine.deeper'; ",
         ),
         ("raise ImportError", 2, "bot_of_mine.Mine: ImportError\n"),
         ("a = 1\0", 2, "bot_of_mine.Mine: source code string cannot contain null bytes"),
@@ -251,6 +251,7 @@ BOT = "from envs.bots import Bot\nclass Mine(Bot): pass"
 )
 def test_a_bot_whose_file_is_wrong_says_so(code, status, message, tmp_path, monkeypatch, capsys):
     (tmp_path / "bot_of_mine.py").write_text(code, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "bot_of_mine", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     assert evaluate("bot_of_mine.Mine", "idle") == status
