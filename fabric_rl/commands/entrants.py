@@ -136,10 +136,10 @@ def _module(module: str, name: str) -> ModuleType | None:
         raise ValueError(f"{name}: {error}") from error
     except ImportError as error:
         raise ValueError(f"{name}: {str(error) or 'ImportError'}") from error
-    except SyntaxError as error:
-        if error.filename:
+    except (SyntaxError, ValueError) as error:  # null bytes: the latter in Python 3.10
+        if getattr(error, "filename", None):
             raise
-        raise ValueError(f"{name}: {error}; save its file as UTF-8") from error
+        raise ValueError(f"{name}: {error}") from error
 
 
 def _bot(module: ModuleType, attribute: str, name: str) -> type[Bot]:
