@@ -3,6 +3,7 @@
     python benchmarks/school.py --runs_dir runs/school                    # hours on two cores
     python benchmarks/school.py --runs_dir runs/school --report_only      # what is there so far
     python benchmarks/school.py --line runs/a runs/b --out mybot.md       # one bot, whose b went on from a's weights
+    python benchmarks/school.py --line runs/duo --config configs/school_2v2.yaml --team_size 2 --out duo.md
 
 Every seed trains `--steps`, the first one goes on to `--long_steps`. With `--parallel 3` three train at a time, each on
 one core with the arenas and minibatches of the preset's ranks together: more steps an hour, and minutes are those of a
@@ -101,46 +102,47 @@ def training_of(run: Path) -> dict[str, Floats]:
     return found
 
 
-def evaluate(player: str, opponent: str, matches: int, kept: Path) -> dict[str, Any]:
-    """Sampled matches of 5 minutes, the same kickoffs for everybody, kept in `kept_MATCHES.json`."""
-    out = kept.with_name(f"{kept.name}_{matches}.json")
+def evaluate(player: str, opponent: str, matches: int, kept: Path, size: int = 1) -> dict[str, Any]:
+    """Sampled matches of 5 minutes, the same kickoffs for everybody, kept in `kept_MATCHES.json` (`kept_2v2_...`)."""
+    out = kept.with_name(f"{kept.name}{'' if size == 1 else f'_{size}v{size}'}_{matches}.json")
     if not out.exists():
         out.parent.mkdir(exist_ok=True)
-        words = [player, opponent, "--matches", str(matches), "--sample", "true", "--workers", str(os.cpu_count())]
-        command = [*children.FABRIC_RL, "evaluate", *words, "--out", str(out)]
+        words = [player, opponent, "--matches", str(matches), "--sample", "true", "--team_size", str(size)]
+        command = [*children.FABRIC_RL, "evaluate", *words, "--workers", str(os.cpu_count()), "--out", str(out)]
         subprocess.run(command, cwd=ROOT, env=children.environment(), check=True, stdout=subprocess.DEVNULL)
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
 
 
-def matches_of(run: Path, every: int, matches: int) -> dict[int, dict[str, Any]]:
+def matches_of(run: Path, every: int, matches: int, size: int) -> dict[int, dict[str, Any]]:
     """What milestones did in matches: steps, rounded to `every` -> results by opponent, and a `rating`.
 
     The rating is Elo by the ladder of `fabric-rl league` among the milestone and both scripted bots, chaser 1200; here
     each match is a game of it, there each pair.
     """
-    between = evaluate("shooter", "chaser", 200, run.parent / "shooter_chaser")
+    between = evaluate("shooter", "chaser", 200, run.parent / "shooter_chaser", size)
     found: dict[int, dict[str, Any]] = {}
     for milestone in sorted((run / "milestones").glob("*/*"), key=lambda each: int(each.name)):
         steps = int(milestone.name) // every * every
         if not steps or int(milestone.name) - steps > every / 5 or steps in found:
             continue
         kept = run / "matches"  # within the run, so that they go when it goes
-        results = {bot: evaluate(str(milestone), bot, matches, kept / f"{milestone.name}_{bot}") for bot in OPPONENTS}
+        of_both = [evaluate(str(milestone), bot, matches, kept / f"{milestone.name}_{bot}", size) for bot in OPPONENTS]
+        results = dict(zip(OPPONENTS, of_both, strict=True))
         row: dict[str, Any] = {bot: {key: result[key] for key in KEPT} for bot, result in results.items()}
         scores = {(2, 0): scores_of(row["chaser"]), (2, 1): scores_of(row["shooter"]), (1, 0): scores_of(between)}
         found[steps] = row | {"rating": float(fit_ladder(scores, 3, first=1200).ratings[2])}
     return found
 
 
-def line_of(runs: Sequence[Path], before: int, every: int, matches: int) -> dict[str, Any]:
+def line_of(runs: Sequence[Path], before: int, every: int, matches: int, size: int) -> dict[str, Any]:
     """Training and matches of one bot, over runs each of which began with the newest weights of the one before."""
     training: dict[str, list[float]] = {}
     played: dict[int, dict[str, Any]] = {}
     steps, minutes = before, 0.0
     for run in runs:
         own = training_of(run)
-        played |= {steps + at: row for at, row in matches_of(run, every, matches).items()}
+        played |= {steps + at: row for at, row in matches_of(run, every, matches, size).items()}
         for name, values in (own | {"step": own["step"] + steps, "minutes": own["minutes"] + minutes}).items():
             training.setdefault(name, []).extend(values.round(4).tolist())
         steps, minutes = int(training["step"][-1]), training["minutes"][-1]
@@ -229,11 +231,12 @@ def with_band(values: Sequence[float], form: str) -> str:
     return f"{found['mean']:{form}}{half}"
 
 
-def report(title: str, config: str, found: dict[str, Any], picture: str) -> str:
+def report(title: str, config: str, found: dict[str, Any], picture: str, size: int) -> str:
     """The results as Markdown."""
     trained, games = parts(found)
     counts = "/".join(str(count) for count in sorted({each["count"] for each in found.values()}))
-    lines = [f"# {title}", "", f"`python benchmarks/school.py`: `{config}`, 1v1 against itself. {describe_machine()}"]
+    what = f"`{config}`, {size}v{size} against itself"
+    lines = [f"# {title}", "", f"`python benchmarks/school.py`: {what}. {describe_machine()}"]
     lines += ["", f"Goals per match: {counts} matches of 5 minutes for each milestone and opponent, sampled actions,"]
     lines += ["the same kickoffs for all. Rating: Elo of the milestone and both bots from these matches, chaser 1200."]
     lines += ["Touches (of each car), goals and turtles: of training, over 500,000 agent-steps, from its own first"]
@@ -298,6 +301,7 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, default=1, help="seeds at a time; above 1 each on one core")
     parser.add_argument("--every", type=int, default=2_500_000, help="steps between milestones that play")
     parser.add_argument("--matches", type=int, default=40)
+    parser.add_argument("--team_size", type=int, default=1, help="that of --config: both sides of the matches have it")
     parser.add_argument("--runs_dir", type=Path, default=ROOT / "runs" / "school")
     parser.add_argument("--report_only", action="store_true", help="train nothing")
     parser.add_argument("--line", type=Path, nargs="+", help="runs of one bot, in their order: its own curve")
@@ -322,7 +326,7 @@ def main() -> None:
     if args.line:
         if set(found) - {args.out.stem}:
             parser.error(f"--out {args.out}: {kept} is of other trainings; give a report of its own")
-        line = line_of([run.absolute() for run in args.line], args.before, args.every, args.matches)
+        line = line_of([run.absolute() for run in args.line], args.before, args.every, args.matches, args.team_size)
         found = {args.out.stem: line} if line["matches"] else {}
     elif not args.report_only:
         extra = one_core(args.config) if args.parallel > 1 else []
@@ -331,7 +335,7 @@ def main() -> None:
         train(args.config, runs_dir, args.seeds[0], args.long_steps)
     for seed in [] if args.line else args.seeds:
         run = runs_dir / f"seed{seed}"
-        if (run / "metrics.csv").exists() and (games := matches_of(run, args.every, args.matches)):
+        if (run / "metrics.csv").exists() and (games := matches_of(run, args.every, args.matches, args.team_size)):
             training = {name: values.round(4).tolist() for name, values in training_of(run).items()}
             shared_by = max(args.parallel, found.get(run.name, {}).get("parallel", 1))
             found[run.name] = {"training": training, "count": args.matches, "parallel": shared_by, "matches": games}
@@ -340,7 +344,7 @@ def main() -> None:
     found = json.loads(json.dumps(dict(sorted(found.items()))))
     plot(found, args.out.with_suffix(".png"))
     title = args.out.stem if args.line else "Bot school"
-    text = report(title, args.config, found, args.out.with_suffix(".png").name)
+    text = report(title, args.config, found, args.out.with_suffix(".png").name, args.team_size)
     write_report(args.out, text)
     kept.write_text(json.dumps(found) + "\n", encoding="utf-8")
     print(text)

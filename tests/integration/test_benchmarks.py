@@ -4,6 +4,7 @@ import json
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,30 +37,43 @@ def test_what_benchmarks_train_is_there() -> None:
     assert not missing
 
 
+def resolved(path: Path, *flags: str) -> dict[str, Any]:
+    """What the command line makes of a file and flags."""
+    return yaml.safe_load(settings_of(["--config", str(path), *flags], "tune").arguments["resolved_config"])
+
+
 def test_every_arm_of_the_ablations_is_a_training(tmp_path: Path) -> None:
+    """Those that go on set different things, or the same thing to different values: all at once are read in one go."""
     ablations = import_module("ablations")
-    base = {}
-    for phase, arms in ((2, ablations.GO_ON), (1, ablations.ANEW)):
-        for name, change in arms.items():
-            ablations.write_settings(tmp_path / f"{name}.yaml", change, phase)
-            resolved = settings_of(["--config", str(tmp_path / f"{name}.yaml")], "tune").arguments["resolved_config"]
-            settings = yaml.safe_load(resolved)
-            assert settings["callbacks"][0]["init_args"]["start_phase"] == phase
-            if name in ("base", "from_nothing"):
-                base = settings
-            else:
-                assert settings != base, f"{name} changes nothing"
+
+    def written(name: str, change: Any, phase: int) -> Path:
+        ablations.write_settings(tmp_path / f"{name}.yaml", change, phase)
+        return tmp_path / f"{name}.yaml"
+
+    base = resolved(written("base", ablations.GO_ON["base"], 2))
+    for name, change in ablations.GO_ON.items():
+        settings = yaml.safe_load(written(name, change, 2).read_text("utf-8"))
+        assert shares(settings, base) == (name == "base"), f"{name} changes nothing"
+    everything = resolved(written("all", lambda settings: [each(settings) for each in ablations.GO_ON.values()], 2))
+    assert everything != base and everything["callbacks"][0]["init_args"]["start_phase"] == 2
+    found = [resolved(written(name, change, 1)) for name, change in ablations.ANEW.items()]
+    assert all(each["callbacks"][0]["init_args"]["start_phase"] == 1 for each in found)
+    assert all(each != found[0] for each in found[1:])
+
+
+def shares(part: Any, whole: Any) -> bool:
+    """Whether all that `part` says is in `whole`, too."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(name in whole and shares(value, whole[name]) for name, value in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) == len(whole) and all(map(shares, part, whole))
+    return bool(part == whole)
 
 
 def test_one_core_learns_what_all_ranks_would() -> None:
     school = import_module("school")
     config = "configs/bot_school.yaml"
-    found = [
-        yaml.safe_load(
-            settings_of(["--config", str(BENCHMARKS.parent / config), *flags], "tune").arguments["resolved_config"]
-        )
-        for flags in ([], school.one_core(config))
-    ]
+    found = [resolved(BENCHMARKS.parent / config, *flags) for flags in ([], school.one_core(config))]
     arenas = [each["devices"] * each["env"]["init_args"]["num_arenas"] for each in found]
     minibatch = [each["devices"] * each["minibatch_size"] for each in found]
     assert arenas == [64, 64] and minibatch == [2048, 2048]
@@ -79,7 +93,8 @@ def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) ->
     assert found["minutes"][0] == pytest.approx(507_904 / 10_000 / 60)
 
 
-def test_a_line_of_trainings_is_one_curve(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "of_size"), [(1, ""), (2, "_2v2")])
+def test_a_line_of_trainings_is_one_curve(tmp_path: Path, size: int, of_size: str) -> None:
     """Steps and minutes go on; the matches are those that have been played."""
     school = import_module("school")
     names = ["step", "speed/overall_steps_per_second", "phase/number", *school.TRAINING]
@@ -91,19 +106,18 @@ def test_a_line_of_trainings_is_one_curve(tmp_path: Path) -> None:
         (tmp_path / run / "metrics.csv").write_text(text, encoding="utf-8")
         (tmp_path / run / "matches").mkdir()
         for bot in school.OPPONENTS:
-            (tmp_path / run / f"matches/000001007616_{bot}_40.json").write_text(json.dumps(result), encoding="utf-8")
-    (tmp_path / "shooter_chaser_200.json").write_text(json.dumps(result), encoding="utf-8")
+            (tmp_path / run / f"matches/000001007616_{bot}{of_size}_40.json").write_text(json.dumps(result), "utf-8")
+    (tmp_path / f"shooter_chaser{of_size}_200.json").write_text(json.dumps(result), encoding="utf-8")
 
-    found = school.line_of([tmp_path / "first", tmp_path / "second"], 4_000_000, 1_000_000, 40)
+    found = school.line_of([tmp_path / "first", tmp_path / "second"], 4_000_000, 1_000_000, 40, size)
     assert found["training"]["step"] == [4.5e6, 5e6, 5.5e6, 6e6]
     assert found["training"]["game/touches_per_minute"] == [5, 6, 9, 10]
     assert found["training"]["minutes"][-1] == pytest.approx(2 * 1_007_616 / 10_000 / 60, abs=1e-3)
     assert list(found["matches"]) == [5_000_000, 6_000_000]
     school.plot({"mine": json.loads(json.dumps(found))}, tmp_path / "mine.png")
-    told = school.report("mine", "configs/bot_school.yaml", {"mine": json.loads(json.dumps(found))}, "mine.png")
-    assert (
-        "![curves](mine.png)" in told and "| mine | 6 M, 3 min | - | 5 M steps, 2 min | +1.50 (+1.00 to +2.00)" in told
-    )
+    told = school.report("mine", "configs/bot_school.yaml", {"mine": json.loads(json.dumps(found))}, "mine.png", size)
+    assert f"{size}v{size} against itself" in told and "![curves](mine.png)" in told
+    assert "| mine | 6 M, 3 min | - | 5 M steps, 2 min | +1.50 (+1.00 to +2.00)" in told
 
 
 def test_what_people_have_read_in_results_stays(tmp_path: Path) -> None:
