@@ -165,8 +165,9 @@ class SelfPlay(Callback):
         if isinstance(state.env, Opponents):
             state.env.policies.to(state.fabric.device)
             played = int(state.env.seats.played.sum())
-            if self.at_once > max(played, 4):  # the default
-                what = f"--self_play.at_once {self.at_once}: opponents play in {played} arenas, so no more can play"
+            if self.at_once > max(different := (played + 1) // 2, 4):  # the default
+                what = f"--self_play.at_once {self.at_once}: opponents play in {played} arenas, two in a row have the"
+                what += f" same one, so no more than {different} can play"
                 warnings.warn(what, RuntimeWarning, stacklevel=2)
         if state.fabric.is_global_zero:
             gate = " and ".join(f"{skill.metric} of {skill.at_least:g}" for skill in self.gate)
