@@ -106,8 +106,9 @@ def world(forks, tmp_path_factory):
     for name in ("my_file.py", "my_envs.py"):
         (folder / name).write_text(MY_FILE, encoding="utf-8")
     here = Page(forks, folder)
-    rocket = ["python", "train_fabric.py", "--config", "configs/rocket_1v1.yaml", "--milestone_interval", "64"]
-    here.run([*rocket, "--run_id", "NAME"], more=["--total_timesteps", "128"])
+    for name, preset in (("NAME", "rocket_1v1"), ("first", "rocket_1v1_quickstart")):
+        run = ["--config", f"configs/{preset}.yaml", "--milestone_interval", "64", "--run_id", name]
+        here.run(["python", "train_fabric.py", *run], more=["--total_timesteps", "128"])
     here.run(["python", "train_fabric.py", "--config", "configs/two_policies.yaml", "--run_id", "TWO"])
     here.run(["python", "train_fabric.py", "--env_id", "CartPole-v1", "--num_envs", "4", "--run_id", "CARTPOLE"])
     here.run(["fabric-rl", "demos", "record", "chaser", "chaser.frd"])
@@ -123,7 +124,7 @@ def world(forks, tmp_path_factory):
     shutil.copytree(milestone, folder / "runs/NAME/best")
     for name in ("gae0", "gae1", "gae2", "vtrace0", "vtrace1", "vtrace2"):
         shutil.copytree(one, one.with_name(name))
-    for name in ("OTHER", "RUN", "A", "B", "first", "other"):
+    for name in ("OTHER", "RUN", "A", "B", "other"):
         shutil.copytree(folder / "runs/NAME", folder / "runs" / name)
     here.run(["fabric-rl", "export", "NAME", "downloads/their_bot"])
     shutil.rmtree(here.said)
