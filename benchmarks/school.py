@@ -99,7 +99,8 @@ def training_of(run: Path) -> dict[str, Floats]:
     for name in ("phase/number", *TRAINING):
         groups = [data[name][bins == each] for each in np.unique(bins)]
         found[name] = np.array([np.nan if np.isnan(group).all() else np.nanmean(group) for group in groups])
-    return found
+    begun = found["step"][-1] - data["step"][-1] > BIN / 2  # too little for a mean of its own
+    return {name: values[:-1] for name, values in found.items()} if begun else found
 
 
 def evaluate(player: str, opponent: str, matches: int, kept: Path, size: int = 1) -> dict[str, Any]:

@@ -91,6 +91,9 @@ def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) ->
     assert found["step"].tolist() == [500_000, 1_000_000]
     assert found["game/touches_per_minute"].tolist() == [5, 8]
     assert found["minutes"][0] == pytest.approx(507_904 / 10_000 / 60)
+    rows = [[step, 10_000, 1, 5, 0.5, 1] for step in (100_000, 300_000, 500_000, 700_000, 900_000, 1_100_000)]
+    (tmp_path / "metrics.csv").write_text("\n".join(",".join(map(str, line)) for line in [names, *rows]), "utf-8")
+    assert school.training_of(tmp_path)["step"].tolist() == [500_000, 1_000_000]  # of the third there is too little
 
 
 @pytest.mark.parametrize(("size", "of_size"), [(1, ""), (2, "_2v2")])
