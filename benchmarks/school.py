@@ -89,6 +89,8 @@ def training_of(run: Path) -> dict[str, Floats]:
     speed = "speed/overall_steps_per_second"
     with open(run / "metrics.csv", newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row.get(speed)]
+    if not rows:
+        raise SystemExit(f"school.py: {run / 'metrics.csv'} has no figures yet; train the run further")
     names = ("step", speed, "phase/number", *TRAINING)
     data = {name: np.array([float(row.get(name) or "nan") for row in rows]) for name in names}
     minutes = np.cumsum(np.diff(data["step"], prepend=0.0) / data[speed]) / 60
@@ -99,7 +101,9 @@ def training_of(run: Path) -> dict[str, Floats]:
     for name in ("phase/number", *TRAINING):
         groups = [data[name][bins == each] for each in np.unique(bins)]
         found[name] = np.array([np.nan if np.isnan(group).all() else np.nanmean(group) for group in groups])
-    begun = found["step"][-1] - data["step"][-1] > BIN / 2  # too little for a mean of its own
+    begun = (
+        len(found["step"]) > 1 and found["step"][-1] - data["step"][-1] > BIN / 2
+    )  # too little for a mean of its own
     return {name: values[:-1] for name, values in found.items()} if begun else found
 
 
@@ -137,7 +141,10 @@ def matches_of(run: Path, every: int, matches: int, size: int) -> dict[int, dict
 
 
 def line_of(runs: Sequence[Path], before: int, every: int, matches: int, size: int) -> dict[str, Any]:
-    """Training and matches of one bot, over runs each of which began with the newest weights of the one before."""
+    """Training and matches of one bot, over runs each of which began with the newest weights of the one before.
+
+    A run begins where the figures of the one before end, in whole `BIN`s.
+    """
     training: dict[str, list[float]] = {}
     played: dict[int, dict[str, Any]] = {}
     steps, minutes = before, 0.0
@@ -147,7 +154,7 @@ def line_of(runs: Sequence[Path], before: int, every: int, matches: int, size: i
         for name, values in (own | {"step": own["step"] + steps, "minutes": own["minutes"] + minutes}).items():
             training.setdefault(name, []).extend(values.round(4).tolist())
         steps, minutes = int(training["step"][-1]), training["minutes"][-1]
-    return {"training": training, "count": matches, "matches": played}
+    return {"training": training, "count": matches, "team_size": size, "matches": played}
 
 
 def scores_of(result: dict[str, Any]) -> Floats:
@@ -311,6 +318,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.every <= 0 or args.every % BIN or args.before < 0 or args.before % BIN:
         parser.error(f"--every, --before: figures of training are of {BIN:,} steps each; give multiples")
+    if args.team_size < 1:
+        parser.error(f"--team_size must be at least 1, got {args.team_size}")
     if args.line and not args.out:
         parser.error("--line: give --out, a report of its own")
     if missing := [run for run in args.line or () if not (run / "metrics.csv").exists()]:
@@ -323,6 +332,8 @@ def main() -> None:
         found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     except ValueError as error:
         parser.error(f"{kept}: cannot be read ({error}); delete it to begin anew, or give another --out")
+    if others := {each.get("team_size", 1) for each in found.values()} - {args.team_size}:
+        parser.error(f"--out {args.out}: {kept} is of --team_size {others.pop()}; give a report of its own")
     runs_dir = args.runs_dir.absolute()
     if args.line:
         if set(found) - {args.out.stem}:
@@ -339,7 +350,8 @@ def main() -> None:
         if (run / "metrics.csv").exists() and (games := matches_of(run, args.every, args.matches, args.team_size)):
             training = {name: values.round(4).tolist() for name, values in training_of(run).items()}
             shared_by = max(args.parallel, found.get(run.name, {}).get("parallel", 1))
-            found[run.name] = {"training": training, "count": args.matches, "parallel": shared_by, "matches": games}
+            found[run.name] = {"training": training, "count": args.matches, "team_size": args.team_size}
+            found[run.name] |= {"parallel": shared_by, "matches": games}
     if not found:
         parser.error(f"--runs_dir {runs_dir}: no run in it has a milestone of {args.every:,} steps; train one first")
     found = json.loads(json.dumps(dict(sorted(found.items()))))

@@ -94,6 +94,11 @@ def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) ->
     rows = [[step, 10_000, 1, 5, 0.5, 1] for step in (100_000, 300_000, 500_000, 700_000, 900_000, 1_100_000)]
     (tmp_path / "metrics.csv").write_text("\n".join(",".join(map(str, line)) for line in [names, *rows]), "utf-8")
     assert school.training_of(tmp_path)["step"].tolist() == [500_000, 1_000_000]  # of the third there is too little
+    (tmp_path / "metrics.csv").write_text("\n".join(",".join(map(str, line)) for line in [names, rows[0]]), "utf-8")
+    assert len(school.training_of(tmp_path)["step"]) == 1
+    (tmp_path / "metrics.csv").write_text(",".join(names), "utf-8")
+    with pytest.raises(SystemExit, match="no figures yet"):
+        school.training_of(tmp_path)
 
 
 @pytest.mark.parametrize(("size", "of_size"), [(1, ""), (2, "_2v2")])
