@@ -96,15 +96,14 @@ def training_of(run: Path) -> dict[str, Floats]:
     minutes = np.cumsum(np.diff(data["step"], prepend=0.0) / data[speed]) / 60
     whole = np.floor if np.median(np.diff(data["step"], prepend=0.0)) > BIN / 2 else np.ceil
     bins = whole(data["step"] / BIN).astype(int)
-    found = {"step": np.unique(bins) * float(BIN)}
-    found["minutes"] = np.array([minutes[bins == each].max() for each in np.unique(bins)])
+    ends = np.unique(bins)
+    if len(ends) > 1 and ends[-1] * BIN - data["step"][-1] > BIN / 2:  # too little for a mean of its own
+        ends = ends[:-1]
+    found = {"step": ends * float(BIN), "minutes": np.array([minutes[bins == each].max() for each in ends])}
     for name in ("phase/number", *TRAINING):
-        groups = [data[name][bins == each] for each in np.unique(bins)]
+        groups = [data[name][bins == each] for each in ends]
         found[name] = np.array([np.nan if np.isnan(group).all() else np.nanmean(group) for group in groups])
-    begun = (
-        len(found["step"]) > 1 and found["step"][-1] - data["step"][-1] > BIN / 2
-    )  # too little for a mean of its own
-    return {name: values[:-1] for name, values in found.items()} if begun else found
+    return found
 
 
 def evaluate(player: str, opponent: str, matches: int, kept: Path, size: int = 1) -> dict[str, Any]:
