@@ -243,10 +243,12 @@ def main() -> None:
     if not found:
         parser.error(f"--runs_dir {runs_dir}: holds no training of these arms and seeds; leave --report_only out")
     lines = ["# Ablations", "", f"`python benchmarks/ablations.py`: goals per match of 5 minutes, {args.matches}"]
-    lines += [f"matches, sampled; {args.minutes:g} minutes of one core each. {describe_machine()}", ""]
-    lines += ["Intervals: of three seeds and more Student's over seeds, 95 %; of two their two results; of one that of"]
-    lines += ["the matches. To base: the difference to `base` (of those that begin from nothing: to `from_nothing`),"]
-    lines += ["with Dunnett's interval: those of one base and one opponent hold together with 95 %.", ""]
+    lines += [f"matches with sampled actions; {args.minutes:g} minutes of one core per training."]
+    lines += [describe_machine(), ""]
+    lines += ["Intervals are Student's over the seeds, 95 %, for three seeds or more. For two seeds they are both"]
+    lines += ["results; for one, that of its matches. 'To base' is the difference to `base` (from scratch: to"]
+    lines += ["`from_nothing`) with Dunnett's interval: those of one base and one opponent contain the truth together"]
+    lines += ["with 95 %.", ""]
     lines += ["| arm | seeds | steps | chaser | 95 % | to base | shooter | 95 % | to base |", "|---" * 9 + "|"]
     for base, arms in (("base", GO_ON), ("from_nothing", ANEW)):
         of_these = {arm: figures for arm, figures in found.items() if arm in arms}

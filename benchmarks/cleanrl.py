@@ -101,9 +101,11 @@ def interval(values: Sequence[float]) -> str:
 
 def report(rows: dict[str, list[dict[str, Any]]]) -> str:
     """The results as Markdown."""
-    lines = ["# Beside CleanRL", "", "`python benchmarks/cleanrl.py`: mean return of the last 20 episodes of each run,"]
-    lines += ["exploring, mean and 95 % over the seeds (Student); seconds of one core, and the ratio (median)."]
-    lines += [describe_machine(), "", "| task | steps | seeds | ours | CleanRL | seconds | CleanRL | ratio |"]
+    lines = ["# Comparison with CleanRL", ""]
+    lines += ["`python benchmarks/cleanrl.py`: mean return of the last 20 episodes of each run while exploring, with"]
+    lines += ["Student's 95 % interval over the seeds. Seconds are processor time on one core; they and their"]
+    lines += ["ratio are medians over the seeds.", describe_machine(), ""]
+    lines += ["| task | steps | seeds | ours | CleanRL | our seconds | CleanRL's seconds | ratio |"]
     lines += ["|---|---|---|---|---|---|---|---|"]
     for task, runs in rows.items():
         a, b = ([run[name] for run in runs] for name in ("ours", "theirs"))

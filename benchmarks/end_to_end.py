@@ -127,14 +127,15 @@ def report(rows: list[dict[str, Any]], work: Work, rounds: int) -> str:
     lines = [
         "# End to end",
         "",
-        f"`python benchmarks/end_to_end.py`: 1v1 of RLGym's training guide, nets {sizes}, batch {work.batch:,}, "
-        f"{work.epochs} epochs, {work.minibatches} minibatches a batch, {work.iterations - work.warm_up} iterations "
-        f"after {work.warm_up} of warm-up, rounds in turns: {rounds}, on {work.accelerator}. {describe_machine()}",
+        f"`python benchmarks/end_to_end.py`: 1v1 of RLGym's training guide, networks of {sizes}, batches of "
+        f"{work.batch:,}, {work.epochs} epochs, {work.minibatches} minibatches per batch, "
+        f"{work.iterations - work.warm_up} iterations "
+        f"after {work.warm_up} of warm-up, alternating rounds: {rounds}, on {work.accelerator}. {describe_machine()}",
         "",
         "Agent-steps per second. 'Collected' counts inference, environment, values and advantages; 'overall' counts",
-        "everything, by a clock outside of the process. Memory is the peak of the process and its children.",
-        "'Of the machine': bare physics, and the learner's operations as fast as in one large matrix product, as a",
-        "share of the time of a step.",
+        "everything, by a clock outside the process. Memory is the peak of the process and its children.",
+        "'Of the machine' is a lower limit as a share of the time of a step: bare physics, and the learner's",
+        "operations at the speed of one large matrix product.",
         "",
         "| setting | collected | consumed | overall | bare physics | collected / bare | overall / bare | "
         "of the machine | overall / first row | memory MiB |",
@@ -153,8 +154,8 @@ def report(rows: list[dict[str, Any]], work: Work, rounds: int) -> str:
     good = [row for row in rows if "split" in row]
     if good:
         lines += ["", "## Where the time goes", "", "Microseconds per agent-step, on rank 0, without the warm-up.", ""]
-        lines += ["Of processes, `start` hands them their actions (they may take the core at once), and the parts of"]
-        lines += ["`environment` are what they took side by side, so they may exceed it.", ""]
+        lines += ["With worker processes, `start` sends them their actions (they may take the core at once). The parts"]
+        lines += ["of `environment` run in parallel there, so their sum may exceed it.", ""]
         lines += ["| timer | " + " | ".join(row["setting"] for row in good) + " |", "|---" * (len(good) + 1) + "|"]
         for path in dict.fromkeys(path for row in good for path in row["split"]):
             depth, name = path.count("/"), path.rpartition("/")[2]

@@ -173,10 +173,10 @@ def main() -> None:
             "of_matmul": statistics.median(shares),
         }
     matmul_tflops = {name: statistics.median(each) / 1e12 for name, each in rates.items()}
-    told = ", ".join(f"{rate:.3g} in {name.partition('-')[0]}" for name, rate in matmul_tflops.items())
+    told = ", ".join(f"{rate:.3g} TFLOP/s in precision {name}" for name, rate in matmul_tflops.items())
     print(
-        f"{describe_machine()} Nets of {'-'.join(map(str, sizes))}, minibatches of {options.minibatch_size:,}, on "
-        f"{device}. A large matrix product does {told} (TFLOP/s).\n"
+        f"{describe_machine()} Networks of {'-'.join(map(str, sizes))}, minibatches of {options.minibatch_size:,}, on "
+        f"{device}. A large matrix product reaches {told}.\n"
     )
     print("| learner | steps/s | plain / ours | TFLOP/s | of a matmul |\n|---|---|---|---|---|")
     for name, row in rows.items():

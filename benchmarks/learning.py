@@ -132,7 +132,8 @@ def report(rows: dict[str, list[dict[str, Any]]]) -> str:
     lines = [
         "# Learning",
         "",
-        "`python benchmarks/learning.py`: mean return of the last 20 episodes of each run, exploring, one core a run.",
+        "`python benchmarks/learning.py`: mean return of the last 20 episodes of each run while exploring.",
+        "Each run had one core.",
         describe_machine(),
         "",
         "| task | steps | target | mean | returns by seed | reached by | CleanRL | RL Baselines3 Zoo | seconds |",
@@ -148,12 +149,10 @@ def report(rows: dict[str, list[dict[str, Any]]]) -> str:
             f"| {task} | {steps:,} | {kind} {target:g} | {statistics.mean(returns):.1f} | {each} | "
             f"{reached} of {len(runs)} | {' | '.join(PUBLISHED.get(task, ('', '')))} | {seconds:.0f} |"
         )
-    lines += [
-        "",
-        "CleanRL's figures are those of its documentation, of training episodes, over 3 seeds;",
-    ]
-    lines += ["RL Baselines3 Zoo's are of its table of trained agents: one agent each, evaluated without exploring."]
-    lines += ["`cartpole_memory` is CartPole without velocities, `cartpole_memory_mlp` the same without memory."]
+    lines += ["", "CleanRL's numbers are from its documentation: training episodes, 3 seeds."]
+    lines += ["RL Baselines3 Zoo's are from its table of trained agents: one agent each, without exploration."]
+    lines += ["`cartpole_memory` is CartPole without velocities."]
+    lines += ["`cartpole_memory_mlp` is the same task with an agent without memory."]
     return "\n".join(lines) + "\n"
 
 

@@ -135,17 +135,17 @@ def report(rows: list[dict[str, Any]], tried: dict[str, dict[str, Any]], work: W
     """The results as Markdown."""
     sizes = "-".join(map(str, work.hidden_sizes))
     lines = [
-        "# Beside rlgym-learn",
+        "# Comparison with rlgym-learn",
         "",
-        f"`python benchmarks/peers.py`: {' and '.join(PACKAGES[:2])} and this project train in turns, {rounds} rounds: "
-        f"1v1 of RLGym's training guide, nets {sizes}, batch {work.batch:,}, {work.epochs} epochs, {work.minibatches} "
-        f"minibatches a batch, {work.iterations - work.warm_up} iterations after {work.warm_up} of warm-up, on "
-        f"{work.accelerator}. {describe_machine()}",
+        f"`python benchmarks/peers.py`: {' with '.join(PACKAGES[:2])} and this project train alternately, "
+        f"{rounds} rounds: 1v1 of RLGym's training guide, networks of {sizes}, batches of {work.batch:,}, "
+        f"{work.epochs} epochs, {work.minibatches} minibatches per batch, {work.iterations - work.warm_up} iterations "
+        f"after {work.warm_up} of warm-up, on {work.accelerator}. {describe_machine()}",
         "",
-        "Agent-steps per second and, in brackets, how many times the peer's. 'Overall' counts everything, by a clock",
-        "outside of the processes. 'Collected' contains values and advantages here, but not in the peer: it computes",
-        "them when it learns. Memory is the peak of all processes together, shared memory counted once. With an",
-        f"experience buffer of b batches every step is learned from {work.epochs} b times.",
+        "Agent-steps per second and, in brackets, the ratio to rlgym-learn. 'Overall' counts everything, by a clock",
+        "outside the processes. 'Collected' includes values and advantages for this project only: rlgym-learn computes",
+        "them while it learns. Memory is the peak of all processes together, with shared memory counted once. With an",
+        f"experience buffer of b batches, every step is used for learning {work.epochs} b times.",
         "",
         "| contender | buffer | collected | consumed | overall | memory MiB |",
         "|---|---|---|---|---|---|",
@@ -161,7 +161,7 @@ def report(rows: list[dict[str, Any]], tried: dict[str, dict[str, Any]], work: W
             cells.append(f"{row[kind]:,}" + ("" if peer or ratio is None else f" (**{ratio:.1f} x**)"))
         lines.append(f"| {row['contender']} | {row['buffer']} | {' | '.join(cells)} | {row['memory_mib'] or ''} |")
     if tried:
-        lines += ["", f"{PEER} by the number of its processes and how OpenMP's threads wait, in short runs before:", ""]
+        lines += ["", f"{PEER} with other numbers of processes and ways in which OpenMP's threads wait:", ""]
         lines += ["| processes, OpenMP's waiting threads | collected | overall | memory MiB |", "|---|---|---|---|"]
         for name, found in tried.items():
             if "failed" in found:

@@ -119,8 +119,8 @@ def report(rows: list[dict[str, Any]], options: argparse.Namespace, work: Work) 
     lines = [
         "# Scaling",
         "",
-        f"`python benchmarks/scaling.py`, 1v1, agent-steps per second, medians of {options.rounds} rounds over all "
-        f"rows. {describe_machine()}",
+        f"`python benchmarks/scaling.py`: 1v1, agent-steps per second, medians of {options.rounds} rounds; each round "
+        f"measures all rows. {describe_machine()}",
         "",
     ]
     pool_lines, training_lines = table(rows, both | pool), table(rows, both | training)
@@ -128,9 +128,9 @@ def report(rows: list[dict[str, Any]], options: argparse.Namespace, work: Work) 
         lines += ["## Pool", "", f"Kickoffs, random actions, {options.steps} steps.", "", *pool_lines]
     if training_lines:
         sizes = "-".join(map(str, work.hidden_sizes))
-        about = f"Nets {sizes}, batches of about {work.batch:,}, {work.epochs} epochs, on {work.accelerator}"
+        about = f"Networks of {sizes}, batches of about {work.batch:,}, {work.epochs} epochs, on {work.accelerator}"
         about += f", {options.flags}" if options.flags else ""
-        lines += ["## Training", "", f"{about}; the arenas are shared by the ranks.", "", *training_lines]
+        lines += ["## Training", "", f"{about}; the ranks share the arenas.", "", *training_lines]
     failed = [f"- {row['cores']} cores, {row['arenas']} arenas, {why}" for row in rows for why in row["failed"]]
     lines += ["Failed:", "", *failed, ""] if failed else []
     return "\n".join(lines).rstrip() + "\n"

@@ -244,12 +244,13 @@ def report(title: str, config: str, found: dict[str, Any], picture: str, size: i
     counts = "/".join(str(count) for count in sorted({each["count"] for each in found.values()}))
     what = f"`{config}`, {size}v{size} against itself"
     lines = [f"# {title}", "", f"`python benchmarks/school.py`: {what}. {describe_machine()}"]
-    lines += ["", f"Goals per match: {counts} matches of 5 minutes for each milestone and opponent, sampled actions,"]
-    lines += ["the same kickoffs for all. Rating: Elo of the milestone and both bots from these matches, chaser 1200."]
-    lines += ["Touches (of each car), goals and turtles: of training, over 500,000 agent-steps, from its own first"]
-    lines += ["states. `±`: Student's 95 % over seeds; each seed is an independent training. Minutes are the wall's."]
+    lines += ["", f"Goals per match are from {counts} matches of 5 minutes for each milestone and opponent, with"]
+    lines += ["sampled actions and the same kickoffs for all. Rating is the Elo of the milestone and both bots in"]
+    lines += ["these matches, with chaser at 1200. Touches (per car), goals and recovered turtles (overturned cars)"]
+    lines += ["are from training, over 500,000 agent-steps and from its own initial states. `±` is Student's 95 %"]
+    lines += ["interval over seeds; each seed is an independent training. Minutes are wall-clock time."]
     if (most := max(each.get("parallel", 1) for each in found.values())) > 1:
-        lines += [f"Seeds were trained {most} at a time, so minutes are those of a machine that {most} share."]
+        lines += [f"Seeds were trained {most} at a time, so minutes are of a machine that {most} trainings share."]
     lines += ["", f"![curves]({picture})", "", "## All seeds", ""]
     lines += [
         "| steps | seeds | minutes | touches/min | goals/min | turtles recovered | against chaser | shooter | rating |"
@@ -268,7 +269,7 @@ def report(title: str, config: str, found: dict[str, Any], picture: str, size: i
         lines.append(f"| {steps / 1e6:g} M | {' | '.join(columns)} |")
     lines += ["", "## Each seed", ""]
     lines += [
-        "| seed | trained for | phases end in the 0.5 M after | beats the chaser from | against the chaser | shooter |"
+        "| seed | trained for | phases end at most 0.5 M after | beats the chaser from | against the chaser | shooter |"
     ]
     lines += ["|---|---|---|---|---|---|"]
     for name, results in games.items():
@@ -292,8 +293,8 @@ def report(title: str, config: str, found: dict[str, Any], picture: str, size: i
         lines.append(f"| {name.removeprefix('seed')} | {length} | {ends or '-'} | {since} | {' | '.join(told)} |")
     lines += [
         "",
-        "Matches: of the newest milestone. Beats: this milestone's 95 % interval over pairs of matches lies above 0,",
-        "and that of every later one.",
+        "Matches are those of the newest milestone. A milestone beats the chaser if its 95 % interval over pairs of",
+        "matches is above 0, and that of every later one.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""What MkDocs does besides: README.md is the first page, files outside of docs/ are found, formulas become pictures."""
+"""MkDocs hooks: add pages from outside docs/, adapt links, draw formulas as pictures."""
 
 import html
 import io
@@ -17,7 +17,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 OUTSIDE = ("benchmarks/results/*", "configs/*.yaml", "notebooks/*.ipynb", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")
-"""Files that pages of docs/ link to, by their paths in the repository."""
+"""Files outside docs/ that its pages link to."""
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
 CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 FORMULA = re.compile(
@@ -25,41 +25,42 @@ FORMULA = re.compile(
     r"|\$(?! )(?P<inline>[^$]+?)(?<! )\$|:math:`(?P<role>[^`]+)`|(?P<code>`[^`\n]+`)",
     re.DOTALL | re.MULTILINE,
 )
-"""LaTeX of pages, and of docstrings."""
+"""LaTeX in pages and docstrings."""
 SPELLED = {r"\\lVert|\\rVert": r"\\|", r"\\t?frac *(\w) *(\w)\b": r"\\frac{\1}{\2}", r"\\tfrac": r"\\frac"}
-"""What matplotlib spells otherwise than LaTeX."""
+"""LaTeX that matplotlib spells differently."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Draws formulas, in pages and docstrings."""
+    """Draw formulas, in pages and docstrings."""
     config.markdown_extensions.append(Formulas())
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds README.md as the first page, and what lies outside of docs/."""
-    files.append(File.generated(config, "index.md", abs_src_path=str(ROOT / "README.md")))
+    """Add the pages and files outside docs/ that pages link to."""
     for path in sorted(path for pattern in OUTSIDE for path in ROOT.glob(pattern)):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links as they are in the site; code stays as it is."""
+    """Rewrite links for the site, and leave the tables of benchmarks out of the search."""
+    if page.file.src_uri.startswith("benchmarks/"):
+        page.meta["search"] = {"exclude": True}
     pieces = CODE.split(markdown)
     pieces[::2] = [LINK.sub(lambda link: in_site(link[1], page.file), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Pages that docstrings name, `docs/sac.md`, become links in the reference."""
+    """Turn page names in docstrings, such as `docs/sac.md`, into links."""
     if not page.file.src_uri.startswith("api/"):
         return content
     return re.sub(r"docs/(\w+)\.md", r'<a href="../\1.html">\1</a>', content)
 
 
 def in_site(link: str, file: File) -> str:
-    """The target of a link of the repository, as the site has it; every other one unchanged."""
+    """Return the target of a link within the site; links to elsewhere stay unchanged."""
     target = (Path(file.abs_src_path).parent / link).resolve()
     if "://" in link or not target.is_file():
         return link
@@ -68,19 +69,19 @@ def in_site(link: str, file: File) -> str:
 
 
 class Formulas(Extension, Preprocessor):
-    """LaTeX as pictures in the text, drawn by matplotlib: a browser needs nothing for them."""
+    """LaTeX formulas as inline SVG, drawn by matplotlib: the browser loads nothing for them."""
 
     def extendMarkdown(self, md: Markdown) -> None:
-        """After code blocks are taken out (25), before HTML is (20)."""
+        """Register after code blocks are taken out (25) and before HTML is (20)."""
         Preprocessor.__init__(self, md)
         md.preprocessors.register(self, "formulas", 24)
 
     def run(self, lines: list[str]) -> list[str]:
-        """Puts pictures where formulas are; what stands in backticks stays."""
+        """Replace formulas by pictures, except inside backticks."""
         return FORMULA.sub(self.picture, "\n".join(lines)).split("\n")
 
     def picture(self, formula: re.Match[str]) -> str:
-        """The place of one picture in the text."""
+        """Return the placeholder of one picture."""
         if formula["code"]:
             return formula["code"]
         text = " ".join(next(group for group in formula.groups() if group).split())

@@ -6,11 +6,14 @@ import runpy
 import shlex
 import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
-BLOCK = re.compile(r"(?:^<!-- not run: (?P<why>.+?) -->\n+)?^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```$", re.M | re.S)
+BLOCK = re.compile(
+    r"(?:^ *<!-- not run: (?P<why>.+?) -->\n+)?^ *```(?P<language>\w*)(?: title=.*)?\n(?P<text>.*?)^ *```$", re.M | re.S
+)
 
 TRAINS = "--accelerator cpu --devices 1 --num_threads 1 --plain --record_minutes null"
 PPO = "--total_timesteps {total} --num_steps 16 --minibatch_size 32 --batch_size 32 --update_epochs 1"
@@ -55,7 +58,7 @@ class Block(NamedTuple):
 def blocks(page):
     """All blocks of a page, in order."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    found = [Block(m["language"], m["text"], m["why"]) for m in BLOCK.finditer(text)]
+    found = [Block(m["language"], dedent(m["text"]), m["why"]) for m in BLOCK.finditer(text)]
     assert 2 * len(found) == len(re.findall(r"^ *```", text, re.M)), f"{page}: a block that does not end"
     return found
 

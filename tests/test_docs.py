@@ -14,27 +14,29 @@ from torch.distributions import Categorical, kl_divergence
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, Minibatch, Run, Saving, TrainArgs, gae, load_checkpoint, train
+from tests.docs_blocks import PAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def block(file, first_line):
-    """The Python block of a page that begins with that line."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / file).read_text(encoding="utf-8"), re.DOTALL)
-    found = [text for text in blocks if text.startswith(first_line)]
-    assert len(found) == 1
+def block(first_line, within=""):
+    """Return the Python block of the pages that begins with that line and contains that text."""
+    texts = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
+    found = [code for text in texts for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
+    found = [code for code in found if code.startswith(first_line) and within in code]
+    assert len(found) == 1, (first_line, len(found))
     return found[0]
 
 
 @pytest.fixture(scope="module")
 def tiny_agent():
     names = {}
-    exec(block("docs/agents.md", "# my_agent.py"), names)
+    exec(block("# my_agent.py"), names)
     return names["TinyAgent"]
 
 
 def test_the_agent_of_the_docs_is_short_and_learns(tiny_agent, tmp_path):
-    lines = block("docs/agents.md", "# my_agent.py").splitlines()
+    lines = block("# my_agent.py").splitlines()
     assert sum(bool(line.strip()) for line in lines) <= 36  # imports included
     fabric = Fabric(accelerator="cpu", devices=1)
     run = Run.create(tmp_path, "docs")
@@ -53,37 +55,37 @@ def test_the_agent_of_the_docs_is_short_and_learns(tiny_agent, tmp_path):
 
 def test_both_packages_have_names_in_fabric_rl():
     names = {}
-    exec(block("docs/projects.md", "from fabric_rl.agents"), names)
+    exec(block("from fabric_rl.agents"), names)
     assert names["PPOLightningAgent"] is PPOLightningAgent
 
 
 def test_matches_from_python(capsys):
-    code = block("docs/evaluation.md", "from envs.bots").replace("minutes=0.5", "minutes=0.02")
+    code = block("from envs.bots").replace("minutes=0.5", "minutes=0.02")
     exec(code, {})
     assert "Interval(low=" in capsys.readouterr().out
 
 
 def test_the_trained_agent_of_the_docs_plays_among_the_bots(capsys):
     names = {}
-    exec(block("docs/agents.md", "import numpy as np"), names)
+    exec(block("import numpy as np", "PolicyBot"), names)
     said = capsys.readouterr().out
     assert re.match(r"\d+ GameState\(2 arenas", said)
     assert names["goals"] or "after 10.00 s" in said
 
 
 def test_the_state_of_the_docs_is_paid_as_they_say(capsys):
-    exec(block("docs/game_state.md", "import numpy as np"), {})
+    exec(block("import numpy as np", "GameState"), {})
     assert capsys.readouterr().out == "[[0.5 0. ]]\n[[10. -5.]]\n"
 
 
 def test_self_play_from_python(capsys):
-    exec(block("docs/selfplay.md", "from functools import partial"), {})
+    exec(block("from functools import partial", "SelfPlay"), {})
     assert capsys.readouterr().out.endswith("['chaser', '0 steps', '512 steps']\n")
 
 
 def test_sac_from_python(capsys):
     names = {}
-    exec(block("docs/sac.md", "from functools"), names)
+    exec(block("from functools", "SAC"), names)
     assert names["summary"]["total_steps"] == 300
 
 
@@ -92,7 +94,7 @@ def test_sac_from_python(capsys):
 
 def parts_of(first_line):
     names = {}
-    exec(block("docs/research.md", first_line), names)
+    exec(block(first_line), names)
     return names
 
 
@@ -214,16 +216,16 @@ def test_games_and_curves_in_a_notebook(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     shutil.copy(ROOT / "tests/fixtures/replays/one_goal.frl", "game.frl")
-    exec(block("docs/watching.md", "import fabric_rl").replace("minutes=1", "minutes=0.02"), {})
+    exec(block("import fabric_rl", "fabric_rl.show").replace("minutes=1", "minutes=0.02"), {})
     for name in ("gae0", "gae1", "gae2", "vtrace0", "vtrace1", "vtrace2"):
         Path("runs", name).mkdir(parents=True)
         Path("runs", name, "metrics.csv").write_text(f"step,reward/episode_return\n1,{name[-1]}\n2,1\n")
-    exec(block("docs/research.md", "import fabric_rl"), {})
+    exec(block("import fabric_rl", "learning_curves"), {})
     assert len(pyplot.gcf().axes[0].collections) == 2
     pyplot.close("all")
 
 
 def test_the_pictures_of_the_docs_are_drawn():
     names = {}
-    exec(block("docs/watching.md", "from envs import RocketSimPool"), names)
+    exec(block("from envs import RocketSimPool"), names)
     assert (names["picture"].shape, names["third"].shape) == ((360, 640, 3), (720, 1280, 3))

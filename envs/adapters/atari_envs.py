@@ -44,7 +44,7 @@ class AtariEnvs(VectorWrapper):
         try:
             from ale_py.vector_env import AtariVectorEnv
         except ImportError as error:
-            raise ImportError(f'AtariEnvs needs {error.name}; pip install "fabric-rl[tasks]"') from error
+            raise ImportError(f"AtariEnvs needs {error.name}; pip install ale-py") from error
         own: dict[str, Any] = {
             "autoreset_mode": AutoresetMode.SAME_STEP,
             "num_threads": num_threads or available_threads(),

@@ -195,7 +195,7 @@ def _registered(env_id: str) -> str:
         if package is not None:
             import_module(package)
     except ImportError as error:
-        raise ValueError(f'it needs {error.name}; pip install "fabric-rl[tasks]"') from error
+        raise ValueError(f"it needs {error.name}; pip install {error.name}") from error
     return env_id
 
 

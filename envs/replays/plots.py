@@ -5,7 +5,7 @@ touch_map(replay)
 position_map(replay, car=0, axes=plt.subplots()[1])
 
 Cars have numbers, blue ones first; a ValueError says that there is no such car, an ImportError that there is no
-matplotlib (`pip install "fabric-rl[plots]"`).
+matplotlib (`pip install matplotlib`).
 """
 
 from importlib import import_module
@@ -127,7 +127,7 @@ def _axes(axes: "Axes | None", width: float, height: float) -> "Axes":
     try:
         plots = import_module("matplotlib.pyplot")
     except ImportError as error:
-        raise ImportError('pictures need matplotlib; pip install "fabric-rl[plots]"') from error
+        raise ImportError("pictures need matplotlib; pip install matplotlib") from error
     made: Any = plots.subplots(figsize=(width, height), layout="constrained")[1]
     return made  # type: ignore[no-any-return]
 

@@ -168,12 +168,12 @@ def packaged_file() -> Path:
         package = import_module("rlgym_tools")
     except ImportError:
         raise ImportError(
-            "TrainingPack: the packs come with rlgym-tools, install it with pip install 'fabric-rl[tools]'"
+            "TrainingPack: the packs are part of rlgym-tools; install it with pip install rlgym-tools"
         ) from None
     file = Path(str(package.__file__)).parent / PACK_FILE
     if not file.is_file():
         raise ImportError(
-            f"TrainingPack: this rlgym-tools has no {PACK_FILE.name}, update it with pip install -U 'fabric-rl[tools]'"
+            f"TrainingPack: this rlgym-tools has no {PACK_FILE.name}, update it with pip install -U rlgym-tools"
         )
     return file
 

@@ -146,7 +146,7 @@ def _record_episodes(trained: Trained, out: Path, episodes: int, seed: int, samp
 def convert_demos(
     replays: Sequence[Path], out: Path = Path("human.frd"), tick_skip: int = 8, air_weight: float = 0.5
 ) -> int:
-    """Makes a demonstration of games of people: `.replay` files of Rocket League; needs fabric-rl[tools].
+    """Makes a demonstration of games of people: `.replay` files of Rocket League; needs rlgym-tools.
 
     A replay that its parser refuses, or with other team sizes than the first, is told on standard error; the others go
     on. How much a step counts depends on what the file holds: see docs/demonstrations.md.

@@ -24,9 +24,9 @@ from fabric_rl.metrics.log import warnings_are_events
 from fabric_rl.ranks.orphans import end_with_launcher
 
 _PROGRAM = "fabric-rl"
-_ABOUT = "Trains agents for Rocket League, and looks at what they have learned."
-_HELP = "Each has its own --help."
-_CONFIG = "YAML file for train_fabric.py, whose env (and agent) is taken; flags such as --env.tick_skip 4 change it."
+_ABOUT = "Train agents for Rocket League, watch them play, and measure how good they are."
+_HELP = "`fabric-rl COMMAND --help` explains a command and its flags."
+_CONFIG = "YAML file for train_fabric.py whose env (and agent) are used; flags such as --env.tick_skip 4 override it."
 
 
 @dataclass(frozen=True)
@@ -34,81 +34,82 @@ class Command:
     """A command of `fabric-rl`."""
 
     function: str
-    """Where it is, `module:name`; it is imported when it is asked for."""
+    """Location of the function, `module:name`; imported on demand."""
     help: str
-    """What it does, in the list of all commands."""
+    """Description in the list of all commands."""
     commands: Mapping[str, "Command"] = field(default_factory=dict)
-    """Commands of its own, if it is one without any of them, too."""
+    """Subcommands, if any; the command also runs without one."""
     preset: str = ""
-    """What finds the configuration for words that name neither one nor an environment, `module:name`."""
+    """Function that finds the configuration if the words name neither one nor an environment, `module:name`."""
 
 
-COMMANDS = {
-    "train": Command("train_fabric:cli", "train an agent; the same as python train_fabric.py"),
-    "new": Command("fabric_rl.commands.new:new", "the folder of a project with its own reward, agent and tests"),
-    "runs": Command(
-        "fabric_rl.commands.runs:runs",
-        "list the runs of a folder, show one, or compare several",
-        {
-            "show": Command("fabric_rl.commands.runs:show_run", "one run with all its milestones"),
-            "compare": Command(
-                "fabric_rl.commands.runs:compare_runs", "curves of several runs, as a picture and as text"
-            ),
-        },
-    ),
-    "seeds": Command(
-        "fabric_rl.commands.seeds:seeds", "train with several seeds; what is done stays, what failed is listed"
-    ),
-    "tune": Command("fabric_rl.commands.tune:tune", "which settings train fastest on this machine, as a config file"),
-    "sweep": Command("fabric_rl.commands.sweep:sweep", "try settings with several seeds each, and find good ones"),
-    "compare": Command(
-        "fabric_rl.commands.compare:compare", "groups of runs side by side, with what their seeds can tell"
-    ),
-    "rerun": Command("fabric_rl.commands.rerun:rerun", "a run once more, and whether it comes out the same"),
-    "evaluate": Command(
-        "fabric_rl.commands.evaluate:evaluate", "matches between trained agents and bots, with confidence intervals"
-    ),
-    "exam": Command("fabric_rl.commands.exam:exam", "the shots of training packs, and how many of them are passed"),
-    "export": Command(
-        "fabric_rl.commands.export:export",
-        "a trained agent without its run, for fabric-rl, other programs or the real game",
-    ),
-    "flight": Command(
-        "fabric_rl.commands.flight:flight", "a bot for the real game, checked without it; what latency costs it"
-    ),
-    "audit-rewards": Command(
-        "fabric_rl.commands.audit_rewards:audit",
-        "what every part of a reward pays for; status 1 if for own goals or farming",
-    ),
-    "trace-rewards": Command(
-        "fabric_rl.commands.trace_rewards:trace_rewards", "what one car is paid, step by step, through one episode"
-    ),
-    "show-resets": Command(
-        "fabric_rl.commands.show_resets:show_resets", "where episodes begin, as a picture and a table"
-    ),
-    "league": Command("fabric_rl.commands.league:league", "everybody against everybody, with ratings on one ladder"),
-    "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name of league"),
-    "record": Command("fabric_rl.commands.record:record", "a game between two players as a replay file"),
-    "clone": Command(
-        "fabric_rl.commands.clone:clone",
-        "an agent that does what demonstrations show, as a run",
-        preset="fabric_rl.commands.clone:preset",
-    ),
-    "demos": Command(
-        "fabric_rl.commands.demos:demos",
-        "demonstrations to learn from: list those of a folder, record, convert or show some",
-        {
-            "record": Command("fabric_rl.commands.demos:record_demos", "what an agent or a bot plays"),
-            "convert": Command("fabric_rl.commands.demos:convert_demos", "games of people, .replay files"),
-            "show": Command("fabric_rl.commands.demos:show_demos", "what is in a demonstration"),
-        },
-    ),
-    "watch": Command("fabric_rl.commands.watch:watch", "a replay, or players who play live, in the browser"),
-    "export-replay": Command(
-        "fabric_rl.commands.export_replay:export_replay", "a replay as one page of HTML, or as a video"
-    ),
-    "report": Command("fabric_rl.commands.report:report", "a run as one page of HTML: curves, milestones, goals"),
+GROUPS = {
+    "Train": {
+        "train": Command("train_fabric:cli", "train an agent (same as `python train_fabric.py`)"),
+        "new": Command("fabric_rl.commands.new:new", "create a project with its own reward, agent and tests"),
+        "seeds": Command("fabric_rl.commands.seeds:seeds", "train the same settings with several seeds"),
+        "sweep": Command("fabric_rl.commands.sweep:sweep", "search for good settings with Optuna"),
+        "tune": Command("fabric_rl.commands.tune:tune", "find the fastest settings for this machine"),
+        "clone": Command(
+            "fabric_rl.commands.clone:clone",
+            "train an agent to imitate demonstrations",
+            preset="fabric_rl.commands.clone:preset",
+        ),
+        "demos": Command(
+            "fabric_rl.commands.demos:demos",
+            "record, convert, list or show demonstrations",
+            {
+                "record": Command("fabric_rl.commands.demos:record_demos", "record what an agent or a bot plays"),
+                "convert": Command("fabric_rl.commands.demos:convert_demos", "convert replays of human games"),
+                "show": Command("fabric_rl.commands.demos:show_demos", "show what a demonstration contains"),
+            },
+        ),
+    },
+    "Watch": {
+        "watch": Command("fabric_rl.commands.watch:watch", "watch a run, a replay or a live match in the browser"),
+        "record": Command("fabric_rl.commands.record:record", "record a match as a replay or a video"),
+        "export-replay": Command(
+            "fabric_rl.commands.export_replay:export_replay", "convert a replay to an HTML page or a video"
+        ),
+        "report": Command("fabric_rl.commands.report:report", "write an HTML report of a run"),
+    },
+    "Measure": {
+        "evaluate": Command(
+            "fabric_rl.commands.evaluate:evaluate", "play matches and report the goal difference with its interval"
+        ),
+        "league": Command("fabric_rl.commands.league:league", "play a round robin and rate the players"),
+        "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name for `league`"),
+        "exam": Command("fabric_rl.commands.exam:exam", "test a bot on the shots of training packs"),
+        "compare": Command("fabric_rl.commands.compare:compare", "compare groups of runs over their seeds"),
+        "runs": Command(
+            "fabric_rl.commands.runs:runs",
+            "list, show or plot runs",
+            {
+                "show": Command("fabric_rl.commands.runs:show_run", "show one run with all its milestones"),
+                "compare": Command(
+                    "fabric_rl.commands.runs:compare_runs", "plot curves of several runs, as a picture and as text"
+                ),
+            },
+        ),
+        "rerun": Command("fabric_rl.commands.rerun:rerun", "repeat a run and check that the result is identical"),
+    },
+    "Check rewards and initial states": {
+        "audit-rewards": Command(
+            "fabric_rl.commands.audit_rewards:audit", "check a reward for farming and own goals (status 1 if it fails)"
+        ),
+        "trace-rewards": Command(
+            "fabric_rl.commands.trace_rewards:trace_rewards", "show one car's rewards step by step"
+        ),
+        "show-resets": Command("fabric_rl.commands.show_resets:show_resets", "show the initial states of episodes"),
+    },
+    "Deploy": {
+        "export": Command(
+            "fabric_rl.commands.export:export", "export an agent for fabric-rl, other programs or the real game"
+        ),
+        "flight": Command("fabric_rl.commands.flight:flight", "test an exported RLBot bot without the game"),
+    },
 }
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
 class _CommandParser(FlagParser):
@@ -138,9 +139,27 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
                 end_with_launcher()  # before what takes seconds to import
                 sys.exit(_load(COMMANDS["train"].function)(words[1:]))
+            if words in (["--help"], ["-h"]):
+                print(overview())
+                sys.exit(0)
             sys.exit(_run(words))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def overview() -> str:
+    """Return the help of `fabric-rl` itself: all commands, by group."""
+    lines = [f"usage: {_PROGRAM} COMMAND [...]", "", _ABOUT]
+    for group, commands in GROUPS.items():
+        lines += ["", f"{group}:", *(f"  {name:<18} {command.help}" for name, command in commands.items())]
+    return "\n".join([*lines, "", _HELP])
+
+
+def command_parser(name: str) -> ArgumentParser:
+    """Return the parser that knows the flags of one command, for the reference (docs/cli.md)."""
+    parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
+    _add_commands(parser, COMMANDS, only=name)
+    return parser
 
 
 def _run(words: list[str]) -> int:

@@ -122,7 +122,7 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
     try:
         figures = import_module("matplotlib.figure")
     except ImportError as error:
-        raise ImportError('pictures need matplotlib; pip install "fabric-rl[plots]"') from error
+        raise ImportError("pictures need matplotlib; pip install matplotlib") from error
     return figures.Figure(figsize=(width, height), layout="constrained")
 
 

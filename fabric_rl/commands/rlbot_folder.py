@@ -92,7 +92,7 @@ def check_rlbot(what: str) -> None:
     if sys.version_info < (3, 11):
         raise ImportError(f"{what} needs Python 3.11 or later, as RLBot does; this is {sys.version.split()[0]}")
     if find_spec("rlbot") is None:
-        raise ImportError(f'{what} needs rlbot; pip install "fabric-rl[rlbot]"')
+        raise ImportError(f"{what} needs rlbot; pip install --pre rlbot")
 
 
 def write_bot(

@@ -87,7 +87,7 @@ def compare_runs(
         missing.append("matplotlib")
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        raise ImportError(f'{" and ".join(missing)} {verb} not installed; pip install "fabric-rl[plots]"')
+        raise ImportError(f'{" and ".join(missing)} {verb} not installed; pip install {" ".join(missing)}')
     return 0
 
 

@@ -95,7 +95,7 @@ def _optuna() -> Any:  # noqa: ANN401 - it is optional and may not be there
     try:
         return import_module("optuna")
     except ImportError as error:
-        raise ImportError('sweeps need optuna; pip install "fabric-rl[sweep]"') from error
+        raise ImportError("sweeps need optuna; pip install optuna") from error
 
 
 def _study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa: ANN401

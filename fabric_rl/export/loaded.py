@@ -74,7 +74,7 @@ class ExportedAgent(ActorCritic):
         try:
             self.policy = load_policy(model.parent)
         except ImportError as error:
-            raise ImportError(f'{model} needs {error.name}; pip install "fabric-rl[export]"') from error
+            raise ImportError(f"{model} needs {error.name}; pip install {error.name}") from error
         except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
             raise CheckpointError(f"{model} cannot be played: {error}") from error
 

@@ -36,7 +36,7 @@ def check_packages(form: str) -> None:
     needs = ("onnx", "onnxruntime") if form in ("onnx", "rlbot") else ()
     missing = [name for name in needs if find_spec(name) is None]
     if missing:
-        raise ImportError(f'--format {form} needs {missing[0]}; pip install "fabric-rl[export]"')
+        raise ImportError(f"--format {form} needs {missing[0]}; pip install onnx onnxruntime")
 
 
 def write_policy(

@@ -1,4 +1,4 @@
-"""Learning curves of several runs in one picture, for notebooks; `pip install "fabric-rl[plots]"`."""
+"""Learning curves of several runs in one picture, for notebooks; `pip install matplotlib`."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -46,7 +46,7 @@ def learning_curves(
         try:
             axes = import_module("matplotlib.pyplot").subplots(figsize=(7, 3.4), layout="constrained")[1]
         except ImportError as error:
-            raise ImportError('pictures need matplotlib; pip install "fabric-rl[plots]"') from error
+            raise ImportError("pictures need matplotlib; pip install matplotlib") from error
     for number, (label, curves) in enumerate(found.items()):
         if len(curves) >= LEAST_RUNS:
             points, mean, half = band_of(curves)

@@ -72,7 +72,7 @@ class ViewerServer:
             self._http = import_module("websockets.http11")
             self._headers = import_module("websockets.datastructures").Headers
         except ImportError as error:
-            raise ImportError('watching needs the library websockets; pip install "fabric-rl[watch]"') from error
+            raise ImportError("watching needs the library websockets; pip install websockets") from error
         self._feed, self._watchers = feed, threading.Semaphore(MOST_WATCHERS)
         self._connections, self._ended = threading.Semaphore(MOST_CONNECTIONS), threading.Event()
         self._token = "" if host in LOOPBACK else secrets.token_urlsafe(16)

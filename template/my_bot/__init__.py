@@ -1,1 +1,1 @@
-"""A Rocket League bot: its agent and its rewards."""
+"""Agent and rewards of a Rocket League bot."""

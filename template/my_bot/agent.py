@@ -1,4 +1,4 @@
-"""The agent of this bot: its networks and how they learn. my_bot.yaml sets their sizes."""
+"""Agent of this bot: its networks and how they learn. The file my_bot.yaml sets their sizes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from fabric_rl import ActorCritic, ActOutput, Minibatch, ppo_loss
 
 
 class MyAgent(ActorCritic):
-    """One trunk for policy and value function, trained with PPO; for vectors and discrete actions."""
+    """PPO agent with one trunk for policy and value, for vector observations and discrete actions."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class MyAgent(ActorCritic):
         lr: float = 1e-3,
         entropy_coef: float = 0.005,
     ) -> None:
-        """Builds the networks."""
+        """Build the networks."""
         super().__init__(observation_space, action_space)
         self.lr, self.entropy_coef = lr, entropy_coef
         width = int(observation_space.shape[0])  # type: ignore[index]  # a vector
@@ -34,21 +34,21 @@ class MyAgent(ActorCritic):
         self.value_head = nn.Linear(width, 1)
 
     def log_probs(self, obs: Tensor) -> Tensor:
-        """`[N, actions]`, of every action."""
+        """Return the log-probabilities of all actions, `[N, actions]`."""
         return self.policy_head(self.trunk(obs.float())).log_softmax(-1)
 
     def act(self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False) -> ActOutput:
-        """An action for each row of `obs` `[N, D]`: drawn, or the likeliest one."""
+        """Choose an action for each row of `obs` `[N, D]`: sampled, or the most probable one if `deterministic`."""
         log_probs = self.log_probs(obs)
         action = log_probs.argmax(-1) if deterministic else torch.multinomial(log_probs.exp(), 1).squeeze(-1)
         return ActOutput(action, log_probs.gather(-1, action[:, None]).squeeze(-1), self.value(obs))
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """`[N]`, the discounted rewards that are still to come."""
+        """Estimate the discounted future reward of each row, `[N]`."""
         return self.value_head(self.trunk(obs.float())).squeeze(-1)
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a minibatch, and figures to show."""
+        """Return the loss of a minibatch, and statistics to log."""
         log_probs = self.log_probs(minibatch.obs)
         loss, stats = ppo_loss(
             log_probs.gather(-1, minibatch.action[:, None]).squeeze(-1),
@@ -63,5 +63,5 @@ class MyAgent(ActorCritic):
         return loss, stats._asdict()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam for all weights."""
+        """Return one Adam optimizer for all weights."""
         return torch.optim.Adam(self.parameters(), lr=self.lr, eps=1e-5)

@@ -177,7 +177,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     assert "plain#striker: it has no roles" in error("export", "plain#striker", new, *onnx)
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "onnx", None)
-        assert 'needs onnx; pip install "fabric-rl[export]"' in error("export", "plain", new, *onnx)
+        assert "needs onnx; pip install onnx onnxruntime" in error("export", "plain", new, *onnx)
     assert not new.exists() and len(list((tmp_path / "mine").iterdir())) == 1
     for name in ("play.py", "config.yaml"):
         (tmp_path / "mine" / name).write_text("mine")

@@ -175,8 +175,8 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
     export = ["export", "own", tmp_path / "new", "--format", "rlbot"]
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "rlbot", None)
-        assert '--format rlbot needs rlbot; pip install "fabric-rl[rlbot]"' in error(*export)
-        assert 'fabric-rl flight needs rlbot; pip install "fabric-rl[rlbot]"' in error("flight", tmp_path)
+        assert "--format rlbot needs rlbot; pip install --pre rlbot" in error(*export)
+        assert "fabric-rl flight needs rlbot; pip install --pre rlbot" in error("flight", tmp_path)
     with monkeypatch.context() as old:
         version = namedtuple("version", "major minor micro")(3, 10, 9)
         old.setattr("fabric_rl.commands.rlbot_folder.sys.version_info", version)

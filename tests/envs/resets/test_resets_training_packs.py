@@ -178,7 +178,7 @@ def test_other_files_are_refused_in_one_line(tmp_path, content):
 
 def test_the_missing_package_is_one_clear_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "rlgym_tools", None)
-    with pytest.raises(ImportError, match=r"TrainingPack: .* pip install 'fabric-rl\[tools\]'") as caught:
+    with pytest.raises(ImportError, match=r"TrainingPack: .* pip install rlgym-tools") as caught:
         TrainingPack()
     assert "\n" not in str(caught.value)
 

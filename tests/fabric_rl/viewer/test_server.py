@@ -16,7 +16,7 @@ from filelock import FileLock
 from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
 from fabric_rl.viewer.server import MOST_CONNECTIONS, MOST_WATCHERS, ViewerServer
 
-connect = pytest.importorskip("websockets.sync.client", reason='pip install "fabric-rl[watch]"').connect
+connect = pytest.importorskip("websockets.sync.client", reason="pip install websockets").connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402
 
 
