@@ -60,10 +60,10 @@ from fabric_rl.signals import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
 from fabric_rl.viewer.feeds import GAMES
 
-_ABOUT = """Trains an agent with PPO, or SAC (--agent agents.SACLightningAgent), on Lightning Fabric. Without --config,
---env and --env_id it plays the preset configs/rocket_1v1.yaml. A class is chosen by its path (--agent
-agents.RecurrentPPOAgent) and its settings follow (--agent.actor_lr 1e-3); --agent.help and --env.help list those of the
-chosen class, --agent.help CLASS another's.
+_ABOUT = """Train an agent with PPO or SAC (--agent agents.SACLightningAgent) on Lightning Fabric. Without --config,
+--env and --env_id, the preset configs/rocket_1v1.yaml is used. Choose a class by its path (--agent
+agents.RecurrentPPOAgent) and add its settings (--agent.actor_lr 1e-3). --agent.help and --env.help list the settings of
+the chosen class, --agent.help CLASS those of another class.
 """
 
 
@@ -94,43 +94,46 @@ def main(
     sac: SACArgs = SACArgs(),  # noqa: B008 - frozen
     resolved_config: str | None = None,
 ) -> dict[str, Any]:
-    """Trains an actor-critic agent with PPO on Lightning Fabric.
+    """Train an actor-critic agent with PPO or SAC on Lightning Fabric.
 
     Args:
-        env: Environment class (a Gymnasium VectorEnv) with its settings, built on every rank.
-        agent: Agent class with its settings; it gets the environment's spaces.
+        env: Environment class (a Gymnasium VectorEnv) with its settings; every rank builds one.
+        agent: Agent class with its settings; it receives the environment's spaces.
         args: Settings of the training loop.
         start: How the run starts.
-        saving: When the run saves itself.
-        hardware: What it runs on.
-        estimator: Makes advantages and value targets of each rollout (docs/research.md).
+        saving: What the run saves, and how often.
+        hardware: Hardware of the run.
+        estimator: Estimator of advantages and value targets for each rollout (docs/research.md).
         self_play: Opponents in the environment: snapshots of the agent, bots, other agents (docs/selfplay.md).
-        cloning: Behavioural cloning of demonstrations beside PPO (docs/demonstrations.md).
-        kickstart: Another policy that PPO stays close to, less and less (docs/demonstrations.md).
-        env_id: A Gymnasium id such as CartPole-v1, or the path of a gymnasium.Env class, instead of `env`.
-        num_envs: Copies of `env_id` on every rank.
-        env_kwargs: Settings of `env_id`: '{"continuous": true}'.
-        wrappers: Gymnasium wrappers around `env_id`, the first one innermost.
+        cloning: Behavior cloning of demonstrations in addition to PPO (docs/demonstrations.md).
+        kickstart: Reference policy that PPO stays close to, less and less over time (docs/demonstrations.md).
+        env_id: Gymnasium id such as CartPole-v1, or path of a gymnasium.Env class, in place of `env`.
+        num_envs: Number of copies of `env_id` on every rank. Default: 4.
+        env_kwargs: Settings of `env_id`, for example '{"continuous": true}'.
+        wrappers: Gymnasium wrappers around `env_id`, the innermost first.
         capture_video: Record mp4 videos of rank 0's first sub-environment into the run folder and TensorBoard.
-        render: Show rank 0's first arena in RocketSimVis, which is started beside (docs/watching.md).
+        render: Show rank 0's first arena in RocketSimVis, which you start separately (docs/watching.md).
         watch: Show the games that the run records (--record_minutes) in the browser.
-        callbacks: Hooks into the training loop.
-        signals: Reward signals beside the environment's: curiosity, imitation (docs/signals.md).
-        logger: Fabric logger (or several) in place of TensorBoard's; `metrics.csv` is always written.
+        callbacks: Callbacks that run at fixed points of the training loop (docs/callbacks.md).
+        signals: Rewards in addition to the environment's: curiosity, RND, imitation (docs/signals.md).
+        logger: Fabric logger, or several, in place of the TensorBoard logger; `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
-        plain: Print lines instead of the live table. Default: when standard output is no terminal.
-        sac: Settings of agents that learn from replayed steps (docs/sac.md).
-        resolved_config: All settings as YAML, kept in the run folder. Default: what can be written of these arguments.
+        plain: Print lines instead of the live table. Default: only if standard output is not a terminal.
+        sac: Settings of agents that learn from a replay buffer (docs/sac.md).
+        resolved_config: All settings as YAML, kept in the run folder. Default: the arguments that YAML can represent.
 
     Returns:
-        The summary that `runs/<run_id>/summary.json` holds.
+        The contents of `runs/<run_id>/summary.json`.
     """
     if resolved_config is None:
         if signals and "value_heads" not in taken_apart(agent).settings:
             agent = partial(agent, value_heads=1 + len(signals))
         resolved_config, lost = settings_of_call(main, locals(), as_settings)
         if lost and launch.is_rank_0():
-            say(f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/runs.md)")
+            say(
+                f"note: config.yaml cannot hold {', '.join(lost)}; "
+                "give it again to what reads the run (docs/export.md)"
+            )
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
     if env_id is None and any(of_id.values()):
         raise ValueError(

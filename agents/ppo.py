@@ -17,17 +17,18 @@ from fabric_rl.types import ActOutput
 class PPOLightningAgent(PPOAgent):
     """Actor and critic MLPs over vector observations, for any discrete or Box action space.
 
-    For the settings that all PPO agents have see `PPOAgent`.
+    See `PPOAgent` for the settings that all PPO agents have.
 
     Args:
-        observation_space: Of one sub-environment; a Box with one axis. If it says `actor_features`, as that of
-            `envs.PrivilegedObs` does, the actor reads only so many columns, the critic all.
-        actor_hidden_sizes: Hidden layers of the policy.
-        critic_hidden_sizes: Hidden layers of the value function.
-        shared_trunk: Policy and value function share their hidden layers: actor_hidden_sizes, learning with actor_lr;
-            critic_hidden_sizes is not read, and only the value function's last layer has critic_lr.
+        observation_space: Observation space of one sub-environment, a Box with one axis. If it has an attribute
+            `actor_features`, as with `envs.PrivilegedObs`, the actor reads only that many columns; the critic reads
+            all.
+        actor_hidden_sizes: Sizes of the hidden layers of the policy.
+        critic_hidden_sizes: Sizes of the hidden layers of the value function.
+        shared_trunk: Share the hidden layers between policy and value function. Their sizes are actor_hidden_sizes and
+            their learning rate is actor_lr; critic_hidden_sizes is ignored, and critic_lr is only for the value head.
         activation: Class of the activations, for example torch.nn.ReLU.
-        layer_norm: Layer normalisation before each activation.
+        layer_norm: Layer normalization before each activation.
     """
 
     def __init__(

@@ -55,28 +55,34 @@ class SACLightningAgent(OffPolicyAgent):
     """SAC over vector observations, for Box, Discrete and MultiDiscrete actions (docs/sac.md).
 
     Args:
-        observation_space: Of one sub-environment; a Box with one axis. If it says `actor_features`, as that of
-            `envs.PrivilegedObs` does, the actor reads only so many columns, the critics all.
-        action_space: Of one sub-environment. A Box needs finite bounds.
-        actor_hidden_sizes: Hidden layers of the policy.
-        critic_hidden_sizes: Hidden layers of each critic.
+        observation_space: Observation space of one sub-environment, a Box with one axis. If it has an attribute
+            `actor_features`, as with `envs.PrivilegedObs`, the actor reads only that many columns; the critics read
+            all.
+        action_space: Action space of one sub-environment. A Box needs finite bounds.
+        actor_hidden_sizes: Sizes of the hidden layers of the policy.
+        critic_hidden_sizes: Sizes of the hidden layers of each critic.
         activation: Class of the activations, for example torch.nn.ReLU.
-        layer_norm: Layer normalisation before each activation of the critics.
+        layer_norm: Layer normalization before each activation of the critics.
         actor_lr: Learning rate of the policy.
         critic_lr: Learning rate of the critics.
         temperature_lr: Learning rate of the logarithm of the temperature.
-        init_entcoef: First temperature: what a nat of entropy is worth in reward.
-        target_entropy: Entropy in nats that the temperature is learned for; Box actions count in units of half the
-            Box's width. Default: minus the number of dimensions of a Box; of others a share of the greatest entropy
-            that the mask allows.
-        entropy_share: That share, of Discrete and MultiDiscrete actions.
+        init_entcoef: Initial temperature: the reward that a nat of entropy is worth, above 0.
+        target_entropy: Entropy in nats that the temperature is tuned to; for Box actions, in units of half the width
+            of the Box. Default: minus the number of dimensions of a Box; for other actions, `entropy_share` of the
+            greatest entropy that the mask allows.
+        entropy_share: Default target of Discrete and MultiDiscrete actions, as a share of the greatest entropy,
+            between 0 and 1.
         memory_size: Numbers remembered from step to step, see `RecurrentPPOAgent`; 0: no memory. Policy and critics
-            read the same memory beside the observation; the critics' loss alone teaches it, their targets have a copy.
-        cell: Kind of memory: lstm or gru.
-        sequence_length: Steps per training sequence, the reach of the memory's gradients; divides the batch size.
-        burn_in: Steps before each sequence that refresh the memory, which the buffer keeps as it was when it acted.
-        normalize_obs: Standardise observations with their running mean and deviation.
-        value_heads: K, reward signals: each has Q-values and a discount of its own; the policy maximises their sum.
+            read the same memory in addition to the observation. Only the critics' loss trains it; the target networks
+            have a copy.
+        cell: Type of memory: lstm or gru.
+        sequence_length: Steps per training sequence; the batch size must be a multiple of it. Gradients of the memory
+            reach this many steps back.
+        burn_in: Steps before each training sequence that update the memory stored in the buffer with the present
+            weights.
+        normalize_obs: Standardize observations with their running mean and standard deviation.
+        value_heads: Number of reward signals (K). Each has its own Q-values and discount; the policy maximizes their
+            sum.
     """
 
     def __init__(

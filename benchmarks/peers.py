@@ -161,7 +161,7 @@ def report(rows: list[dict[str, Any]], tried: dict[str, dict[str, Any]], work: W
             cells.append(f"{row[kind]:,}" + ("" if peer or ratio is None else f" (**{ratio:.1f} x**)"))
         lines.append(f"| {row['contender']} | {row['buffer']} | {' | '.join(cells)} | {row['memory_mib'] or ''} |")
     if tried:
-        lines += ["", f"{PEER} with other numbers of processes and ways in which OpenMP's threads wait:", ""]
+        lines += ["", f"Short runs of {PEER} by number of processes and by how OpenMP's threads wait:", ""]
         lines += ["| processes, OpenMP's waiting threads | collected | overall | memory MiB |", "|---|---|---|---|"]
         for name, found in tried.items():
             if "failed" in found:

@@ -5,6 +5,12 @@ from pathlib import Path
 
 READING = re.compile(r"^## Reading[ \t]*$", re.MULTILINE)
 """Everything from here on is written by hand."""
+THEMELESS = {
+    "font.size": 14,
+    "savefig.transparent": True,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#808080"),
+}
+"""Settings of matplotlib for pictures that are readable on a light and on a dark page."""
 
 
 def write_report(path: Path, text: str) -> None:

@@ -30,7 +30,7 @@ import numpy as np
 import yaml
 from machine import describe_machine
 from numpy.typing import NDArray
-from reports import write_report
+from reports import THEMELESS, write_report
 from signals import band
 
 from fabric_rl.selfplay.ratings.ladder import fit_ladder
@@ -194,41 +194,37 @@ def shared(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floa
 
 
 def plot(found: dict[str, Any], path: Path) -> None:
-    """Every figure against steps (above) and minutes (below): seeds as thin lines, their mean with its band."""
-    import matplotlib
+    """Draw goals per match against both bots, and the rating, over agent-steps.
 
-    matplotlib.use("Agg")
+    Seeds are thin lines and their mean is a thick one with its band; of a single training the band is the interval of
+    its matches.
+    """
     from matplotlib import pyplot
 
     of_all_trained, of_all_games = parts(found)
     trained, games = list(of_all_trained.values()), list(of_all_games.values())
-    names = {**TRAINING, **PLAYED}
-    figure, axes = pyplot.subplots(2, len(names), figsize=(3.2 * len(names), 6), squeeze=False)
-    for above, x_name in enumerate(("step", "minutes")):
-        for ax, (name, label) in zip(axes[above], names.items(), strict=True):
-            lines = []
+    with pyplot.rc_context(THEMELESS):
+        figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+        for number, (name, label) in enumerate(PLAYED.items()):
+            ax, color, lines = axes[int(name == "rating")], f"C{number % 2}", []
             for data, results in zip(trained, games, strict=True):
-                x, y = data["step"], data[name] if name in TRAINING else np.zeros(0)
-                if name in PLAYED:
-                    x = np.array([float(steps) for steps in results])
-                    y = np.array([played(row, name) for row in results.values()])
-                shown = x / 1e6 if x_name == "step" else np.interp(x, data["step"], data["minutes"])
-                ax.plot(shown, y, color="0.6", linewidth=0.8)
-                lines += [(shown, y)] if np.isfinite(y).any() else []
-            if len(lines) == len(trained):
+                x = np.array([float(steps) for steps in results]) / 1e6
+                y = np.array([played(row, name) for row in results.values()])
+                lines += [(x, y)] if np.isfinite(y).any() else []
+                ax.plot(x, y, color=color, linewidth=0.8, alpha=0.6)
+            if len(lines) == len(trained) and lines:
                 x, mean, half = shared(lines)
-                ax.plot(x, mean, color="C0")
-                ax.fill_between(x, mean - half, mean + half, color="C0", alpha=0.2, linewidth=0)
-            if name in OPPONENTS and len(games) == 1 and games[0]:  # of one training: the interval of its matches
+                ax.plot(x, mean, color=color, linewidth=2.5, label=f"against the {name}" if name in OPPONENTS else None)
+                ax.fill_between(x, mean - half, mean + half, color=color, alpha=0.25, linewidth=0)
+            if name in OPPONENTS and len(games) == 1 and games[0]:
                 ends = [row[name]["difference_interval_95"] or (np.nan, np.nan) for row in games[0].values()]
-                ax.fill_between(shown, *np.transpose(ends), color="C0", alpha=0.2, linewidth=0)
-            if name in OPPONENTS:
-                ax.axhline(0, color="0.3", linewidth=0.8, linestyle=":")
-            ax.set(xlabel="million agent-steps" if x_name == "step" else "minutes of training", title=label)
-            ax.title.set_fontsize(9)
+                ax.fill_between(np.array(list(games[0])) / 1e6, *np.transpose(ends), color=color, alpha=0.25, linewidth=0)
+            ax.set(xlabel="million agent-steps", title="goals per match" if name in OPPONENTS else label)
             ax.grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, dpi=90)
+        axes[0].axhline(0, color="0.5", linewidth=1, linestyle=":")
+        axes[0].legend(frameon=False)
+        figure.savefig(path, dpi=90)
+    pyplot.close(figure)
 
 
 def with_band(values: Sequence[float], form: str) -> str:

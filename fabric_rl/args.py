@@ -1,6 +1,6 @@
-"""The settings of a run in groups: how it trains (and replays), how it starts, when it saves itself, what it runs on.
+"""The settings of a run in groups: training, replay buffer, start, saving and hardware.
 
-Each group is a frozen dataclass. The docstrings under its fields are the help of the command line.
+Each group is a frozen dataclass. The docstrings below its fields are the help of the command line.
 """
 
 import math
@@ -28,58 +28,62 @@ class TrainArgs:
     """Settings of the training loop."""
 
     total_timesteps: int = 1_000_000
-    """Agent-steps to collect over all ranks; the last rollout is always finished."""
+    """Agent-steps to collect over all ranks, at least 1; the last rollout is always finished."""
     num_steps: int = 128
-    """Steps per rollout and sub-environment (T)."""
+    """Length of a rollout: steps per sub-environment (T)."""
     update_epochs: int = 10
     """Passes over each rollout."""
     minibatch_size: int | None = None
-    """Steps per minibatch and rank: what goes through the networks at once. Default: a sixteenth of the rollout. What
-    a whole number of minibatches leaves over is left out of that epoch; every epoch has a permutation of its own."""
+    """Steps per rank in one forward and backward pass. Default: a sixteenth of the rollout. Steps that do not fill a
+    whole minibatch are left out of that epoch; each epoch shuffles the steps again."""
     batch_size: int | None = None
-    """Steps per optimizer step and rank, a multiple of the minibatch size: the gradients of several minibatches are
-    added up, which needs the memory of one; at most a rollout. Default: one minibatch; of SAC 256."""
+    """Steps per optimizer step and rank: a multiple of `minibatch_size`, at most a rollout. Gradients of several
+    minibatches are accumulated, which needs the memory of only one. Default: one minibatch (SAC: 256)."""
     exp_buffer_size: int | None = None
-    """Steps per rank to learn from: the newest rollouts that fit in, older ones with the log-probabilities, advantages
-    and value targets of their time. Default: the newest rollout only."""
+    """Steps per rank to learn from: as many of the most recent rollouts as fit. Older rollouts keep the
+    log-probabilities, advantages and value targets of the time when they were collected. Default: only the most
+    recent rollout."""
     gamma: float | tuple[float, ...] = 0.99
-    """Discount; or one for each reward signal of the environment."""
+    """Discount factor, 0 to 1; or a list with one for each reward signal of the environment."""
     gae_lambda: float = 0.95
-    """Lambda of the generalised advantage estimation."""
+    """Lambda of generalized advantage estimation (GAE), 0 to 1."""
     extrinsic_strength: float = 1.0
-    """What the environment's rewards are multiplied with, beside those of `signals` (docs/signals.md)."""
+    """Factor for the environment's rewards, 0 or more, when `signals` add other rewards (docs/signals.md)."""
     combine_advantages: Literal["sum", "mean"] = "sum"
-    """How the advantages of several reward signals become one; normalised advantages are the same either way."""
+    """How to combine the advantages of several reward signals; normalized advantages are the same either way."""
     normalize_advantages: bool = True
-    """Normalise the advantages of each optimizer step to mean 0 and deviation 1, with statistics over all ranks."""
+    """Normalize the advantages of each optimizer step to mean 0 and standard deviation 1, over all ranks."""
     standardize_returns: bool = False
-    """Divide rewards by the running deviation of the discounted returns over all ranks, and clip them to +-10."""
+    """Divide rewards by the running standard deviation of the discounted returns over all ranks, and clip them to
+    -10 to 10."""
     max_grad_norm: float = 0.5
-    """Clip the norm of the gradient to this; 0 does not clip."""
+    """Maximum norm of the gradient; 0: no clipping."""
     clip_groups: bool = False
-    """Clip the gradient of each of the optimizer's groups (actor, critic) by its own norm, so that large gradients of
-    the critic do not shrink the actor's steps. Default: by the norm of all."""
+    """Clip the gradient of each parameter group of the optimizer (actor, critic) by its own norm, so that large
+    gradients of the critic do not shrink the actor's steps. Default: clip by the norm of all parameters."""
     lr_schedule: LRSchedule = "linear"
-    """How the learning rates go on from the optimizer's: to zero over the run (linear, cosine), or up and down by 1.5
-    so that the policy's change in an epoch stays around `desired_kl` (kl_adaptive)."""
+    """How the learning rates change: not at all (constant), to zero over the run (linear, cosine), or up and down by a
+    factor of 1.5, to keep the policy's change in an epoch near `desired_kl` (kl_adaptive)."""
     desired_kl: float = 0.01
-    """KL divergence between the policies before and after an epoch that `--lr_schedule kl_adaptive` aims at."""
+    """Target of `--lr_schedule kl_adaptive`: the KL divergence between the policies before and after an epoch."""
     target_kl: float | None = None
-    """Leave out the remaining epochs of an iteration, on all ranks alike, after one with a larger mean KL divergence.
+    """Skip the remaining epochs of an iteration, on all ranks, after an epoch with a larger mean KL divergence.
     Default: never."""
     overlap: bool = False
-    """Collect the next rollout while learning from the last one: faster where they need different hardware, with data
-    that is one update old."""
+    """Collect the next rollout while learning from the last one. Faster if collecting and learning use different
+    hardware; the data is one update old."""
     num_players: int = 0
-    """The last so many ranks only play, on the CPU, and the others train, on the CPU or GPUs; players collect one
-    rollout ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""
+    """Rollout workers: the last `num_players` ranks only collect, on the CPU. The other ranks only learn, on the CPU or
+    GPUs. Rollouts are collected one ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""
     compile: bool = False
-    """Compile the agent's act, value and training_step (torch.compile); needs a C++ compiler, and a minute at first."""
+    """Compile the agent's act, value and training_step (torch.compile). Needs a C++ compiler and about a minute at the
+    start."""
     summary_freq: int | None = None
-    """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and on the console, which are
-    means over all iterations since the one before. Default: a row for each iteration."""
+    """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and the console. A row contains
+    means over all iterations since the previous row. Default: one row per iteration (SAC: per 1,000 steps)."""
     seed: int = 0
-    """Seed of weights, sampling and environments (sub-environment i of rank r: seed + r * n + i)."""
+    """Seed of weights, sampling and environments, 0 to 4,294,967,295. Sub-environment i of rank r, which has n, gets
+    seed + r * n + i."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
@@ -168,37 +172,41 @@ ONLY_PPO = (
 
 @dataclass(frozen=True)
 class SACArgs:
-    """Settings of agents that learn from replayed steps, as `agents.SACLightningAgent` does (docs/sac.md)."""
+    """Settings of agents that learn from a replay buffer, such as `agents.SACLightningAgent` (docs/sac.md)."""
 
     buffer_size: int = 1_000_000
-    """SAC: newest steps of each rank that are kept to draw from."""
+    """SAC: size of the replay buffer: the most recent steps of each rank."""
     buffer_init_steps: int = 1000
-    """SAC: agent-steps (over all ranks) with random actions at first; learning begins when the buffers hold so many."""
+    """SAC: agent-steps (over all ranks) with random actions at the start; learning begins after them. 0 or more."""
     hold_random_actions: bool = False
-    """SAC: a random action lasts for a round of `train_interval` steps (2 or more), to get farther than trembling."""
+    """SAC: repeat each random action for `train_interval` steps (2 or more), to explore farther."""
     train_interval: int = 1
-    """SAC: steps of each sub-environment between two rounds of learning."""
+    """SAC: steps per sub-environment between two rounds of learning."""
     num_update: int = 1
-    """SAC: optimizer steps in a round, times the number of ranks, which collect as many times more."""
+    """SAC: optimizer steps per round of learning, multiplied by the number of ranks (which collect more data)."""
     tau: float = 0.005
-    """SAC: share of the way that the target networks go after each optimizer step."""
+    """SAC: fraction by which the target networks move toward the critics after each optimizer step, above 0 and at
+    most 1."""
     n_step: int = 1
-    """SAC: rewards that are added up before a target network is asked for the rest."""
+    """SAC: steps of reward in a target value before it bootstraps from the target networks (n-step returns)."""
     save_replay_buffer: bool = False
-    """SAC: checkpoints hold the buffers, so that a resumed run goes on bit for bit (Gymnasium ids: with
-    `exact_resume`); without, it fills them anew."""
+    """SAC: save the replay buffers in checkpoints, so that a resumed run is bit-identical (Gymnasium ids: with
+    `exact_resume`). Default: a resumed run refills them."""
     buffer_folder: str | None = None
-    """SAC: keep the buffers in files of this folder, which vanish with the run. Default: in the device's memory."""
+    """SAC: folder for files that hold the replay buffers; they are deleted at the end of the run. Default: the buffers
+    are in the device's memory."""
     per_alpha: float = 0.0
-    """SAC: draw steps in proportion to their error to the power of this, 0.6 say; 0: all alike."""
+    """SAC: exponent of prioritized replay, 0 to 1: steps are sampled in proportion to their error to this power, for
+    example 0.6. 0: uniform sampling."""
     per_beta: float = 0.4
-    """SAC: how far weights make up for that in the critics' loss at first; 1, all of it, at the end of the run."""
+    """SAC: importance-sampling exponent of prioritized replay at the start, 0 to 1; it rises to 1 over the run."""
     demonstrations: tuple[str, ...] = ()
-    """SAC: files that `fabric-rl demos` makes, whose steps and rewards are replayed beside the run's own."""
+    """SAC: demonstration files (.frd) from `fabric-rl demos`; their steps are replayed together with the run's own."""
     demonstration_share: float = 0.5
-    """SAC: share of each minibatch that comes from the demonstrations."""
+    """SAC: share of each minibatch that comes from the demonstrations, between 0 and 1."""
     reward_signal_num_update: int | None = None
-    """SAC: minibatches in a round that the signals learn from, times the number of ranks. Default: `num_update`."""
+    """SAC: minibatches per round that the reward signals learn from, multiplied by the number of ranks. Default:
+    `num_update`."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
@@ -223,24 +231,25 @@ class SACArgs:
 
 @dataclass(frozen=True)
 class StartArgs:
-    """How a run starts: as a new one, with the weights of another, or where it was left."""
+    """How a run starts: as a new run, with the weights of another run, or by resuming an earlier one."""
 
     run_id: str | None = None
-    """Name of the run's folder; default: date and time."""
+    """Name of the run and its folder. Default: date and time."""
     runs_dir: str = "runs"
-    """Folder that holds all runs."""
+    """Folder that contains all runs."""
     resume: bool | str = False
-    """Go on with a run: the one of `run_id`; or give a run id, or the path of a checkpoint, milestone or run. Without
-    any: on a terminal a choice of milestones, else the newest run that fits, else a new one."""
+    """Resume the run named by `run_id`; or give a run id, or the path of a checkpoint, milestone or run. If no run is
+    named, a terminal shows a menu of milestones; otherwise the most recent run that fits resumes, or a new run
+    starts."""
     force: bool = False
-    """Delete a run of that `run_id` and start again."""
+    """Delete an existing run with this `run_id` and start from scratch."""
     initialize_from: str | None = None
-    """A run, milestone or checkpoint whose weights a new run begins with, at step 0. In the configuration of a run it
-    says how that one began, and has no effect when it goes on."""
+    """Run, milestone or checkpoint whose weights a new run starts with, at step 0. In a run's configuration it records
+    how the run started; it has no effect when the run resumes."""
     inference: bool = False
-    """Play without learning, with the weights of `resume` or `initialize_from`, as a run of its own."""
+    """Run without learning, as a new run with the weights of `resume` or `initialize_from`."""
     group: str | None = None
-    """Name of the group of runs that this one is of, to be compared with other groups (docs/bench.md)."""
+    """Name of the group of runs that this run belongs to, for comparisons between groups (docs/bench.md)."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
@@ -262,25 +271,27 @@ class StartArgs:
 
 @dataclass(frozen=True)
 class Saving:
-    """How often a run saves itself."""
+    """What a run saves, and how often."""
 
     checkpoint_every_timesteps: int | None = 1_000_000
-    """Agent-steps (over all ranks) between checkpoints; a run resumed from one goes on bit for bit. None: only the last
-    one."""
+    """Agent-steps (over all ranks) between checkpoints; a run resumed from one is bit-identical. None: only one
+    checkpoint, at the end."""
     checkpoint_every_minutes: float | None = None
-    """Minutes between checkpoints; a run resumed from one of these is equivalent, not bit-identical."""
+    """Minutes of wall-clock time between checkpoints. A run resumed from one of these is equivalent, not bit-identical.
+    Default: none."""
     keep_checkpoints: int = 3
-    """How many of the newest checkpoints stay."""
+    """Number of most recent checkpoints to keep, at least 1."""
     milestone_interval: int | None = None
-    """Agent-steps between milestones: full copies that stay for good."""
+    """Agent-steps (over all ranks) between milestones: full copies that are never deleted. Default: no milestones."""
     record_minutes: float | None = 10
-    """Minutes between games that rank 0 lets the agent play for people to watch, where the environment can record them
-    (docs/watching.md). They take at most 2 % of the time, and change nothing that is learned. None: no games."""
+    """Minutes between games that rank 0 records for you to watch, if the environment can record games
+    (docs/watching.md). They take at most 2 % of the time and do not change the training. None: no games."""
     keep_games: int = 10
-    """How many of the newest games stay."""
+    """Number of most recent games to keep, at least 1."""
     exact_resume: bool = False
-    """Environments that cannot be saved (Gymnasium ids, RLGymPool, RLGymReward) begin new episodes at every checkpoint,
-    so that a resumed run goes on bit for bit; without, only a resumed one does. The others always go on so."""
+    """Start new episodes at every checkpoint in environments whose state cannot be saved (Gymnasium ids, RLGymPool,
+    RLGymReward), so that a resumed run is bit-identical. Without it, only a resumed run starts new episodes. Other
+    environments resume bit-identically in any case."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
@@ -291,25 +302,26 @@ class Saving:
 
 @dataclass(frozen=True)
 class Hardware:
-    """What a run runs on."""
+    """Hardware of a run."""
 
     accelerator: Accelerator = "auto"
-    """Hardware to train on. `fabric run` decides this and the next three itself."""
+    """Hardware to train on. `fabric run` sets this flag and the next three itself."""
     devices: int | str = 1
-    """How many (or which) devices; more than one trains with DDP, one process each."""
+    """Number of devices per machine, or their indices such as '0,2'. With more than one, training uses DDP with one
+    process per device."""
     num_nodes: int = 1
-    """Machines. Under torchrun and SLURM, these two follow from what was started."""
+    """Number of machines. Under torchrun and SLURM, `devices` and `num_nodes` follow from the launched processes."""
     strategy: str = "auto"
-    """Fabric strategy, for example ddp; fsdp divides weights, gradients and optimizer state between the ranks, for an
-    agent that is too large for one device (docs/agents.md)."""
+    """Fabric strategy, for example ddp. fsdp shards weights, gradients and optimizer state across the ranks, for an
+    agent that is too large for one device (docs/machines.md)."""
     timeout_minutes: float = 10
-    """How long a rank waits for the others before it gives up: a dead machine is noticed at once, a pulled network
-    cable only by this."""
+    """Minutes that a rank waits for the others before it stops with an error. A crashed machine is noticed at once, a
+    broken network connection only after this time."""
     num_threads: int | None = None
-    """Threads that torch computes with on every rank; the order in which sums are rounded depends on it. Default: what
-    the run had that goes on, else `OMP_NUM_THREADS`, else the rank's share of the machine's cores."""
+    """Threads of torch on every rank; rounding errors depend on it. Default: the number that a resumed run had, else
+    `OMP_NUM_THREADS`, else the rank's share of the machine's cores."""
     precision: Precision = "32-true"
-    """Floating-point precision of the networks; losses always are float32. 16-mixed needs a GPU."""
+    """Floating-point precision of the networks; losses are always float32. 16-mixed needs a GPU."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:

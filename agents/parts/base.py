@@ -108,25 +108,25 @@ def check_sizes(agent: str, **sizes: int | Sequence[int]) -> None:
 
 
 class PPOAgent(ActorCritic):
-    """PPO's side of an agent: coefficients, loss and optimizer. The networks are a subclass's own.
+    """Coefficients, loss and optimizer of PPO. A subclass adds the networks.
 
     The constructors of all PPO agents have these settings, under these names:
 
     Args:
-        observation_space: Of one sub-environment.
-        action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
-        ortho_init: Orthogonal initialisation (gain sqrt 2, last layers 0.01 for the policy and 1 for the value).
-        actor_lr: Learning rate of the policy and of what it shares with the value function.
-        critic_lr: Learning rate of what only the value function has.
-        clip_coef: PPO's clip range, a number or a schedule over the training.
-        value_coef: Weight of the value loss.
-        entropy_coef: Weight of the entropy bonus, a number or a schedule over the training.
-        clip_value_loss: Clip the value function's update as the policy's.
-        value_heads: Values per observation, one for each reward signal of the environment.
-        normalize_obs: Standardise observations with their running mean and deviation.
-        state_dependent_std: Box actions: the network also gives the standard deviation, within 0.1..1.
-        squash: Box actions: tanh of a Gaussian, scaled to the Box's bounds.
-        log_std_init: Box actions: initial log standard deviation, where it does not depend on the state.
+        observation_space: Observation space of one sub-environment.
+        action_space: Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary or Box.
+        ortho_init: Orthogonal initialization (gain sqrt 2; last layers 0.01 for the policy and 1 for the value).
+        actor_lr: Learning rate of the policy and of layers that it shares with the value function.
+        critic_lr: Learning rate of the layers that only the value function uses.
+        clip_coef: Clip range of PPO, above 0; a number or a schedule over the training.
+        value_coef: Weight of the value loss, 0 or more.
+        entropy_coef: Weight of the entropy bonus, 0 or more; a number or a schedule over the training.
+        clip_value_loss: Clip the update of the value function in the same way as the policy's.
+        value_heads: Number of values per observation, one for each reward signal of the environment.
+        normalize_obs: Standardize observations with their running mean and standard deviation.
+        state_dependent_std: Box actions: the network also computes the standard deviation, from 0.1 to 1.
+        squash: Box actions: tanh of a Gaussian, scaled to the bounds of the Box.
+        log_std_init: Box actions: initial log standard deviation, if it does not depend on the state.
     """
 
     policy_head: PolicyHead

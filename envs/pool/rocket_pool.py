@@ -40,24 +40,28 @@ from envs.state.layout import Bool, Float
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
-    """`num_arenas` games of real Rocket League physics; every car is one sub-environment.
+    """Vector environment of `num_arenas` games with real Rocket League physics; every car is one sub-environment.
 
-    The `num_envs` = N sub-environments are the cars, arena by arena, blue before orange; N = arenas x cars when all
-    arenas have equal teams. Autoreset is `SAME_STEP`: when an episode ends, `obs` already is the first one of the next
-    episode and `infos["final_obs"]` (`[N, D]`, valid where `infos["_final_obs"]`) the last one of the old. All cars of
-    an arena end together. Every car learns: opponents are sub-environments too. An action parser with masks puts them
-    into `infos["action_mask"]` (`[N, n]` bool, for the observations that were returned), `RewardSignals` put theirs
-    into `infos["reward_signals"]` (`[N, K]` float32, of the step that was taken). `infos["result"]` (`[N]` float32)
-    is 1 for the team whose goal ended the episode, 0 for the other one, 0.5 where no goal did.
+    The `num_envs` = N sub-environments are the cars, arena by arena, blue before orange. If all arenas have equal
+    teams, N = arenas x cars. Opponents are sub-environments too, so every car learns. All cars of an arena end their
+    episode together.
 
-    Threads step slices of the arenas with the GIL released. Each arena draws from its own generator and begins every
+    Autoreset is `SAME_STEP`: when an episode ends, `obs` is already the first observation of the next episode, and
+    `infos["final_obs"]` (`[N, D]`, valid where `infos["_final_obs"]`) is the last observation of the old one.
+
+    An action parser with masks puts them into `infos["action_mask"]` (`[N, n]` bool, for the returned observations).
+    `RewardSignals` puts its rewards into `infos["reward_signals"]` (`[N, K]` float32, for the step just taken).
+    `infos["result"]` (`[N]` float32) is 1 for the team whose goal ended the episode, 0 for the other team, and 0.5 if
+    no goal ended it.
+
+    Threads step slices of the arenas with the GIL released. Each arena has its own random generator and starts every
     episode with a new ball and new cars, so trajectories do not depend on the number of threads or on earlier episodes.
 
     Attributes:
-        state: The current `GameState`. Right after `step` the arenas that ended already hold their next episode.
-        guests: Bots that play some of the cars, see `Guests`; none at first.
-        sides: `[N]` the arena of each car, and `[N]` its team, 0 blue and 1 orange.
-        num_seeds: Consecutive seeds that `reset(seed=...)` uses: one per arena.
+        state: Current `GameState`. Right after `step`, arenas whose episode ended already show their next episode.
+        guests: Bots that play some of the cars, see `Guests`; initially none.
+        sides: Arena of each car (`[N]`), and its team (`[N]`, 0 blue and 1 orange).
+        num_seeds: Number of consecutive seeds that `reset(seed=...)` uses: one per arena.
     """
 
     headlines = HEADLINES
@@ -84,35 +88,35 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         render_mode: str | None = None,
         video_folder: str | Path | None = None,
     ) -> None:
-        """Builds the arenas. Components left out are those of RLGym's training guide.
+        """Builds the arenas. The default components are those of RLGym's training guide.
 
         Args:
-            num_arenas: Games that run side by side.
+            num_arenas: Number of parallel games.
             team_size: Cars per team; or (blue, orange), to play without opponents or with uneven teams; or a list of
-                (blue, orange) that the arenas take in turns, for example [[1, 0], [1, 1], [3, 3]].
-            obs: Default `DefaultObs.rlgym_guide()`.
-            action: Default `LookupTable()`, 90 discrete actions.
-            reward: Default in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10.
-            state_setter: Default `Kickoff()`.
-            done: One condition or several of which any ends the episode. Default: goal (terminates), 30 s without a
-                touch and 300 s in all (both truncate).
+                (blue, orange), for example [[1, 0], [1, 1], [3, 3]], which the arenas use in rotation.
+            obs: Observation builder. Default: `DefaultObs.rlgym_guide()`.
+            action: Action parser. Default: `LookupTable()`, 90 discrete actions.
+            reward: Reward. Default: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10.
+            state_setter: Initial states of episodes. Default: `Kickoff()`.
+            done: One termination condition or several, any of which ends the episode. Default: goal (terminates), 30 s
+                without a touch and 300 s in total (both truncate).
             tick_skip: Physics ticks (1/120 s) per step; the action is held for all of them.
-            action_delay_ticks: Ticks at the start of a step that still run the previous action. RLGym has 1.
-            num_threads: Threads that step arenas. Default: the cores this process may use, shared evenly between the
-                processes of this machine that `LOCAL_WORLD_SIZE` counts.
-            seed: Arena `i` draws from `seed + i`.
+            action_delay_ticks: Ticks at the start of a step that still use the previous action. RLGym uses 1.
+            num_threads: Threads that step arenas. Default: the cores that this process may use, shared evenly between
+                the local processes that `LOCAL_WORLD_SIZE` counts.
+            seed: Seed of the first arena; arena `i` uses `seed + i`.
             collision_meshes: Folder with `soccar/*.cmf`. Default: the meshes of `rlgym[rl-sim]`.
-            first_arena: Where the first arena stands in the turns of a list of team sizes (for pools in several
-                processes that are parts of one).
-            loggers: What watches the game and reports metrics, for example `TurtleRecoveryLogger()`.
-            parameters: What of the physics is drawn anew for episodes, see `envs.parameters`. Default: nothing.
+            first_arena: Position of the first arena in the rotation of a list of team sizes. For pools that are split
+                over several processes.
+            loggers: Components that observe the game and report metrics, for example `TurtleRecoveryLogger()`.
+            parameters: Physics parameters to randomize for each episode, see `envs.parameters`. Default: none.
             render_mode: "rgb_array" for `render()`, "human" to show every step in RocketSimVis (docs/watching.md).
-            video_folder: Gets mp4 files of the first arena's episodes 0, 1, 8, 27, ..., see `GymnasiumEnvs`.
+            video_folder: Folder for mp4 files of the first arena's episodes 0, 1, 8, 27, ..., see `GymnasiumEnvs`.
 
         Raises:
-            ValueError: A size that cannot work.
-            TypeError: A component of the wrong kind.
-            FileNotFoundError: No collision meshes.
+            ValueError: A size or number is out of range.
+            TypeError: A component has the wrong type.
+            FileNotFoundError: The collision meshes are missing.
         """
         sizes = settings.team_sizes(team_size)
         settings.check_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)

@@ -1,4 +1,4 @@
-"""SelfPlay: a run whose opponents are earlier versions of itself, and others."""
+"""SelfPlay: training against earlier versions of the agent and other opponents."""
 
 import math
 import warnings
@@ -31,14 +31,14 @@ _NEVER = -1
 
 
 class SelfPlay(Callback):
-    """Plays against snapshots of the agent; `--self_play SelfPlay` (docs/selfplay.md).
+    """Trains against snapshots of the agent and other opponents; `--self_play SelfPlay` (docs/selfplay.md).
 
-    Settings that ML-Agents has keep its names and their meaning. Steps are agent-steps of the run, over all ranks;
-    what is due within an iteration happens before the next one.
+    Settings that ML-Agents also has keep its names and meanings. Steps are agent-steps of the run, over all ranks. A
+    snapshot or swap that is due during an iteration happens before the next iteration.
 
     Metrics: `selfplay/rating` (the learner's Elo), `selfplay/win_rate` (its score in the iteration's games against the
-    pool; a draw is half a win), `selfplay/opponents`, `selfplay/diversity` (mean KL between the snapshots' policies,
-    nats) and `selfplay/open` (0 while the gate is closed).
+    opponent pool; a draw is half a win), `selfplay/opponents`, `selfplay/diversity` (mean KL divergence between the
+    snapshots' policies, in nats) and `selfplay/open` (0 until the start conditions in `gate` are met).
     """
 
     def __init__(
@@ -59,30 +59,33 @@ class SelfPlay(Callback):
         gate: Sequence[Promotion] = (),
         force: bool = False,
     ) -> None:
-        """Takes the settings.
+        """Checks and stores the settings.
 
         Args:
-            window: Snapshots in the pool; guests come on top.
-            play_against_latest_model_ratio: How likely a draw gives the agent as it is instead of one of the pool.
-            save_steps: Steps from one snapshot to the next; the first is of the beginning.
-            swap_steps: Steps after which other opponents are drawn, for the episodes that begin from then on.
-            team_change: Steps after which the learners change sides, all at once. Default: with every episode, each
-                arena on its own.
-            initial_elo: Rating of the learner and of guests at first; a snapshot begins with the learner's.
-            elo_k: The most that one game changes a rating.
-            share: Of the arenas in which opponents play, 0..1; in the others all cars learn.
-            at_once: Opponents that play at the same time on a rank, at most; each of them costs a little.
-            sampling: Who of the pool is drawn.
-            eviction: Who leaves the pool when there is one more than `window`.
-            min_kl: A snapshot only joins if its policy is that far from each one in the pool (KL, nats, on
-                observations of the last rollout). 0: all do.
-            guests: Others in the pool: bots (chaser, shooter...), class paths of bots, trained agents by run id or
-                path, as `fabric-rl evaluate` takes them.
-            gate: Skills that have to be there first: until then opponents are the agent as it is.
-            force: Begin at once whatever the gate says.
+            window: Maximum number of snapshots in the opponent pool, 1 or more; guests are not counted.
+            play_against_latest_model_ratio: Probability, 0 to 1, that a sampled opponent is the current agent instead
+                of one from the opponent pool.
+            save_steps: Agent-steps between snapshots, 1 or more; the first snapshot is of the initial agent.
+            swap_steps: Agent-steps after which new opponents are sampled for the next episodes, 1 or more.
+            team_change: Agent-steps after which the learners of all arenas change sides. Default: each arena changes
+                sides at every episode.
+            initial_elo: Initial rating of the learner and of guests, 0 to 1,000,000; a snapshot starts with the
+                learner's rating.
+            elo_k: Maximum change of a rating by one game (the K-factor of Elo).
+            share: Share of the arenas with an opponent, 0 to 1; in the others all cars learn.
+            at_once: Opponent slots: the maximum number of different opponents that play at the same time on a rank, 1
+                to 10,000. Each one costs a little time.
+            sampling: Rule that samples opponents from the opponent pool.
+            eviction: Rule that removes a snapshot when there are more than `window`.
+            min_kl: Minimum KL divergence, in nats, between the policy of a new snapshot and that of every snapshot in
+                the opponent pool, on observations of the last rollout; snapshots below it do not join. 0: all join.
+            guests: External opponents: bots (chaser, shooter...), class paths of bots, or trained agents by run id or
+                path, as in `fabric-rl evaluate`.
+            gate: Start conditions: skills that the agent needs first. Until then it plays against its current policy.
+            force: Start at once, even if the conditions in `gate` are not met.
 
         Raises:
-            ValueError: One that cannot work.
+            ValueError: A setting is out of range, or `guests` names a player twice.
         """
         limits: dict[str, tuple[float, float, float]] = {
             "window": (window, 1, math.inf),
