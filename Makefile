@@ -18,6 +18,7 @@ endif
 PY := $(BIN)/python
 STAMP := $(VENV)/.installed
 PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+PROSE := README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/api/*.md benchmarks/results/*.md
 QUICKSTART := configs/rocket_1v1_quickstart.yaml
 # The user's --config stands alone, everything else is added to the quickstart's.
 TRAIN_ARGS = $(if $(findstring --config,$(ARGS)),$(ARGS),--config $(QUICKSTART) $(ARGS))
@@ -54,10 +55,12 @@ test-all: install  ## all tests but those that learn, at most 15 minutes
 test-learning: install  ## the tests that train until something is learned, and the campaigns with their tables (an hour)
 	"$(PY)" -m pytest -m learning $(ARGS)
 
-lint: install docs  ## ruff, mypy --strict, and the documentation without a warning
+lint: install docs  ## ruff, mypy --strict, spelling and style, and the documentation without a warning
 	"$(PY)" -m ruff check .
 	"$(PY)" -m ruff format --check .
 	"$(PY)" -m mypy
+	"$(BIN)/codespell" $(PROSE) agents benchmarks configs envs fabric_rl template train_fabric.py
+	"$(BIN)/proselint" --config .proselintrc.json check $(PROSE)
 
 docs: install  ## the documentation as a site, in site/; a link that leads nowhere fails
 	NO_MKDOCS_2_WARNING=1 "$(PY)" -m mkdocs build --strict --quiet

@@ -131,8 +131,7 @@ def main(
         resolved_config, lost = settings_of_call(main, locals(), as_settings)
         if lost and launch.is_rank_0():
             say(
-                f"note: config.yaml cannot hold {', '.join(lost)}; "
-                "give it again to what reads the run (docs/export.md)"
+                f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/export.md)"
             )
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
     if env_id is None and any(of_id.values()):

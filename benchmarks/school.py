@@ -201,24 +201,25 @@ def plot(found: dict[str, Any], path: Path) -> None:
     """
     from matplotlib import pyplot
 
-    of_all_trained, of_all_games = parts(found)
-    trained, games = list(of_all_trained.values()), list(of_all_games.values())
+    games = list(parts(found)[1].values())
     with pyplot.rc_context(THEMELESS):
         figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
         for number, (name, label) in enumerate(PLAYED.items()):
             ax, color, lines = axes[int(name == "rating")], f"C{number % 2}", []
-            for data, results in zip(trained, games, strict=True):
+            for results in games:
                 x = np.array([float(steps) for steps in results]) / 1e6
                 y = np.array([played(row, name) for row in results.values()])
                 lines += [(x, y)] if np.isfinite(y).any() else []
                 ax.plot(x, y, color=color, linewidth=0.8, alpha=0.6)
-            if len(lines) == len(trained) and lines:
+            if len(lines) == len(games) and lines:
                 x, mean, half = shared(lines)
                 ax.plot(x, mean, color=color, linewidth=2.5, label=f"against the {name}" if name in OPPONENTS else None)
                 ax.fill_between(x, mean - half, mean + half, color=color, alpha=0.25, linewidth=0)
             if name in OPPONENTS and len(games) == 1 and games[0]:
                 ends = [row[name]["difference_interval_95"] or (np.nan, np.nan) for row in games[0].values()]
-                ax.fill_between(np.array(list(games[0])) / 1e6, *np.transpose(ends), color=color, alpha=0.25, linewidth=0)
+                ax.fill_between(
+                    np.array(list(games[0])) / 1e6, *np.transpose(ends), color=color, alpha=0.25, linewidth=0
+                )
             ax.set(xlabel="million agent-steps", title="goals per match" if name in OPPONENTS else label)
             ax.grid(alpha=0.3)
         axes[0].axhline(0, color="0.5", linewidth=1, linestyle=":")

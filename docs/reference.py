@@ -47,15 +47,22 @@ def commands_page() -> str:
         for name, command in commands.items():
             lines.append(f"### `fabric-rl {name}`\n")
             if name == "train":
-                lines.append("Train an agent: the same as `python train_fabric.py`. [Settings](settings.md) lists its flags.\n")
+                lines.append(
+                    "Train an agent: the same as `python train_fabric.py`. [Settings](settings.md) lists its flags.\n"
+                )
                 continue
             if name == "run_selfplay_eval":
-                lines.append("Another name for [`fabric-rl league`](#fabric-rl-league).\n")
+                lines.append(
+                    "Another name for [`fabric-rl league`](#fabric-rl-league).\n"
+                )
                 continue
             own = _subparser(command_parser(name), name)
             lines.append(_command(own, f"fabric-rl {name}"))
             for inner in command.commands:
-                lines += [f"#### `fabric-rl {name} {inner}`\n", _command(_subparser(own, inner), f"fabric-rl {name} {inner}")]
+                lines += [
+                    f"#### `fabric-rl {name} {inner}`\n",
+                    _command(_subparser(own, inner), f"fabric-rl {name} {inner}"),
+                ]
     return "\n".join(lines)
 
 
@@ -63,13 +70,26 @@ def settings_tables() -> str:
     """Return the tables of docs/settings.md, without the markers around them."""
     lines = []
     for title, kind in SECTIONS.items():
-        texts = {p.arg_name: p.description for p in docstring_parser.parse_from_object(kind).params}
-        rows = [(f.name, "" if f.default is MISSING else f.default, texts[f.name]) for f in fields(kind)]
+        texts = {
+            p.arg_name: p.description
+            for p in docstring_parser.parse_from_object(kind).params
+        }
+        rows = [
+            (f.name, "" if f.default is MISSING else f.default, texts[f.name])
+            for f in fields(kind)
+        ]
         lines += [f"### {title}\n", _table("flag", rows, "--"), ""]
     parameters = inspect.signature(train_fabric.main).parameters
-    texts = {p.arg_name: p.description for p in docstring_parser.parse(train_fabric.main.__doc__ or "").params}
+    texts = {
+        p.arg_name: p.description
+        for p in docstring_parser.parse(train_fabric.main.__doc__ or "").params
+    }
     left_out = {"args", "start", "saving", "hardware", "sac", "resolved_config"}
-    rows = [(name, _shown(p.default), texts[name]) for name, p in parameters.items() if name not in left_out]
+    rows = [
+        (name, _shown(p.default), texts[name])
+        for name, p in parameters.items()
+        if name not in left_out
+    ]
     return "\n".join([*lines, "### Components\n", _table("flag", rows, "--"), ""])
 
 
@@ -81,7 +101,11 @@ def settings_page() -> str:
 
 
 def _subparser(parser: Any, name: str) -> Any:  # noqa: ANN401 - argparse's
-    found = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    found = next(
+        action
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
     return found.choices[name]
 
 
@@ -89,22 +113,60 @@ def _command(parser: Any, name: str) -> str:  # noqa: ANN401 - argparse's
     """Return description, usage and flags of one command."""
     words, flags = [], []
     for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS or action.dest == "help":
+        if (
+            isinstance(action, argparse._SubParsersAction)
+            or action.help == argparse.SUPPRESS
+            or action.dest == "help"
+        ):
             continue
-        if action.option_strings and action.option_strings[-1].endswith((".help", "--print_config")):
+        if action.option_strings and action.option_strings[-1].endswith(
+            (".help", "--print_config")
+        ):
             continue
         (flags if action.option_strings else words).append(action)
-    usage = " ".join([name, *(f"[{w.dest}]" if w.nargs in ("?", "*") else f"{w.dest}{' ...' if w.nargs == '+' else ''}" for w in words)])
-    parts = [_linked(parser.description or ""), "", f"```text\n{usage}{' [flags]' if flags else ''}\n```", ""]
+    usage = " ".join(
+        [
+            name,
+            *(
+                f"[{w.dest}]"
+                if w.nargs in ("?", "*")
+                else f"{w.dest}{' ...' if w.nargs == '+' else ''}"
+                for w in words
+            ),
+        ]
+    )
+    parts = [
+        _linked(parser.description or ""),
+        "",
+        f"```text\n{usage}{' [flags]' if flags else ''}\n```",
+        "",
+    ]
     if words:
-        parts += [_table("argument", [(w.dest, w.default, w.help) for w in words], defaults=False), ""]
+        parts += [
+            _table(
+                "argument", [(w.dest, w.default, w.help) for w in words], defaults=False
+            ),
+            "",
+        ]
     if flags:
-        parts += [_table("flag", [(f.dest, f.default, f.help) for f in flags], "--"), ""]
+        parts += [
+            _table("flag", [(f.dest, f.default, f.help) for f in flags], "--"),
+            "",
+        ]
     return "\n".join(parts)
 
 
-def _table(what: str, rows: list[tuple[str, Any, str | None]], prefix: str = "", defaults: bool = True) -> str:
-    head = [f"| {what} | default | meaning |", "|---|---|---|"] if defaults else [f"| {what} | meaning |", "|---|---|"]
+def _table(
+    what: str,
+    rows: list[tuple[str, Any, str | None]],
+    prefix: str = "",
+    defaults: bool = True,
+) -> str:
+    head = (
+        [f"| {what} | default | meaning |", "|---|---|---|"]
+        if defaults
+        else [f"| {what} | meaning |", "|---|---|"]
+    )
     for name, default, text in rows:
         cell = _linked(" ".join((text or "").split())).replace("|", "\\|")
         value = f" {_shown(default)} |" if defaults else ""

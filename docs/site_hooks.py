@@ -16,8 +16,17 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-OUTSIDE = ("benchmarks/results/*", "configs/*.yaml", "notebooks/*.ipynb", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")
+OUTSIDE = (
+    "benchmarks/results/*",
+    "configs/*.yaml",
+    "notebooks/*.ipynb",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+)
 """Files outside docs/ that its pages link to."""
+FIRST = {"index.md", "install.md", "first_bot.md", "troubleshooting.md", "glossary.md"}
+"""Pages that the search ranks first."""
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
 CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 FORMULA = re.compile(
@@ -26,7 +35,11 @@ FORMULA = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """LaTeX in pages and docstrings."""
-SPELLED = {r"\\lVert|\\rVert": r"\\|", r"\\t?frac *(\w) *(\w)\b": r"\\frac{\1}{\2}", r"\\tfrac": r"\\frac"}
+SPELLED = {
+    r"\\lVert|\\rVert": r"\\|",
+    r"\\t?frac *(\w) *(\w)\b": r"\\frac{\1}{\2}",
+    r"\\tfrac": r"\\frac",
+}
 """LaTeX that matplotlib spells differently."""
 
 
@@ -39,20 +52,33 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages and files outside docs/ that pages link to."""
     for path in sorted(path for pattern in OUTSIDE for path in ROOT.glob(pattern)):
-        files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+        files.append(
+            File.generated(
+                config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)
+            )
+        )
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite links for the site, and leave the tables of benchmarks out of the search."""
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
+    """Rewrite links for the site; leave benchmarks out of the search and put pages for beginners first."""
     if page.file.src_uri.startswith("benchmarks/"):
         page.meta["search"] = {"exclude": True}
+    if page.file.src_uri in FIRST:
+        page.meta["search"] = {"boost": 2}
     pieces = CODE.split(markdown)
-    pieces[::2] = [LINK.sub(lambda link: in_site(link[1], page.file), piece) for piece in pieces[::2]]
+    pieces[::2] = [
+        LINK.sub(lambda link: in_site(link[1], page.file), piece)
+        for piece in pieces[::2]
+    ]
     return "".join(pieces)
 
 
-def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_content(
+    content: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
     """Turn page names in docstrings, such as `docs/sac.md`, into links."""
     if not page.file.src_uri.startswith("api/"):
         return content
@@ -65,7 +91,9 @@ def in_site(link: str, file: File) -> str:
     if "://" in link or not target.is_file():
         return link
     place = target.relative_to(DOCS if target.is_relative_to(DOCS) else ROOT).as_posix()
-    return "../" * file.src_uri.count("/") + ("index.md" if place == "README.md" else place)
+    return "../" * file.src_uri.count("/") + (
+        "index.md" if place == "README.md" else place
+    )
 
 
 class Formulas(Extension, Preprocessor):
@@ -88,11 +116,16 @@ class Formulas(Extension, Preprocessor):
         spelled, svg = text, io.StringIO()
         for latex, matplotlibs in SPELLED.items():
             spelled = re.sub(latex, matplotlibs, spelled)
-        depth = math_to_image(f"${spelled}$", svg, FontProperties(size=11), dpi=72, format="svg")
-        drawing = re.sub(r"<metadata>.*?</metadata>|^.*?(?=<svg)", "", svg.getvalue(), flags=re.DOTALL)
-        attributes = (
-            f'class="formula" role="img" aria-label="{html.escape(text)}" style="vertical-align: {-depth:.2f}px"'
+        depth = math_to_image(
+            f"${spelled}$", svg, FontProperties(size=11), dpi=72, format="svg"
         )
+        drawing = re.sub(
+            r"<metadata>.*?</metadata>|^.*?(?=<svg)",
+            "",
+            svg.getvalue(),
+            flags=re.DOTALL,
+        )
+        attributes = f'class="formula" role="img" aria-label="{html.escape(text)}" style="vertical-align: {-depth:.2f}px"'
         drawing = drawing.replace("<svg", f"<svg {attributes}", 1)
         if formula["display"] or formula["block"]:
             return f"\n\n{self.md.htmlStash.store(f'<div class=formula>{drawing}</div>')}\n\n"

@@ -74,7 +74,7 @@ def test_the_trained_agent_of_the_docs_plays_among_the_bots(capsys):
 
 
 def test_the_state_of_the_docs_is_paid_as_they_say(capsys):
-    exec(block("import numpy as np", "GameState"), {})
+    exec(block("import numpy as np", "concede=-5"), {})
     assert capsys.readouterr().out == "[[0.5 0. ]]\n[[10. -5.]]\n"
 
 
@@ -227,5 +227,5 @@ def test_games_and_curves_in_a_notebook(tmp_path, monkeypatch):
 
 def test_the_pictures_of_the_docs_are_drawn():
     names = {}
-    exec(block("from envs import RocketSimPool"), names)
+    exec(block("from envs import RocketSimPool", "render_frame"), names)
     assert (names["picture"].shape, names["third"].shape) == ((360, 640, 3), (720, 1280, 3))

@@ -10,7 +10,12 @@ from tests.docs_blocks import PAGES, blocks
 ROOT = Path(__file__).resolve().parents[1]
 WIDEST = 88
 """Characters that a line of code has room for at 1280 pixels (docs/site.css)."""
-PROSE = (*PAGES, "CHANGELOG.md", "CONTRIBUTING.md", *sorted(f"docs/api/{p.name}" for p in (ROOT / "docs/api").glob("*.md")))
+PROSE = (
+    *PAGES,
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    *sorted(f"docs/api/{p.name}" for p in (ROOT / "docs/api").glob("*.md")),
+)
 ODD = {
     r"\b(goes|go|gone|going) on with\b": "continues, resumes",
     r"\b(goes|gone) on\b": "continues, resumes",

@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,13 @@ def test_nothing_is_described_twice():
     assert len(described()) == len(set(described()))
 
 
+def test_the_generated_reference_is_up_to_date():
+    """`python docs/reference.py` would change nothing."""
+    reference = runpy.run_path(str(ROOT / "docs/reference.py"))
+    assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == reference["commands_page"]()
+    assert (ROOT / "docs/settings.md").read_text(encoding="utf-8") == reference["settings_page"]()
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_asks_nothing_of_the_internet(tmp_path):
     pytest.importorskip("mkdocs")
@@ -54,11 +62,11 @@ def test_the_site_is_built_without_a_warning_and_asks_nothing_of_the_internet(tm
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     pages = {path.relative_to(tmp_path / "site").as_posix(): path for path in (tmp_path / "site").rglob("*.html")}
-    assert {"index.html", "sac.html", "benchmarks/results/pool.html", "api/envs.html"} <= pages.keys()
+    assert {"index.html", "maths.html", "benchmarks/results/pool.html", "api/envs.html"} <= pages.keys()
     for path in [*pages.values(), *(tmp_path / "site").rglob("*.css")]:
         assert FETCHED.findall(path.read_text(encoding="utf-8")) == [], path
     assert 'id="envs.RocketSimPool"' in pages["api/envs.html"].read_text(encoding="utf-8")
-    formulas = pages["sac.html"].read_text(encoding="utf-8")
+    formulas = pages["maths.html"].read_text(encoding="utf-8")
     assert formulas.count('class="formula"') > 20 and "$" not in re.sub(
         r"<(script|svg).*?</\1>", "", formulas, flags=re.S
     )

@@ -2,7 +2,7 @@
 
 Games are played and recorded once by scripted bots; then every part of the reward is computed from the recordings, also
 from their mirror images, with the cars in another order, and in longer steps. `fabric-rl audit-rewards` prints it
-(docs/rewards.md, "Auditing").
+(docs/audit_rewards.md).
 """
 
 from collections.abc import Callable

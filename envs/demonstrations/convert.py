@@ -67,7 +67,8 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
             parsed_replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay")
             tools = import_module("rlgym_tools.rocket_league.replays.convert")
     except ImportError as error:
-        raise ImportError(f"replays of people need rlgym-tools ({error}); pip install rlgym-tools pandas 'pyarrow<26'") from error
+        needed = "rlgym-tools pandas 'pyarrow<26'"
+        raise ImportError(f"replays of people need rlgym-tools ({error}); pip install {needed}") from error
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file")
     try:

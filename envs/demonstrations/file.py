@@ -211,7 +211,7 @@ def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
         right["demonstrators"] = numbers and len(set(cars)) == len(cars) > 0
         right["tick_skip"] = type(ticks) is int and ticks > 0
     for key in (key for key, holds in right.items() if not holds):
-        raise ValueError(f"its header says {reprlib.repr(about.get(key))} of {key}; see docs/demonstrations.md")
+        raise ValueError(f"its header says {reprlib.repr(about.get(key))} of {key}; see docs/file_formats.md")
     shapes = {column.name: column.shape for column in columns}
     wanted = {"obs": shapes.get("obs"), "action": shapes.get("action"), "reward": ()}
     if about["demonstration"] == STATES:

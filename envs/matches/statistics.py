@@ -63,7 +63,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "own_third": Statistic("time in the own third", "own_third", "alive", True),
     "opponent_third": Statistic("time in the opponent's third", "opponent_third", "alive", True),
 }
-"""Defined one by one in docs/evaluation.md."""
+"""Defined one by one in docs/evaluation_statistics.md."""
 
 
 class GameStatistics(StateLogger):

@@ -30,18 +30,19 @@ def audit(
     phase: str | None = None,
     out: Sequence[Path] = (),
 ) -> int:
-    """Plays random and scripted situations and reports what every part of a reward pays for.
+    """Play random and scripted situations, and report what each part of a reward pays for.
 
-    Status 1: a part, or all together, pay for an own goal, or more for farming than for scoring.
+    The exit status is 1 if a part, or the whole reward, pays for an own goal, or pays more for farming than for
+    scoring.
 
     Args:
-        env: Environment class with its settings, a RocketSimPool.
-        seconds: Game time of each situation, 1 to 3600.
-        num_arenas: Arenas of each situation, 2 or more.
-        strict: Status 1 for warnings too.
-        seed: Decides everything.
-        phase: Phase of training, where the environment has some; default: one audit for each.
-        out: Files to write: .json, .png; with the phase in their names, where several are audited.
+        env: Environment class with its settings; must be a RocketSimPool.
+        seconds: Game time of each situation in seconds, 1 to 3600.
+        num_arenas: Arenas per situation, 2 or more.
+        strict: Also exit with status 1 if there are warnings.
+        seed: Seed; the same seed gives the same results.
+        phase: Phase of the training, if the environment has phases. Default: audit each phase.
+        out: Output files (.json, .png). If several phases are audited, their names include the phase.
     """
     writers = {".json": write_json, ".png": draw_audit}
     check_out(out, writers)

@@ -46,25 +46,28 @@ def clone(
     run_id: str | None = None,
     runs_dir: str = "runs",
 ) -> int:
-    """Trains an agent to do what demonstrations show, without playing; on one thread of the CPU.
+    """Train an agent to imitate demonstrations, without playing; on one CPU thread.
 
-    Some episodes are held back to tell when it gets no better. The result is the folder of a run: play with it
-    (`fabric-rl evaluate RUN chaser`), watch it, or train on from it (`--config RUN/config.yaml --initialize_from RUN`).
+    Some episodes are held back for validation; training stops when the loss on them no longer improves. The result is a
+    run folder. Play with it (`fabric-rl evaluate RUN chaser`), watch it, or train it further (`--config RUN/config.yaml
+    --initialize_from RUN`).
 
     Args:
-        demos: Files that `fabric-rl demos` makes.
-        env: What the agent is to play in; default: that of configs/rocket_1v1.yaml, as in a training, or the Gymnasium
-            id that the demonstrations name.
-        agent: Agent class with its settings; one of the PPO agents. Default: that of the same preset.
-        epochs: Passes over the demonstrations, at most.
+        demos: Demonstration files (.frd) from `fabric-rl demos`.
+        env: Environment that the agent is for. Default: that of configs/rocket_1v1.yaml, as in training, or the
+            Gymnasium id that the demonstrations name.
+        agent: Agent class with its settings; must be a PPO agent. Default: that of the same preset.
+        epochs: Maximum number of passes over the demonstrations.
         batch_size: Steps per optimizer step.
-        learning_rate: Of Adam.
-        validation: Share of the episodes that is held back, at least one; 0: none, it learns through all epochs.
-        patience: Epochs without a lower loss on those after which it ends, with the best weights.
-        seed: Of weights, order, and of the choice of episodes.
-        soft_labels: What lies between two rows of an action table counts for both.
-        run_id: Name of the run's folder; default: date and time.
-        runs_dir: Folder that holds all runs.
+        learning_rate: Learning rate of Adam.
+        validation: Share of the episodes that is held back, at least one episode. 0: none, and training runs for all
+            epochs.
+        patience: Number of epochs without a lower validation loss after which training stops, with the best weights.
+        seed: Seed of the weights, the order of steps and the choice of validation episodes.
+        soft_labels: Controls between two rows of an action table count for both rows. Default: only for the nearest
+            row.
+        run_id: Name of the run and its folder. Default: date and time.
+        runs_dir: Folder that contains all runs.
     """
     args = CloneArgs(epochs, batch_size, learning_rate, validation, patience, seed=seed)
     first = Demonstration(demos[0])

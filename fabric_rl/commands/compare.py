@@ -25,18 +25,19 @@ def compare(
     confidence: float = 0.95,
     runs_dir: Path = Path("runs"),
 ) -> int:
-    """Compares groups of runs: final scores, who is better, time to a threshold, and in which settings they differ.
+    """Compare groups of runs over their seeds: final scores, time to a threshold, and differing settings.
 
-    Figures are interquartile means with intervals by the stratified bootstrap (Agarwal et al. 2021).
+    The results are interquartile means with intervals from the stratified bootstrap (Agarwal et al. 2021).
 
     Args:
-        groups: Names of groups (fabric-rl seeds), or patterns of run ids such as 'gae_*'.
-        metric: A column of metrics.csv; default: the return of evaluations, else of training.
-        threshold: For the time and steps until it is reached; default: where the worst group ends.
-        minimize: Lower is better.
+        groups: Names of groups (`fabric-rl seeds`), or patterns of run ids such as 'gae_*'.
+        metric: Column of metrics.csv to compare. Default: the return of evaluations, or the training return without
+            them.
+        threshold: Value of the metric whose time and steps are compared. Default: the final score of the worst group.
+        minimize: Lower values of the metric are better. Default: higher values are better.
         out: Folder for compare.json, compare.png and compare.html.
-        confidence: Of the intervals.
-        runs_dir: Folder of all runs.
+        confidence: Confidence level of the intervals, above 0 and below 1.
+        runs_dir: Folder that contains all runs.
     """
     if out is not None:
         new_figure(1, 1)  # says what is missing before any work

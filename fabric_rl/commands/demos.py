@@ -32,10 +32,10 @@ from fabric_rl.runs.trained import Trained
 
 
 def demos(folder: Path = Path()) -> int:
-    """Lists the demonstrations of a folder: who shows what.
+    """List the demonstrations in a folder: file, kind, players and environment.
 
     Args:
-        folder: Default: this one.
+        folder: Folder with .frd files. Default: the current folder.
     """
     if not folder.is_dir():
         raise ValueError(f"--folder {folder}: there is no such folder")
@@ -66,27 +66,28 @@ def record_demos(
     noise: float = 0.0,
     runs_dir: str = "runs",
 ) -> int:
-    """Lets a player play, and writes what it saw and did as a demonstration (.frd).
+    """Record what a player sees and does as a demonstration (.frd).
 
-    In Rocket League it is `--minutes` of game time, from a kickoff or a random state to goal or a minute, and the file
-    holds the states of the game: an agent with any observations and actions can learn from it. In a Gymnasium
-    environment it is `--episodes`, and the file holds the observations as they are.
+    In Rocket League, it records `--minutes` of game time. Each episode starts at a kickoff or in a random state and
+    ends with a goal or after a minute. The file contains game states, so an agent with any observations and actions can
+    learn from it. In a Gymnasium environment, it records `--episodes` with unchanged observations.
 
     Args:
-        player: An agent or a bot, as in `fabric-rl evaluate`.
-        out: The file, .frd; it appears when all is recorded.
-        opponent: Plays orange, and is no demonstrator. Default: the player plays both sides, and both are.
-        minutes: Game time, in Rocket League.
-        episodes: How many, in other environments.
-        team_size: Cars in a team; default: as the player was trained, 1 for bots.
-        seed: Of the first states, or the environment.
-        sample: Agents draw actions instead of taking the likeliest.
-        tick_skip: Ticks per decision; default: as the player was trained.
-        random_starts: Share of the episodes that begin in a random state, 0..1, in Rocket League. Bots are
-            deterministic: from the five kickoffs alone they play the same few games again and again.
-        noise: Share of the decisions, below 1, in whose place a random action is carried out, in Rocket League. The
-            file says what the player would have done there: it shows how to come back from mistakes.
-        runs_dir: Folder of the run ids.
+        player: Agent or bot, as in `fabric-rl evaluate`.
+        out: Output file, .frd; it appears when the recording is complete.
+        opponent: Player of the orange team, not recorded as a demonstrator. Default: the player plays both teams, and
+            both are recorded.
+        minutes: Game time in minutes (Rocket League), above 0 and at most 6000.
+        episodes: Number of episodes (other environments).
+        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
+        seed: Seed of the initial states, or of the environment.
+        sample: Sample the actions of agents from their policies. Default: take the most probable action.
+        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
+        random_starts: Share of the episodes that start in a random state, 0 to 1 (Rocket League). Bots are
+            deterministic: from the five kickoffs alone, they play the same few games again and again.
+        noise: Share of the decisions that a random action replaces, from 0 to below 1 (Rocket League). The file records
+            what the player would have done, so it shows how to recover from mistakes.
+        runs_dir: Folder that contains all runs.
     """
     check_out([out], [SUFFIX], "OUT")
     if not 0 <= random_starts <= 1:
@@ -146,16 +147,16 @@ def _record_episodes(trained: Trained, out: Path, episodes: int, seed: int, samp
 def convert_demos(
     replays: Sequence[Path], out: Path = Path("human.frd"), tick_skip: int = 8, air_weight: float = 0.5
 ) -> int:
-    """Makes a demonstration of games of people: `.replay` files of Rocket League; needs rlgym-tools.
+    """Convert replays of human games (`.replay` files of Rocket League) to a demonstration; needs rlgym-tools.
 
-    A replay that its parser refuses, or with other team sizes than the first, is told on standard error; the others go
-    on. How much a step counts depends on what the file holds: see docs/demonstrations.md.
+    Replays that cannot be parsed, or whose team sizes differ from the first one, are skipped with a message on standard
+    error. The weight of each step depends on the data in the replay: see docs/demonstrations.md.
 
     Args:
-        replays: The files.
-        out: The file, .frd.
-        tick_skip: Ticks from frame to frame, as in the environment that is to learn from it.
-        air_weight: How much a step in the air counts, whose pitch, yaw and roll are inferred, 0..1.
+        replays: Replay files.
+        out: Output file, .frd.
+        tick_skip: Physics ticks (1/120 s) between frames; must match the environment that will learn from the file.
+        air_weight: Weight of steps in the air, 0 to 1; their pitch, yaw and roll are inferred.
     """
     check_out([out], [SUFFIX])
     if tick_skip < 1 or not 0 <= air_weight <= 1:
@@ -182,11 +183,13 @@ def convert_demos(
 
 
 def show_demos(file: Path, /, json: Path | None = None) -> int:
-    """Shows what is in a demonstration: who played what, episodes, steps, returns, actions; reads all of it.
+    """Show what a demonstration contains: players, episodes, steps, returns and actions.
+
+    The command reads the whole file.
 
     Args:
-        file: A demonstration (.frd).
-        json: Write the figures as JSON too; without a file, to standard output.
+        file: Demonstration file (.frd).
+        json: .json file for the results; without a file name, they go to standard output.
     """
     files = json_files(json=json)
     found = describe(Demonstration(file))

@@ -40,38 +40,41 @@ def evaluate(
     workers: int = 1,
     record: Path | None = None,
 ) -> int:
-    """Plays pairs of matches on real physics: the same kickoffs twice, the second time with sides changed.
+    """Play pairs of matches on real physics, and report the goal difference with its interval.
 
-    It prints their results, and the goal difference with its 95 % confidence interval. No two kickoffs of a match, and
-    no two pairs, are alike: cars are a little off the spot, turned, have more boost or less, and react a little late.
-    So pairs are independent samples, and the interval is Student's over the pairs; the two matches of a pair are one
-    sample. With fewer than 10 pairs there is no interval.
+    The two matches of a pair have the same kickoffs, with the sides swapped. All other kickoffs differ: cars are
+    slightly off the spot and turned, have more or less boost, and react slightly late. So the pairs are independent
+    samples, and the 95 % confidence interval is Student's t over the pairs. With fewer than 10 pairs there is no
+    interval.
 
-    With --sequential or --until_width it plays until it knows enough, and looks after every 10 pairs; its intervals
-    then hold however often one has looked.
+    With --sequential or --until_width, the command plays until the result is clear enough and checks after every 10
+    pairs. The intervals then stay valid for any number of checks.
 
-    An agent of another environment (CartPole-v1...) plays episodes of that one instead, without an opponent.
+    An agent of another environment, such as CartPole-v1, plays episodes of that environment, without an opponent.
 
     Args:
-        player: A run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with fabric-rl), a bot
-            (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
-        opponent: One of the same; default: chaser.
-        matches: How many are played, in pairs; an odd number is one more; default: 200. With --sequential or
-            --until_width the most that are played; default: 2000.
-        minutes: Game time of each match; default: 5.
-        team_size: Cars in a team; default: as the player was trained.
-        seed: Of all that is drawn; the same one gives the same results.
-        sample: Agents draw actions instead of taking the likeliest.
-        tick_skip: Ticks per decision; default: as the player was trained.
-        runs_dir: Folder of the run ids.
+        player: Player to evaluate: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 or
+            school_2v2 (included), a bot (idle, random, chaser, shooter, circle, hover, hop), or the class path of a
+            bot.
+        opponent: Opponent, with the same choices. Default: chaser.
+        matches: Number of matches; an odd number is rounded up to full pairs. Default: 200. With --sequential or
+            --until_width: the maximum, by default 2000.
+        minutes: Game time of each match in minutes. Default: 5.
+        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
+        seed: Seed of the kickoffs and of sampled actions; the same seed gives the same results.
+        sample: Sample the actions of agents from their policies. Default: take the most probable action.
+        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
+        runs_dir: Folder that contains all runs.
         out: .json file for the results.
-        json: The same; without a file they go to standard output, and what is for people to standard error.
-        episodes: How many an agent of another environment plays, as many in every sub-environment; default: 100.
-        until_width: Play until the interval of the goal difference is no wider, in goals per match.
-        sequential: Play until it is decided who wins more (a draw is half a win).
-        confidence: Of all intervals.
-        record: .frl file for one more game of the two, to watch (docs/watching.md).
-        workers: Processes that play side by side, one for each core; they change no result.
+        json: .json file for the results. Without a file name, they go to standard output, and the tables to standard
+            error.
+        episodes: Number of episodes for an agent of another environment, the same number in every sub-environment.
+            Default: 100.
+        until_width: Play until the interval of the goal difference is at most this wide, in goals per match.
+        sequential: Play until it is clear which player wins more matches; a draw is half a win.
+        confidence: Confidence level of all intervals, above 0 and below 1.
+        record: .frl file for an additional match between the two, to watch (docs/watching.md).
+        workers: Processes that play matches in parallel; one per CPU core is best. The results do not depend on it.
     """
     files = json_files(out=out, json=json)
     if record is not None:

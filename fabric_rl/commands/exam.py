@@ -53,22 +53,23 @@ def exam(
     json: Path | None = None,
     record: Path | None = None,
 ) -> int:
-    """Plays the shots of the training packs that rlgym-tools ships, each once, and says how many are passed.
+    """Test a bot on every shot of the training packs in rlgym-tools, and report how many it solves.
 
-    A striker's shot is passed with a goal, a goalie's without one; it ends with a goal, or when its pack's time limit
-    is over and the ball touches the ground. Intervals hold 95 %: what other shots of the same kind would give.
+    A striker shot is solved by a goal, a goalie shot by preventing one. A shot ends with a goal, or when the ball
+    touches the ground after the pack's time limit. The 95 % intervals refer to other shots of the same kind.
 
     Args:
-        player: As for evaluate: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1, a bot (idle,
-            random, chaser, shooter, circle, hover, hop), or a bot's class path.
-        packs: Only packs with one of these codes, types (Striker, Goalie), difficulties (Pro, All-Star, Unknown) or
-            tags (Aerials, Saves...); default: all.
-        seed: Of what players draw; the same one gives the same results.
-        sample: Agents draw actions instead of taking the likeliest.
-        tick_skip: Ticks per decision; default: as the player was trained.
-        runs_dir: Folder of the run ids.
-        json: .json file for the results, with every pack and shot; without a file they go to standard output.
-        record: .frl file for one shot in 128, to watch (docs/watching.md).
+        player: Player, as in `fabric-rl evaluate`: a run id, a path (run, milestone, checkpoint, exported agent),
+            school_1v1 or school_2v2 (included), a bot (idle, random, chaser, shooter, circle, hover, hop), or the class
+            path of a bot.
+        packs: Codes, types (Striker, Goalie), difficulties (Pro, All-Star, Unknown) or tags (Aerials, Saves...) of the
+            packs to use. Default: all packs.
+        seed: Seed of sampled actions; the same seed gives the same results.
+        sample: Sample the actions of agents from their policies. Default: take the most probable action.
+        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
+        runs_dir: Folder that contains all runs.
+        json: .json file for the results, with every pack and shot; without a file name, they go to standard output.
+        record: .frl file for one in 128 shots, to watch (docs/watching.md).
     """
     files = [] if json is None else [json]
     check_out([file for file in files if file != STDOUT], [".json"], "--json")

@@ -42,24 +42,26 @@ def export(
     team_size: int | None = None,
     runs_dir: Path = Path("runs"),
 ) -> int:
-    """Writes an agent without its run into a small folder (docs/export.md).
+    """Export an agent to a small folder, without its run (docs/export.md).
 
-    As weights fabric-rl plays it and trains it further. As onnx or torchscript any program runs it: with the statistics
-    of its observations, masks, memory, what every column and action means, a play.py, and states to check it with.
-    As rlbot it is a bot for the real game (docs/rlbot.md), and all that onnx is.
+    With `--format weights`, fabric-rl can play the agent and train it further. With `onnx` or `torchscript`, any
+    program can run it: the folder also contains the observation statistics, masks, memory, the meaning of every column
+    and action, a play.py, and states for a check. With `rlbot`, it is a bot for the real game (docs/rlbot.md), and the
+    folder also contains everything of `onnx`.
 
     Args:
-        name: Run id, path of a run, milestone or checkpoint, school_1v1; of an agent with roles NAME#ROLE.
-        folder: A new or empty folder.
-        format: What is written.
-        force: Write over an export that is in the folder.
-        team_size: Of weights: cars in each team that it is to play with from now on, so that a 1v1 bot can begin a 2v2.
-        runs_dir: Folder of the run ids.
+        name: Run id, path of a run, milestone or checkpoint, or an included agent such as school_1v1; NAME#ROLE for an
+            agent with roles.
+        folder: New or empty folder.
+        format: Format of the export.
+        force: Overwrite an earlier export in the folder.
+        team_size: New number of cars per team, for weights only; for example, to start a 2v2 training from a 1v1 bot.
+        runs_dir: Folder that contains all runs.
 
     Raises:
-        ValueError: There is no such agent, or the format cannot hold it.
-        OSError: There is something in the folder, or it cannot be written.
-        ImportError: An exporter is not installed.
+        ValueError: The agent does not exist, or the format does not support it.
+        OSError: The folder is not empty or cannot be written.
+        ImportError: The packages of the format are not installed.
     """
     old = _exported(folder)
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):

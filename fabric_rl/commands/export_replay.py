@@ -18,12 +18,12 @@ _RATES = {".mp4": 30, ".gif": 15}
 
 
 def export_replay(file: Path, out: Path, width: int = 640) -> int:
-    """Writes a replay and the viewer into a single page, or a video, to send to somebody or to put on a website.
+    """Convert a replay to an HTML page with the viewer, or to a video, to share or put on a website.
 
     Args:
-        file: The replay, .frl.
-        out: The page, .html; or the video, .mp4 or .gif.
-        width: Of a video, pixels; its height is 9/16 of that.
+        file: Replay file, .frl.
+        out: Output file: a page (.html) or a video (.mp4 or .gif).
+        width: Width of a video in pixels; the height is 9/16 of it.
     """
     check_out([out], [".html", *FORMATS])
     if not 160 <= width <= 3840 or width % 32:

@@ -51,21 +51,24 @@ def flight(
     confidence: float = 0.95,
     runs_dir: str = "runs",
 ) -> int:
-    """Flies a bot of `fabric-rl export --format rlbot`: real processes, RLBot's protocol, RocketSim as the game.
+    """Test an exported RLBot bot without the game: real processes, RLBot's protocol, and RocketSim as the game.
 
-    First it checks, in one match as blue and one as orange, that the bot sees what a pool shows it in the same game,
-    and decides as the policy does there. Then, with --matches, a table says what late answers and lost packets cost.
+    The folder comes from `fabric-rl export --format rlbot`. First, the command plays one match as blue and one as
+    orange. It checks that the bot gets the same observations as in a RocketSimPool and makes the same decisions as the
+    policy there. With --matches, a table then shows the effect of late answers and lost packets.
 
     Args:
-        folder: Of the bot.
-        opponent: Anyone whom `fabric-rl evaluate` takes.
-        minutes: Game time of each match.
-        matches: For each row of the table, half of them as blue; 20 or more give intervals.
-        latency: Ticks (1/120 s) that answers take longer than the game's own one: 0,1,2,4 are rows of the table.
-        loss: Shares of packets that never reach the bot, likewise: 0,0.05.
-        seed: Of kickoffs and losses.
-        confidence: Of the intervals.
-        runs_dir: Folder of the run ids.
+        folder: Folder of the exported bot.
+        opponent: Opponent, as in `fabric-rl evaluate`.
+        minutes: Game time of each match in minutes.
+        matches: Matches per row of the table, half of them as blue; an even number. 20 or more give intervals. 0: no
+            table.
+        latency: Additional delay of answers in ticks (1/120 s); a list such as 0,1,2,4 gives one row of the table for
+            each value.
+        loss: Share of packets that never reach the bot; a list such as 0,0.05 gives rows for each value.
+        seed: Seed of the kickoffs and of the lost packets.
+        confidence: Confidence level of the intervals, above 0 and below 1.
+        runs_dir: Folder that contains all runs.
     """
     check_rlbot("fabric-rl flight")
     check_positive(minutes=minutes)

@@ -60,26 +60,27 @@ def league(
     confidence: float = 0.95,
     workers: int = 1,
 ) -> int:
-    """Lets everybody play everybody, and rates them on one ladder, with intervals.
+    """Play a round robin and rate the players, with intervals.
 
-    It prints ratings (Elo by the model of Bradley and Terry; 400 points more are odds of 10 to 1), the score of each
-    against each, and whether a ladder fits at all: A may beat B, B beat C and C beat A.
+    It prints ratings (Elo scale, fitted with the Bradley-Terry model; 400 points are odds of 10 to 1) and the score of
+    each player against each other. It also reports if a single ranking does not fit, for example because A beats B, B
+    beats C and C beats A.
 
     Args:
-        players: Two or more, see `fabric-rl evaluate`; or one run, whose milestones play, and whose folder gets
-            league.json.
-        matches: How many each two of them play, in pairs.
-        minutes: Game time of each match; default: 5.
-        team_size: Cars in a team; default: as the first agent was trained.
-        seed: Of all that is drawn; the same one gives the same results.
-        sample: Agents draw actions instead of taking the likeliest.
-        tick_skip: Ticks per decision; default: as the first agent was trained.
-        runs_dir: Folder of the run ids.
-        json: .json file for the results; without a file they go to standard output.
-        png: .png file for a picture of ratings and scores.
-        record: Folder for a game of each two, .frl, to watch (docs/watching.md).
-        confidence: Of the intervals.
-        workers: Processes that play side by side, one for each core; they change no result.
+        players: Two or more players, as in `fabric-rl evaluate`; or one run, whose milestones play and whose folder
+            gets league.json.
+        matches: Number of matches between any two players; an odd number is rounded up to full pairs.
+        minutes: Game time of each match in minutes. Default: 5.
+        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
+        seed: Seed of the kickoffs and of sampled actions; the same seed gives the same results.
+        sample: Sample the actions of agents from their policies. Default: take the most probable action.
+        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
+        runs_dir: Folder that contains all runs.
+        json: .json file for the results; without a file name, they go to standard output.
+        png: .png file for a figure of ratings and scores.
+        record: Folder for one .frl replay of each pair of players, to watch (docs/watching.md).
+        confidence: Confidence level of the intervals, above 0 and below 1.
+        workers: Processes that play matches in parallel; one per CPU core is best. The results do not depend on it.
     """
     files = json_files(json=json)
     check_out([png] if png else [], [".png"], "--png")

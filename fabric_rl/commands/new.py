@@ -16,14 +16,14 @@ _RESERVED = ("configs", "conftest", "runs", "tests")
 
 
 def new(folder: Path, /) -> int:
-    """Makes the folder of a new project: a reward and an agent of its own, a configuration, a notebook and tests.
+    """Create the folder of a new project: its own reward and agent, a configuration, a notebook and tests.
 
     Args:
-        folder: The new folder; its last part is the name of the bot and of its Python package.
+        folder: New or empty folder; its last part becomes the name of the bot and of its Python package.
 
     Raises:
-        ValueError: No Python package can have that name, or another one has it.
-        OSError: The folder is not empty, or cannot be written.
+        ValueError: The name is not valid for a Python package, or another package has it.
+        OSError: The folder is not empty or cannot be written.
     """
     name = folder.name
     if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # which Python imports

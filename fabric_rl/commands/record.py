@@ -36,25 +36,26 @@ def record(
     tick_skip: int | None = None,
     runs_dir: str = "runs",
 ) -> int:
-    """Plays a game on real physics, with a kickoff after each goal, and writes it to a replay file.
+    """Record a match on real physics as a replay file, with a kickoff after each goal.
 
-    Look at it with `fabric-rl watch FILE`, or hand it on as a page: `fabric-rl export-replay FILE OUT.html`. What a
-    trained player expects, how likely its actions are and what the reward of its training would have paid is in it,
-    too; annealed weights begin anew. Stopped with Ctrl+C, or by an error, it leaves what has been played, which is a
-    whole replay; or no file.
+    Watch it with `fabric-rl watch FILE`, or share it as a page: `fabric-rl export-replay FILE OUT.html`. The replay
+    also contains a trained player's value estimates, action probabilities and training rewards; annealed reward weights
+    start from their initial values. If you stop with Ctrl+C, or an error occurs, the file contains what was played so
+    far and can be watched; if nothing was played, there is no file.
 
     Args:
-        player: Plays blue: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 (comes with
-            fabric-rl), a bot (idle, random, chaser, shooter, circle, hover, hop), or a bot's class path.
-        opponent: Plays orange, one of the same.
-        minutes: Game time.
-        out: The file, .frl.
-        mp4: Draw a video of the game, too: a file that ends in .mp4 or .gif.
-        team_size: Cars in a team; default: as the player was trained, 1 for bots.
-        seed: Of the kickoffs.
-        sample: Agents draw actions instead of taking the likeliest.
-        tick_skip: Ticks per decision; default: as the player was trained.
-        runs_dir: Folder of the run ids.
+        player: Player of the blue team: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 or
+            school_2v2 (included), a bot (idle, random, chaser, shooter, circle, hover, hop), or the class path of a
+            bot.
+        opponent: Player of the orange team, with the same choices.
+        minutes: Game time in minutes, above 0 and at most 600.
+        out: Replay file, .frl.
+        mp4: File for a video of the match, .mp4 or .gif. Default: no video.
+        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
+        seed: Seed of the kickoffs.
+        sample: Sample the actions of agents from their policies. Default: take the most probable action.
+        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
+        runs_dir: Folder that contains all runs.
     """
     check_out([out], [SUFFIX])
     if mp4 is not None:

@@ -34,15 +34,15 @@ Goal = tuple[float, str, str]
 
 
 def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> int:
-    """Writes a page about a run, also one that still trains: figures, curves, phases, milestones, goals, settings.
+    """Write an HTML report of a run: results, curves, phases, milestones, goals and settings.
 
-    The page needs no other file and asks nothing of the internet. The goals are the fastest of the newest recorded
-    games (.frl) anywhere below the run's folder.
+    This also works while the run trains. The page is self-contained and needs no internet connection. Its goals are the
+    fastest ones in the most recent recorded games (.frl) in the run's folder and its subfolders.
 
     Args:
         id: Run id or folder.
-        out: The page, .html; default: report.html in the run's folder.
-        runs_dir: Folder of all runs.
+        out: Output file, .html. Default: report.html in the run's folder.
+        runs_dir: Folder that contains all runs.
     """
     run = find_run(runs_dir, id)
     out = out or run.folder / "report.html"

@@ -34,21 +34,22 @@ _NAMED = 8
 
 
 def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
-    """Trains with the settings of a run again, in a new run.
+    """Repeat a run as a new run, and check that the result is identical.
 
-    Says first where code, versions and machine are not as they were then, and at the end whether weights and metrics
-    came out the same. The settings are those of its config.yaml; nothing is changed in the run itself.
+    At the start, the command lists how code, versions and machine differ from the original run. At the end, it reports
+    whether weights and metrics are identical. It uses the settings in the run's config.yaml and does not change the
+    run.
 
     Args:
         run: Run id or path of a run.
-        run_id: Name of the new run; default: RUN-rerun.
-        runs_dir: Folder that holds all runs.
+        run_id: Name of the new run. Default: RUN-rerun.
+        runs_dir: Folder that contains all runs.
 
     Returns:
-        0 if all came out the same, 1 if not.
+        0 if everything is identical, otherwise 1.
 
     Raises:
-        ValueError: It is no run with settings, or has nothing that could be compared.
+        ValueError: The path is not a run with settings, or the run has nothing to compare.
     """
     folder = run_of(locate("RUN", runs_dir, run)).dir
     config = Provenance(folder).config

@@ -17,13 +17,13 @@ USUAL_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals
 
 
 def runs(runs_dir: Path = _RUNS) -> int:
-    """Lists the runs of a folder with their latest milestones.
+    """List the runs in a folder with their latest milestones.
 
     Args:
-        runs_dir: Folder of all runs.
+        runs_dir: Folder that contains all runs.
 
     Raises:
-        ValueError: There is no such folder.
+        ValueError: The folder does not exist.
     """
     found = list_runs(_existing(runs_dir))
     Console().print(runs_table(found) if found else Text(f"there are no runs in {runs_dir}"))
@@ -31,14 +31,14 @@ def runs(runs_dir: Path = _RUNS) -> int:
 
 
 def show_run(id: str, runs_dir: Path = _RUNS) -> int:
-    """Shows one run with all its milestones.
+    """Show one run with all its milestones.
 
     Args:
         id: Run id or folder.
-        runs_dir: Folder of all runs.
+        runs_dir: Folder that contains all runs.
 
     Raises:
-        ValueError: There is no such run or folder.
+        ValueError: The run or the folder does not exist.
     """
     run = find_run(_existing(runs_dir), id)
     console = Console()
@@ -50,17 +50,17 @@ def show_run(id: str, runs_dir: Path = _RUNS) -> int:
 def compare_runs(
     ids: Sequence[str], metrics: Sequence[str] = (), output: Path | None = None, runs_dir: Path = _RUNS
 ) -> int:
-    """Draws the curves of several runs into a PNG and the terminal.
+    """Plot the curves of several runs as a PNG file and in the terminal.
 
     Args:
         ids: Run ids or folders, two or more.
-        metrics: Names, or patterns such as 'ppo/*'; default: returns, touches, goals and entropy.
-        output: The PNG; default: compare.png in the folder of all runs.
-        runs_dir: Folder of all runs.
+        metrics: Names of metrics, or patterns such as 'ppo/*'. Default: returns, touches, goals and entropy.
+        output: PNG file. Default: compare.png in the folder of all runs.
+        runs_dir: Folder that contains all runs.
 
     Raises:
-        ValueError: There is no such run, folder or metric, or no two runs.
-        ImportError: A package for drawings is missing; what can be shown without it has been.
+        ValueError: A run, the folder or a metric does not exist, or fewer than two runs are named.
+        ImportError: A plotting package is missing; everything that works without it was shown.
     """
     folders = list(dict.fromkeys(find_run(_existing(runs_dir), run_id).folder.resolve() for run_id in ids))
     if len(folders) < 2:
@@ -87,7 +87,7 @@ def compare_runs(
         missing.append("matplotlib")
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        raise ImportError(f'{" and ".join(missing)} {verb} not installed; pip install {" ".join(missing)}')
+        raise ImportError(f"{' and '.join(missing)} {verb} not installed; pip install {' '.join(missing)}")
     return 0
 
 

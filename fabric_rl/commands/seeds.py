@@ -21,22 +21,23 @@ from fabric_rl.runs.tables import figure_text
 
 
 def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None, parallel: int | None = None) -> int:
-    """Trains with several seeds, each in a run of its own, and goes on with what is half done.
+    """Train the same settings with several seeds, one run per seed.
 
-    Runs that are done are left alone, so the same command again adds what is missing. A seed that fails does not stop
-    the others. Ctrl+C lets all save themselves.
+    Finished runs are left unchanged and unfinished runs resume, so the same command adds what is missing. If one seed
+    fails, the others continue. On Ctrl+C, all runs save a checkpoint and stop.
 
     Args:
         training: Flags of train_fabric.py: --config X and any others.
         seeds: Seeds, such as 0..9 or 0,3,5..7.
-        group: Name of these runs, which are called GROUP_seed0 and so on; default: that of the configuration.
-        parallel: Runs at the same time; the cores are divided among them. Default: one for every core.
+        group: Name of the group of runs. Default: the name of the configuration. The run ids are GROUP_seed0 and so on,
+            or GROUP_CONFIG_seed0 if the configuration has another name.
+        parallel: Number of runs at the same time; they share the CPU cores. Default: one per core.
 
     Returns:
-        1 if a seed has failed.
+        1 if a seed failed, otherwise 0.
 
     Raises:
-        ValueError: Wrong flags, or there are runs of that name with other settings.
+        ValueError: A flag is wrong, or there are runs of that name with other settings.
     """
     numbers, files = seeds_of(seeds), [Path(file).stem for file in config_files(training)]
     if group is None and not files:

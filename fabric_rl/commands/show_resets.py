@@ -26,14 +26,14 @@ def show_resets(
     phase: str | None = None,
     out: Sequence[Path] = (),
 ) -> int:
-    """Shows where episodes begin: ranges of ball and cars, a picture from above, all states as a table.
+    """Show the initial states of episodes: ranges of ball and cars, a view from above, and a table.
 
     Args:
-        env: Environment class with its settings, a RocketSimPool.
-        episodes: How many are looked at.
-        seed: Decides everything.
-        phase: Phase of training, where the environment has some; default: the first.
-        out: Files to write: .png the picture, .csv all first states.
+        env: Environment class with its settings; must be a RocketSimPool.
+        episodes: Number of episodes.
+        seed: Seed; the same seed gives the same results.
+        phase: Phase of the training, if the environment has phases. Default: the first phase.
+        out: Output files: .png for the view from above, .csv for all initial states.
     """
     writers = {".png": draw_resets, ".csv": write_csv}
     check_out(out, writers)

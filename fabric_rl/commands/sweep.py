@@ -45,25 +45,29 @@ def sweep(
     minimize: bool = False,
     folder: Path | None = None,
 ) -> int:
-    """Tries settings, and finds good ones: Optuna chooses, every trial trains with the same seeds.
+    """Search for good settings with Optuna; every trial trains with the same seeds.
 
-    The same command again goes on, also after a kill, and so do several at once, on one machine or in a shared folder.
+    Run the same command again to continue a sweep, also after a crash. Several processes can work on one sweep at the
+    same time, on one machine or in a shared folder.
 
     Args:
         training: Flags of train_fabric.py: --config X and any others.
-        space: YAML file with the settings to try (docs/bench.md).
-        trials: How many to have in the end, of all calls together.
-        parallel: Trials at the same time; the cores are divided among them.
-        seeds: Of every trial, such as 0..2; two or more let it end early that is worse than the best.
-        metric: A column of metrics.csv; default: the return of evaluations, else of training.
-        minimize: Lower is better.
-        folder: Of the sweep, for its journal, runs, report and best.yaml; default: sweeps/ and the name of the space.
+        space: YAML file with the settings to try (docs/sweeps.md).
+        trials: Total number of trials, over all calls of the command; 1 or more.
+        parallel: Number of trials at the same time; they share the CPU cores.
+        seeds: Seeds of every trial, such as 0..2. With two or more, a trial that is worse than the best one stops
+            early.
+        metric: Column of metrics.csv to optimize. Default: the return of evaluations, or the training return without
+            them.
+        minimize: Search for the lowest value of the metric instead of the highest.
+        folder: Folder of the sweep, for its journal, runs, report and best.yaml. Default: sweeps/NAME, where NAME is
+            the name of the space file.
 
     Returns:
-        1 if no trial has come to its end.
+        1 if no trial finished, otherwise 0.
 
     Raises:
-        ValueError: Wrong flags, or the folder holds a sweep with other ones.
+        ValueError: A flag is wrong, or the folder contains a sweep with other settings.
         ImportError: Optuna is not installed.
     """
     if "--runs_dir" in names_of(training) or "--group" in names_of(training):

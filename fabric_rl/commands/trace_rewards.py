@@ -25,17 +25,17 @@ def trace_rewards(
     phase: str | None = None,
     out: Sequence[Path] = (),
 ) -> int:
-    """Shows what one car is paid, step by step, through one episode that scripted bots play.
+    """Show one car's rewards, step by step, in an episode between scripted bots.
 
     Args:
-        env: Environment class with its settings, a RocketSimPool.
-        bot: Plays the car's team: idle, random, chaser, shooter, circle, hover or hop.
-        opponent: Plays the other team, one of the same.
-        car: Slot of the car, blue first.
-        seconds: Game time at most.
-        seed: Decides everything.
-        phase: Phase of training, where the environment has some; default: the first.
-        out: Files to write: .png the plot, .csv the table of steps.
+        env: Environment class with its settings; must be a RocketSimPool.
+        bot: Bot that plays the car's team: idle, random, chaser, shooter, circle, hover or hop.
+        opponent: Bot that plays the other team, with the same choices.
+        car: Index of the car, blue cars first.
+        seconds: Maximum game time in seconds.
+        seed: Seed; the same seed gives the same results.
+        phase: Phase of the training, if the environment has phases. Default: the first phase.
+        out: Output files: .png for the plot, .csv for the table of steps.
     """
     writers = {".png": draw_trace, ".csv": write_csv}
     check_out(out, writers)

@@ -71,24 +71,26 @@ class Candidate:
 
 
 def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
-    """Trains for moments with other ranks, arenas, threads, workers, overlap, precision and so on; keeps the fastest.
+    """Find the fastest settings for this machine with short trainings, and write them to a YAML file.
 
-    An iteration keeps its agent-steps and an optimizer step its share of them, so nearly the same is learned: with more
-    arenas rollouts are shorter, so advantages look less far ahead, and `--overlap` and `--precision` change it a
-    little. At the end the fastest settings and the present ones are measured anew, in four turns. Where the fastest won
-    every turn, and clearly, the file has the settings that differ: train with --config X --config tuned.yaml. Else it
-    changes nothing. Nothing else should run meanwhile.
+    It tries other numbers of ranks, arenas, threads and workers, and settings such as overlap and precision.
+    Agent-steps per iteration and optimizer step stay the same, so training changes very little: more arenas mean
+    shorter rollouts, and `--overlap` and `--precision` have a small effect.
+
+    At the end it compares the fastest settings with the present ones in four alternating rounds. If the fastest
+    settings win every round, and clearly, the file contains the settings that differ: train with --config X --config
+    tuned.yaml. Otherwise the file changes nothing. Run nothing else on the machine at the same time.
 
     Args:
         training: Flags of train_fabric.py: --config X and any others.
-        minutes: How long it may take, about, with eight measurements for the turns. Each one also needs a start, which
-            takes 15 seconds on two slow cores, and there are 12 to 25 of them: on a quick machine 5 minutes do.
-        seconds: Training of each measurement, after two iterations that do not count.
-        out: YAML file that is written.
+        minutes: Approximate time limit in minutes, including the final rounds. Each of the 12 to 25 measurements needs
+            some time to start (15 seconds on two slow cores). On a fast machine, 5 minutes are enough.
+        seconds: Seconds of training in each measurement, after two iterations that are not counted.
+        out: YAML file to write.
 
     Raises:
-        ValueError: Wrong flags, an agent that does not learn from rollouts, or settings that do not train at all.
-        OSError: The file cannot be written, or there is one that tune has not written.
+        ValueError: A flag is wrong, the agent does not learn from rollouts, or the settings do not train at all.
+        OSError: The file cannot be written, or there is one that tune did not write.
     """
     check_file(out, "--out")
     if any(Path(file).resolve() == out.resolve() for file in config_files(training)):

@@ -27,26 +27,27 @@ def watch(
     tick_skip: int | None = None,
     runs_dir: str = "runs",
 ) -> int:
-    """Shows a replay, the games that a run records, or a match that is played now, as a page in the browser.
+    """Watch a run, a replay or a live match in the browser.
 
-    Of a run that records games (`--record_minutes`) it is the newest one, and while the run trains the next one when it
-    is there; the page lists those of before. With an opponent, or if there are no games, the run's newest checkpoint
-    plays; it is looked for before each game. Over SSH:
-    `ssh -L 8765:127.0.0.1:8765 HOST`, then open the address that is printed. Ctrl+C ends it.
+    A run that records games (`--record_minutes`) shows its most recent game, and new games as they arrive while it
+    trains; the page lists earlier ones. With an opponent, or if the run has no games, its most recent checkpoint plays
+    live and is reloaded before each game.
+
+    Over SSH, run `ssh -L 8765:127.0.0.1:8765 HOST` and open the printed address. Ctrl+C stops the command.
 
     Args:
-        what: A replay (.frl), a run, or a player as in `fabric-rl record`, which plays blue.
-        opponent: Plays orange, where a player is watched; default: chaser.
-        port: Of the page; 0 for any that is free.
-        host: Address to listen on. With another one than 127.0.0.1 other machines can watch, with the token in the
-            printed address.
-        no_browser: Print the address only.
-        minutes: Game time after which players begin anew.
-        team_size: Cars in a team; default: as the player was trained, 1 for bots.
-        seed: Of the kickoffs.
-        sample: Agents draw actions instead of taking the likeliest.
-        tick_skip: Ticks per decision; default: as the player was trained.
-        runs_dir: Folder of the run ids.
+        what: Replay (.frl), run, or player as in `fabric-rl record`; a player plays blue.
+        opponent: Player of the orange team in a live match. Default: chaser.
+        port: Port of the page; 0: any free port.
+        host: Address to listen on. With an address other than 127.0.0.1, other machines can watch if they have the
+            token in the printed address.
+        no_browser: Print the address without opening the browser.
+        minutes: Game time in minutes after which the match restarts.
+        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
+        seed: Seed of the kickoffs.
+        sample: Sample the actions of agents from their policies. Default: take the most probable action.
+        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
+        runs_dir: Folder that contains all runs.
     """
     if not minutes > 0:
         raise ValueError(f"--minutes must be positive, got {minutes}")

@@ -28,7 +28,7 @@ _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
 _TEMPORARY = ".ckpt.tmp"
 _FORMAT, FORMAT = "checkpoint_format", 1
-"""The next one is for what this reader could not read (docs/runs.md); the first files name none and have this one."""
+"""Number of the format; it changes when this reader could not read a file (docs/reproducibility.md). No number: 1."""
 
 
 class CheckpointError(ValueError):

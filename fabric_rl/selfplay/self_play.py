@@ -31,7 +31,7 @@ _NEVER = -1
 
 
 class SelfPlay(Callback):
-    """Trains against snapshots of the agent and other opponents; `--self_play SelfPlay` (docs/selfplay.md).
+    """Training against snapshots of the agent and other opponents; `--self_play SelfPlay` (docs/selfplay.md).
 
     Settings that ML-Agents also has keep its names and meanings. Steps are agent-steps of the run, over all ranks. A
     snapshot or swap that is due during an iteration happens before the next iteration.
@@ -62,14 +62,14 @@ class SelfPlay(Callback):
         """Checks and stores the settings.
 
         Args:
-            window: Maximum number of snapshots in the opponent pool, 1 or more; guests are not counted.
+            window: Maximum number of snapshots in the opponent pool, 1 or more; `guests` are not counted.
             play_against_latest_model_ratio: Probability, 0 to 1, that a sampled opponent is the current agent instead
                 of one from the opponent pool.
             save_steps: Agent-steps between snapshots, 1 or more; the first snapshot is of the initial agent.
             swap_steps: Agent-steps after which new opponents are sampled for the next episodes, 1 or more.
             team_change: Agent-steps after which the learners of all arenas change sides. Default: each arena changes
                 sides at every episode.
-            initial_elo: Initial rating of the learner and of guests, 0 to 1,000,000; a snapshot starts with the
+            initial_elo: Initial rating of the learner and of `guests`, 0 to 1,000,000; a snapshot starts with the
                 learner's rating.
             elo_k: Maximum change of a rating by one game (the K-factor of Elo).
             share: Share of the arenas with an opponent, 0 to 1; in the others all cars learn.

@@ -268,8 +268,8 @@ def test_a_role_of_a_run_is_no_bot_of_a_module(tmp_path, monkeypatch, capsys):
     assert f"{Path('runs/exp.2')}: holds no checkpoints" in capsys.readouterr().err
 
 
-def test_the_page_about_runs_lets_it_play(runs, tmp_path, monkeypatch):
-    page = (Path(__file__).resolve().parents[2] / "docs/runs.md").read_text(encoding="utf-8")
+def test_the_page_about_exports_lets_it_play(runs, tmp_path, monkeypatch):
+    page = (Path(__file__).resolve().parents[2] / "docs/export.md").read_text(encoding="utf-8")
     code = next(text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "load_trained(" in text)
     shutil.copytree(runs / "plain", tmp_path / "runs" / "NAME")
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ from fabric_rl.callbacks.several import Callbacks
 class Debug(Callbacks):
     """Debugging while training: prints on rank 0 and logs `debug/...`.
 
-    `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/school.md for what each topic tells.
+    `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for the topics.
     What an environment cannot tell is said in one line; nothing of training changes, to the bit.
     """
 

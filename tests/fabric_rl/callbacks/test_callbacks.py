@@ -191,7 +191,7 @@ def test_a_checkpoint_on_demand(fabric, tmp_path):
 
 
 def test_the_callback_of_the_docs(fabric):
-    text = (ROOT / "docs/runs.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/callbacks.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(# my_callbacks.py.*?)```", text, re.DOTALL)
     assert sum(line.strip() != "" for line in block.splitlines()) <= 14
     names = {}
