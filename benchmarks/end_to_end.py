@@ -134,7 +134,7 @@ def report(rows: list[dict[str, Any]], work: Work, rounds: int) -> str:
         "",
         "Agent-steps per second. 'Collected' counts inference, environment, values and advantages; 'overall' counts",
         "everything, by a clock outside the process. Memory is the peak of the process and its children.",
-        "'Of the machine' is the least possible time of a step (bare physics, plus the learner's operations at the",
+        "'Of the machine' is the minimum time of a step (bare physics, plus the learner's operations at the",
         "speed of one large matrix product) as a share of its actual time.",
         "",
         "| setting | collected | consumed | overall | bare physics | collected / bare | overall / bare | "

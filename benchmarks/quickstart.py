@@ -1,4 +1,4 @@
-"""Runs the quickstart with several seeds and writes the table `benchmarks/results/quickstart.md`.
+"""Train the quickstart with several seeds and write a table and curves, `benchmarks/results/quickstart.md`.
 
 `python benchmarks/quickstart.py --seeds 0 1 2` takes about five minutes a seed on two cores.
 """
@@ -8,31 +8,43 @@ import json
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from children import train
 from machine import describe_machine
-from reports import write_report
+from numpy.typing import NDArray
+from reports import THEMELESS, write_report
+
+from fabric_rl.runs.curves import read_metrics
 
 ROOT = Path(__file__).parent.parent
 CONFIG = "configs/rocket_1v1_quickstart.yaml"
+METRICS = {
+    "game/touches_per_minute": "touches per minute (per car)",
+    "game/goals_per_minute": "goals per minute",
+}
+Curves = list[NDArray[np.float64]]
 
 
 def main() -> None:
-    """Runs all seeds one after another, prints the table and ends with one JSON line."""
+    """Run all seeds one after another, print the table and end with one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "quickstart.md")
     options = parser.parse_args()
-    rows = [run_seed(seed) for seed in options.seeds]
-    write_report(options.out, report(rows))
-    print(report(rows))
+    curves: dict[int, Curves] = {}
+    rows = [run_seed(seed, curves) for seed in options.seeds]
+    plot(curves, options.out.with_suffix(".png"))
+    write_report(options.out, report(rows, options.out.with_suffix(".png").name))
+    print(report(rows, options.out.with_suffix(".png").name))
     print(json.dumps({"quickstart": rows}))
 
 
-def run_seed(seed: int) -> dict[str, float]:
-    """Trains the quickstart with one seed and returns the figures of its summary."""
+def run_seed(seed: int, curves: dict[int, Curves]) -> dict[str, float]:
+    """Train the quickstart with one seed, add its curves, and return the figures of its summary."""
     with tempfile.TemporaryDirectory() as runs:
         train(["--config", CONFIG, "--seed", str(seed), "--runs_dir", runs, "--run_id", "q"])
         summary = json.loads((Path(runs) / "q" / "summary.json").read_text(encoding="utf-8"))
+        curves[seed] = curves_of(Path(runs) / "q")
     touches, goals = summary["touches_per_minute"], summary["goals_per_minute"]
     return {
         "seed": seed,
@@ -46,8 +58,34 @@ def run_seed(seed: int) -> dict[str, float]:
     }
 
 
-def report(rows: list[dict[str, float]]) -> str:
-    """The results as Markdown."""
+def curves_of(run: Path) -> Curves:
+    """Return agent-steps, touches and goals per minute of a run, `[points]` each: means over 200,000 agent-steps."""
+    metrics = read_metrics(run / "metrics.csv")
+    steps = metrics["game/touches_per_minute"][0]
+    window = round(200_000 / (steps[1] - steps[0]))
+    columns = [steps, *(metrics[name][1] for name in METRICS)]
+    return [np.convolve(column, np.ones(window) / window, "valid") for column in columns]
+
+
+def plot(curves: dict[int, Curves], path: Path) -> None:
+    """Draw touches and goals per minute over agent-steps, one line per seed."""
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(THEMELESS):
+        figure, axes = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+        for seed, (steps, *values) in curves.items():
+            for ax, y in zip(axes, values, strict=True):
+                ax.plot(steps / 1e6, y, linewidth=2, label=f"seed {seed}")
+        for ax, title in zip(axes, METRICS.values(), strict=True):
+            ax.set(xlabel="million agent-steps", title=title, ylim=(0, None))
+            ax.grid(alpha=0.3)
+        axes[0].legend(frameon=False)
+        figure.savefig(path, dpi=90)
+    pyplot.close(figure)
+
+
+def report(rows: list[dict[str, float]], picture: str) -> str:
+    """Return the results as Markdown."""
     lines = [
         "# Quickstart",
         "",
@@ -55,7 +93,9 @@ def report(rows: list[dict[str, float]]) -> str:
         "",
         "Touches are contacts with the ball per minute of game time and car; goals are per minute of game time.",
         "'Start' is the mean over the first 50,000 agent-steps (the untrained policy and its first updates), 'end'",
-        "over the last 200,000.",
+        "over the last 200,000. Curves are running means over 200,000 agent-steps.",
+        "",
+        f"![Touches and goals per minute while the bots learn]({picture})",
         "",
         "| seed | agent-steps | wall s | steps/s overall | touches/min start | end | ratio | goals/min start | end |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -23,8 +23,8 @@ from fabric_rl.commands.main import GROUPS, command_parser
 DOCS = Path(__file__).resolve().parent
 CLI = """# Commands
 
-`fabric-rl COMMAND` runs a command, and `fabric-rl COMMAND --help` shows this reference in the terminal. In flags, `-` and
-`_` are equivalent. Players (`player`, `players`, `opponent`) are run ids, paths, included agents or bots:
+`fabric-rl COMMAND` runs a command, and `fabric-rl COMMAND --help` shows this reference in the terminal. In flags, `-`
+and `_` are equivalent. Players (`player`, `players`, `opponent`) are run ids, paths, included agents or bots:
 [Measure how good a bot is](evaluation.md).
 
 This page is generated from the commands' own help.

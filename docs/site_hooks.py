@@ -125,7 +125,8 @@ class Formulas(Extension, Preprocessor):
             svg.getvalue(),
             flags=re.DOTALL,
         )
-        attributes = f'class="formula" role="img" aria-label="{html.escape(text)}" style="vertical-align: {-depth:.2f}px"'
+        attributes = f'class="formula" role="img" aria-label="{html.escape(text)}"'
+        attributes += f' style="vertical-align: {-depth:.2f}px"'
         drawing = drawing.replace("<svg", f"<svg {attributes}", 1)
         if formula["display"] or formula["block"]:
             return f"\n\n{self.md.htmlStash.store(f'<div class=formula>{drawing}</div>')}\n\n"

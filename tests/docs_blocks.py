@@ -16,7 +16,7 @@ BLOCK = re.compile(
 )
 
 TRAINS = "--accelerator cpu --devices 1 --num_threads 1 --plain --record_minutes null"
-PPO = "--total_timesteps {total} --num_steps 16 --minibatch_size 32 --batch_size 32 --update_epochs 1"
+PPO = "--total_timesteps {total} --num_steps 16 --minibatch_size 16 --batch_size 16 --update_epochs 1"
 SAC = "--total_timesteps {total} --buffer_init_steps 40 --batch_size 16"
 SHORTER = {
     "audit-rewards": "--seconds 1 --num_arenas 2",

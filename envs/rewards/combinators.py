@@ -116,10 +116,10 @@ class TeamSpiritReward(WrappedReward):
 
 
 class AnnealedReward(WrappedReward):
-    """A reward whose weight changes as training goes on: `w(n) r`, w linear between given points.
+    """A reward whose weight changes during training: `w(n) r`, w linear between given points.
 
     `n` is the number of steps that this environment has taken, every arena stepping once; before the first point the
-    first weight holds, after the last the last. `n` is part of the state, so a resumed run goes on with it. It is the
+    first weight holds, after the last the last. `n` is part of the state, so a resumed run continues from it. It is the
     same in every process and rank: total_timesteps / (cars of all processes). Range and unit: the inner reward's times
     w.
     """
