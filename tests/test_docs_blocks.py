@@ -19,14 +19,6 @@ from tests.forks import Fork, kill
 
 MOST_NOT_RUN = 20
 """So many blocks may say why they are not run. Every one of them is a promise that nobody checks."""
-QUICK = {
-    "docs/game_state.md",
-    "docs/metrics.md",
-    "docs/maths.md",
-    "docs/curriculum.md",
-    "docs/concepts.md",
-    "docs/my_reward.md",
-}
 OTHERS = {"make", "pip", "tensorboard", "fabric", "lightning", "torchrun"}
 """Programs that are not ours; what we say to them is checked, but they are not run."""
 
@@ -177,10 +169,9 @@ def not_ours(words):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize(
-    "page", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PAGES]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run(page, world, forks, tmp_path):
     folder = tmp_path / "page"
     shutil.copytree(world, folder)

@@ -52,6 +52,7 @@ def test_every_notebook_is_tested():
     assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} == set(SAID)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAID)
 def test_a_notebook_is_valid_and_shows_what_came_out(name):
     notebook = read(name)
@@ -70,6 +71,7 @@ def tier(name):
     return pytest.param(name, marks=marks.get(name, [pytest.mark.slow]))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(500)
 @pytest.mark.parametrize("name", [tier(name) for name in SAID])
 def test_a_notebook_runs(name, tmp_path, monkeypatch):

@@ -297,6 +297,7 @@ def test_float32_results_under_bf16_autocast(case, space):
     assert stats["approx_kl"].abs() < 1e-4
 
 
+@pytest.mark.slow
 @EVERY_AGENT
 def test_training_step_compiles_once(case):
     agent = build(case, "Discrete", entropy_coef=0.01)

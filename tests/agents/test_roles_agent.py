@@ -189,6 +189,7 @@ def test_the_column_is_the_cars_role():
     assert last_column(one, 1) == [1, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_roles_are_players_of_their_own(tmp_path):
     settings = """
 total_timesteps: 128

@@ -80,6 +80,7 @@ def test_a_ball_hit_up_in_the_air_has_not_bounced():
     assert falling(94, 3000, touched=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tick_skip", [1, 4, 8, 16])
 def test_every_bounce_of_real_physics_is_seen_once(tick_skip):
     """Balls that fall, fly and roll: found in the step in which a tick had them on the ground."""

@@ -467,6 +467,7 @@ class Ending(GymnasiumEnvs):
     assert ("Traceback in the worker" in err) is ("KeyError" in told) is (err.count("\n") > 1)
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):
     """What imports might print would show here."""
     name = "zero steps"

@@ -21,6 +21,7 @@ def path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_benchmark_starts(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", [name, "--help"])
@@ -42,6 +43,7 @@ def resolved(path: Path, *flags: str) -> dict[str, Any]:
     return yaml.safe_load(settings_of(["--config", str(path), *flags], "tune").arguments["resolved_config"])
 
 
+@pytest.mark.slow
 def test_every_arm_of_the_ablations_is_a_training(tmp_path: Path) -> None:
     """Those that go on set different things, or the same thing to different values: all at once are read in one go."""
     ablations = import_module("ablations")
@@ -70,6 +72,7 @@ def shares(part: Any, whole: Any) -> bool:
     return bool(part == whole)
 
 
+@pytest.mark.slow
 def test_one_core_learns_what_all_ranks_would() -> None:
     school = import_module("school")
     config = "configs/bot_school.yaml"

@@ -106,6 +106,7 @@ def test_cartpole_prints_what_may_come_next(cartpole):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [["train_fabric.py"], ["fabric-rl", "train"]])
 def test_what_may_come_next_works_as_printed(forks, tmp_path, program):
     """With spaces in the paths, and started by either name."""
@@ -185,6 +186,7 @@ def test_print_config_is_a_config_file(forks, root, tmp_path):
     assert weights["actor.0.weight"].shape[0] == 8
 
 
+@pytest.mark.slow
 def test_a_class_with_settings_and_wrappers_trains_and_plays_from_its_run(forks, root, tmp_path):
     """Dict and Tuple observations; once here, once in another process, then as the run's own settings say."""
     task = ["--env_id", "tests.envs.adapters.tasks.Entries", "--num_envs", 2, "--env_kwargs", '{"length": 4}']
@@ -206,6 +208,7 @@ def test_a_class_with_settings_and_wrappers_trains_and_plays_from_its_run(forks,
     assert "mean length 4" in out
 
 
+@pytest.mark.slow
 def test_every_config_file_trains(forks, root, tmp_path):
     files = sorted((root / "configs").glob("*.yaml"))
     assert files
@@ -231,6 +234,7 @@ def test_every_config_file_trains(forks, root, tmp_path):
             assert len([tag for tag in tags if tag.startswith("reward/")]) >= 4
 
 
+@pytest.mark.slow
 def test_lightning_run_model_trains_on_two_ranks(forks, tmp_path):
     """Video in the run folder and in TensorBoard; only rank 0 records, logs and prints."""
     launcher = [*RUN_MODEL, f"--main-port={free_port()}", "train_fabric.py", *CARTPOLE, "--total-timesteps", 4096]
@@ -260,6 +264,7 @@ def test_lightning_run_model_trains_on_two_ranks(forks, tmp_path):
     assert [event.step for event in accumulator.Scalars("ppo/approx_kl")] == [2048, 4096]
 
 
+@pytest.mark.slow
 def test_videos_of_rocketsim_and_a_viewer_change_no_weight(forks, tmp_path):
     done = '[{"class_path": "envs.TimeoutCondition", "init_args": {"timeout_seconds": 0.5}}]'
     flags = [*TINY, "--num_steps", 64, "--env.num_arenas", 2, "--env.done", done, "--total_timesteps", 512]
@@ -328,6 +333,7 @@ class Broken(GymnasiumEnvs):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
 def test_nan_on_one_of_two_ranks_ends_the_run_and_says_where(forks, tmp_path, rank):
     flags = ["--env", "broken.Broken", "--env.rank", rank, "--num_steps", 16, "--total_timesteps", 100_000]

@@ -70,6 +70,7 @@ def test_torchrun_goes_on_after_ranks_were_killed(undisturbed, tmp_path):
     assert (summary["world_size"], summary["stopped_early"]) == (2, False)
 
 
+@pytest.mark.slow
 def test_a_slurm_job_is_requeued(forks, tmp_path):
     """SLURM binds each task to a core of its own, and signals all of them before the time is over."""
     run = tmp_path / "train"

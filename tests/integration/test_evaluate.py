@@ -124,6 +124,7 @@ def played(folder, *argv):
     return json.loads((folder / "a.json").read_text())
 
 
+@pytest.mark.slow
 def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
     milestone = next((runs / "stacked" / "milestones").glob("*/*"))
     command = [milestone, "plain", "--matches", "2", "--minutes", "0.1", "--runs_dir", runs]
@@ -167,6 +168,7 @@ def test_sampled_actions_come_from_a_generator_of_the_players_own(runs, tmp_path
     assert "4 matches of 0.02 minutes, 1v1; agents draw their actions" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_teams_are_as_large_as_trained_unless_asked(runs, tmp_path, capsys):
     flags = ["--matches", "2", "--minutes", "0.01", "--runs_dir", runs]
     assert [played(tmp_path, *players, *flags)["cars"] for players in (("twos",), ("idle", "twos"), ("idle",))] == [

@@ -50,6 +50,7 @@ def policies(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "exported"), [("memory", "memory_onnx/policy.onnx"), ("stacked", "stacked_torchscript")]
 )
@@ -59,6 +60,7 @@ def test_an_exported_policy_plays_the_very_games_of_its_run(policies, tmp_path, 
     assert games[0].pop("player") != games[1].pop("player") and games[0] == games[1]
 
 
+@pytest.mark.slow
 def test_an_exported_policy_plays_everywhere(policies, tmp_path):
     folder, few = policies / "memory_onnx", ["--runs_dir", policies]
     assert command("league", folder, "stacked_torchscript", "idle", "--matches", 2, "--minutes", 0.02, *few) == 0
@@ -201,6 +203,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
         guests_of([str(new)], env, str(policies), seed=0)
 
 
+@pytest.mark.slow
 def test_one_role_is_exported(tmp_path, capsys):
     ppo = "class_path: agents.PPOLightningAgent"
     roles = f"{{blue: {{{ppo}}}, orange: {{{ppo}, init_args: {{layer_norm: true}}}}}}"
@@ -216,6 +219,7 @@ def test_one_role_is_exported(tmp_path, capsys):
     assert games[0].pop("player") != games[1].pop("player") and games[0] == games[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["onnx", pytest.param("torchscript", marks=pytest.mark.slow)])
 def test_the_same_decisions_in_ten_thousand_states(form, tmp_path):
     assert command("export", "school_1v1", tmp_path / "bot", "--format", form) == 0

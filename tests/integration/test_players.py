@@ -33,6 +33,7 @@ def assert_close(one, other):
         torch.testing.assert_close(tensor, other[name], rtol=1e-4, atol=1e-6, msg=lambda text, name=name: name + text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [ROCKET, MEMORY])
 def test_a_trainer_and_a_player_are_one_rank_that_overlaps(forks, tmp_path, settings):
     flags = [*settings, "--total_timesteps", 512]
@@ -48,6 +49,7 @@ def test_a_trainer_and_a_player_are_one_rank_that_overlaps(forks, tmp_path, sett
         assert_same(two["ranks"][1][name], one["ranks"][0][name], name)
 
 
+@pytest.mark.slow
 def test_each_player_is_a_block_of_columns(forks, tmp_path, monkeypatch):
     """Sub-environment i of player k is that of number 2 k + i, and a trainer never builds one."""
     flags = [*CARTPOLE, "--total_timesteps", 1024, "--minibatch_size", 32]
@@ -65,6 +67,7 @@ def test_each_player_is_a_block_of_columns(forks, tmp_path, monkeypatch):
     assert three["metrics"]["reward/episode_return"] == one["metrics"]["reward/episode_return"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("players", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_two_trainers_are_one(forks, tmp_path, players):
     """Minibatches of the whole rollout, so that no order matters; of three players one has columns for both."""
@@ -80,6 +83,7 @@ def test_two_trainers_are_one(forks, tmp_path, players):
         assert two["metrics"][name] == pytest.approx(one["metrics"][name], rel=1e-4), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settings", "tasks"), [(ROCKET, 3), (MEMORY, 2)])
 def test_killed_and_resumed_is_bit_identical(forks, tmp_path, settings, tasks):
     flags = [*settings, "--total_timesteps", 1024 * (tasks - 1), "--checkpoint_every_timesteps", 128 * (tasks - 1)]
@@ -98,6 +102,7 @@ def test_killed_and_resumed_is_bit_identical(forks, tmp_path, settings, tasks):
     assert table == other_table
 
 
+@pytest.mark.slow
 def test_other_numbers_of_players_go_on_but_not_bit_identical(forks, tmp_path):
     flags = [*CARTPOLE, "--minibatch_size", 32, "--total_timesteps", 256]
     play(forks, tmp_path, 2, *flags, "--num_players", 1)
@@ -111,6 +116,7 @@ def test_other_numbers_of_players_go_on_but_not_bit_identical(forks, tmp_path):
     assert state["ranks"][0]["scaler"]["count"] > 0  # which only the players had
 
 
+@pytest.mark.slow
 def test_it_plays_without_learning_too(forks, tmp_path):
     flags = [*CARTPOLE, "--minibatch_size", 32, "--total_timesteps", 256]
     play(forks, tmp_path, 2, *flags, "--num_players", 1)
@@ -120,6 +126,7 @@ def test_it_plays_without_learning_too(forks, tmp_path):
     assert "256/256" in out and "collected" in out and "consumed" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "tasks", "words"),
     [

@@ -114,9 +114,9 @@ def longer(settings, total):
     [
         (ROCKET, 1, 3),
         pytest.param(ROCKET, 2, 2, marks=pytest.mark.slow),
-        (MEMORY, 1, 2),
-        (OVERLAP, 2, 2),
-        (GROUPS, 1, 2),
+        pytest.param(MEMORY, 1, 2, marks=pytest.mark.slow),
+        pytest.param(OVERLAP, 2, 2, marks=pytest.mark.slow),
+        pytest.param(GROUPS, 1, 2, marks=pytest.mark.slow),
         (SELF_PLAY, 1, 2),
         pytest.param([*SELF_PLAY, "--overlap"], 2, 2, marks=pytest.mark.slow),
         (SAC, 1, 2),

@@ -100,6 +100,7 @@ relay.run()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "said"),
     [

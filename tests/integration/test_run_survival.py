@@ -170,6 +170,7 @@ def test_a_finished_run_stays_as_it_is(first, call):
     assert after == before
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time_works_on_a_run(begin, call, end, runs):
     process = begin(*TASK, "--run_id", "mine", *FOREVER, "--checkpoint_every_timesteps", 64)
     until(lambda: names_in(runs / "mine/checkpoints") if (runs / "mine/checkpoints").exists() else False)
@@ -411,6 +412,7 @@ def test_output_that_nobody_reads_any_more(call, runs):
     assert load_checkpoint(runs / "unread")[1]["steps"] == 640
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_second_signal_ends_at_once(begin, end, runs, number):
     name = f"twice{int(number)}"

@@ -289,6 +289,7 @@ def test_iterations_of_another_size_are_counted_as_what_they_were(first, call, r
         assert json.loads((run / "summary.json").read_text())["iterations"] == iterations
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_is_a_setting_of_the_run(call, runs, begin, forks):
     """Its own, then that of `OMP_NUM_THREADS`, else the share of the cores; the order of rounding depends on it."""
     run, cores = runs / "threads", len(os.sched_getaffinity(0))

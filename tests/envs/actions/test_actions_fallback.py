@@ -59,6 +59,7 @@ def without_contact_of_cars(state):
     return gaps.min(axis=(1, 2)) > 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table",
     [TABLES[0], pytest.param(TABLES[1], marks=pytest.mark.slow)],
@@ -170,6 +171,7 @@ def test_valid_actions_never_fall_back_and_others_are_counted(head_on):
     assert other.drain_metrics() == {"action/fallback_share": (taken, pool.num_envs)}
 
 
+@pytest.mark.slow
 def test_a_situation_lasts_as_long_as_it_is_said_to(head_on):
     """Whatever the cars do: on the floor stays on four wheels, in the air stays in the air, empty stays empty."""
     pool = pool_of(head_on, LookupTable(), team_size=1, tick_skip=1, action_delay_ticks=0, seed=3)

@@ -77,6 +77,7 @@ def test_the_default_reward_passes(default_audit):
     assert default_audit.goals_per_minute > 2
 
 
+@pytest.mark.slow
 def test_it_names_what_pays_own_goals_and_nothing_else(wrong_audit):
     assert found(wrong_audit, "own goal") == {"AnyGoal", "BluesGoal"}  # in all, a goal of 200 outweighs them
     assert not wrong_audit.passed
@@ -220,6 +221,7 @@ def test_parts_add_up_to_the_reward(tape):
     np.testing.assert_array_equal(replay(parts[0].fresh(), tape), replay(parts[0].fresh(), tape))
 
 
+@pytest.mark.slow
 def test_phases_are_audited_each():
     rewards = {"first": TouchReward(), "second": CombinedReward([AnyGoal(), GoalReward()], [0.5, 2.0])}
     setter = PhasedStates({"first": Kickoff(), "second": RandomState()})

@@ -336,6 +336,7 @@ def test_weights_and_masks_that_cannot_be_are_one_line(tmp_path):
     assert "action_mask allows nothing in a step of episode 0" in refused(bad)
 
 
+@pytest.mark.slow
 def test_an_episode_that_fits_no_memory_is_one_line(tmp_path):
     """And is not unpacked: each of its chunks is small."""
     frames = (1 << 24) // 16

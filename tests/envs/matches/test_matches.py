@@ -59,6 +59,7 @@ def shooter(seed):
     return KickoffThenShoot()
 
 
+@pytest.mark.slow
 def test_a_shooter_beats_one_that_stands_still_on_either_side():
     for player, opponent, sign in ((shooter, lambda seed: IdleBot(), 1), (lambda seed: IdleBot(), shooter, -1)):
         matches = play_matches(player, opponent, num_pairs=2, minutes=0.5)
@@ -68,6 +69,7 @@ def test_a_shooter_beats_one_that_stands_still_on_either_side():
         assert (busy > 0).all() and (still < 10).all()  # the ball may hit it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opponent", [shooter, RandomBot], ids=["scripted", "drawing"])
 def test_a_pair_depends_on_seed_and_number_not_on_threads_or_how_many_there_are(opponent):
     settings = {"minutes": 0.1, "seed": 5}
@@ -79,6 +81,7 @@ def test_a_pair_depends_on_seed_and_number_not_on_threads_or_how_many_there_are(
     assert (first != other).any(axis=(2, 3)).all()  # not even the pairs of the seed's neighbour are among them
 
 
+@pytest.mark.slow
 def test_no_two_pairs_are_the_same_games():
     _, games = watched(chaser, shooter, num_pairs=2 * PAIRS_AT_ONCE, minutes=0.1)
     for half in (0, 1):
@@ -112,6 +115,7 @@ def test_first_controls_come_late_by_whole_decisions(tick_skip):
     assert tick_skip == 30 or (late[..., 0] != late[..., 1]).any()
 
 
+@pytest.mark.slow
 def test_progress_is_told_up_to_the_end():
     told = []
     play_matches(chaser, chaser, num_pairs=PAIRS_AT_ONCE + 1, minutes=0.005, progress=told.append)

@@ -48,6 +48,7 @@ def ticks_of(lane):
     return round(lane.time_limit_seconds * 120) - 1  # one tick before the limit ends the episode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_scripted_car_succeeds(name):
     lane = LANES[name]()

@@ -22,6 +22,7 @@ def by_arena(obs):
     return obs.reshape(ARENAS, CARS, *obs.shape[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_frames", [1, 2, 4])
 @pytest.mark.parametrize("inner", [AdvancedObs, EntityObs])
 def test_frames_are_the_last_observations_of_the_same_episode(inner, num_frames, shot):

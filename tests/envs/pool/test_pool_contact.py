@@ -82,6 +82,7 @@ def disturb_heap(rng, junk):
             junk.pop(int(rng.integers(len(junk))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "sizes"), [(0, SIZES), (1, SIZES), (2, SIZES), (3, [(1, 0)])])
 def test_cars_in_contact_are_restored_to_the_bit(seed, sizes):
     rng, junk = np.random.default_rng(seed), []

@@ -36,6 +36,7 @@ BOTH_SIZES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @BOTH_SIZES
 def test_any_number_of_workers_plays_the_same(team_size):
     factory = partial(short_games, 5, team_size=team_size)
@@ -80,6 +81,7 @@ def test_gymnasium_environments_shard_too():
     pool.close()
 
 
+@pytest.mark.slow
 def test_a_restored_pool_goes_on_to_the_bit():
     pool, other = (ProcessPool(partial(short_games, 4), 2) for _ in range(2))
     pool.reset(seed=0)
@@ -105,6 +107,7 @@ def test_an_error_in_a_worker_comes_with_its_traceback():
     assert "in step" in str(caught.value.__cause__) and "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "message"), [(2, "exit code 7"), (3, "did not answer for 0.5 s")], ids=["crashed", "hung"]
 )
@@ -181,6 +184,7 @@ def test_bad_actions_are_refused():
         pool.reset()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="reads /proc")
 @pytest.mark.parametrize(
     "end",
@@ -221,6 +225,7 @@ def test_no_process_outlives_the_pool(end):
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+@pytest.mark.slow
 @BOTH_SIZES
 def test_groups_step_on_their_own_and_play_the_same(team_size):
     """Whatever the number of workers: the arenas of a group depend on the number of groups alone."""

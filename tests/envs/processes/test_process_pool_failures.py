@@ -41,6 +41,7 @@ def test_a_malformed_part_of_a_worker_is_one_line_of_its_kind(what, error, messa
     assert "rocket_pool.py" in str(caught.value.__cause__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "message"),
     [
@@ -98,6 +99,7 @@ def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
         pool.step(actions_with(0, 0))
 
 
+@pytest.mark.slow
 def test_good_steps_win_the_restarts_back(close):
     pool = close(ProcessPool(partial(Trouble, 1), 1, restart=True))
     pool.reset(seed=0)
@@ -127,6 +129,7 @@ def test_a_crash_that_comes_back_says_how_often(close):
 # ---------------------------------------------------------------- what the parent refuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "refused"),
     [

@@ -305,6 +305,7 @@ def test_save():
     assert scene.step(reward, ball=(0, -5300, 300), ball_vel=(0, 500, 0), touched=[1, 0]) == [0, 0]  # behind the line
 
 
+@pytest.mark.slow
 def test_where_a_free_ball_goes_agrees_with_rocketsim():
     """`flies_into_goal` against what really happens to balls that nobody touches, within two seconds."""
 

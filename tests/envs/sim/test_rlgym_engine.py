@@ -93,6 +93,7 @@ def follow(team_size, seed, rlbot_delay):
     raise AssertionError("the episode must end within the 7 s of TimeoutCondition")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rlbot_delay", [True, False])
 @pytest.mark.parametrize("team_size", [1, 3])
 def test_same_kickoff_and_actions_give_rlgyms_episode(team_size, rlbot_delay):

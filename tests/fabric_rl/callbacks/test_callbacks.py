@@ -425,6 +425,7 @@ def test_minibatches_double_and_the_weights_stay_those_of_whole_batches(fabric):
     assert (weights(minibatch_size=64, seed=1)[0] - whole).abs().max() > 1e-2
 
 
+@pytest.mark.slow
 def test_minibatches_shrink_where_memory_is_short_and_stay_small(fabric, trimmed):
     history, adaptive = History(), AdaptiveBatchSize(smallest=8)
     trained(fabric, [Scarce(adaptive), adaptive, history], agent=Hungry, iterations=4)

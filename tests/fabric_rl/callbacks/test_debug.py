@@ -125,6 +125,7 @@ def test_looking_changes_nothing(fabric, tmp_path):
 # ---------------------------------------------------------------- runs
 
 
+@pytest.mark.slow
 def test_a_run_tells_everything(fabric, tmp_path, capsys):
     run, history = Run.create(tmp_path, "bots"), History()
     debug = Debug(everything=True, every_iterations=1, episodes=2)

@@ -177,6 +177,7 @@ def test_bad_input_is_one_line(fabric, build, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_two_ranks_stop_together(forks, tmp_path):
     words = ["--env_id", "CartPole-v1", "--num_envs", 1, "--num_steps", 16, "--minibatch_size", 16, "--devices", 2]
     words += ["--total_timesteps", 100_000, "--runs_dir", tmp_path, "--run_id", "two", "--accelerator", "cpu"]

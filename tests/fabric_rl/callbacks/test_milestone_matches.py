@@ -179,6 +179,7 @@ SMALL += [
 ]
 
 
+@pytest.mark.slow
 def test_a_training_keeps_its_best_and_shows_ratings(tmp_path):
     cli([*SMALL, "--total_timesteps", "128", "--runs_dir", str(tmp_path), "--run_id", "r"])
     record = load_run(tmp_path / "r")
@@ -205,6 +206,7 @@ def test_in_step_training_is_the_same_to_the_bit_after_a_resume_and_its_metrics_
     assert judged[0] == judged[1] == [f"main/{steps:012d}" for steps in (64, 128)]
 
 
+@pytest.mark.slow
 def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
     state = state_of(fabric, run_folder(tmp_path, "good", "good"))
     matches = MilestoneMatches()

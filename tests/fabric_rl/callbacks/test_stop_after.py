@@ -17,6 +17,7 @@ def test_a_run_ends_when_its_time_is_over(fabric):
     assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 3 * 64
 
 
+@pytest.mark.slow
 def test_minutes_of_the_processor_pass_only_when_it_works(fabric):
     class Sleep(Callback):
         def on_iteration_end(self, state):

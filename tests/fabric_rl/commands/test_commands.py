@@ -190,6 +190,7 @@ def test_audit_command_fails_one_that_pays_own_goals(command, tmp_path):
     assert failures == ["FAIL: AnyGoal pays for an own goal: 0.01 more than for the same touch to the side"]
 
 
+@pytest.mark.slow
 def test_warnings_fail_only_if_asked_for(command):
     flags = ["audit-rewards", "--config", "CONFIG", "--seconds=2", "--num_arenas=2"]
     wrong = "tests.envs.audit.wrong_rewards.RightHalf"

@@ -24,6 +24,7 @@ def evaluate(capsys):
     return run
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_nothing():
     rules = Rules.of([entrant(name, False, "runs") for name in ("shooter", "random")], 0.06, None, None, False, "runs")
     blocks = [Block("shooter", "random", 3, number) for number in range(3)]
@@ -44,6 +45,7 @@ def test_a_worker_that_fails_says_why_and_nobody_waits_for_the_others():
         next(playing)
 
 
+@pytest.mark.slow
 def test_it_plays_until_it_is_decided(evaluate, tmp_path):
     words = ["shooter", "idle", "--minutes", 0.25]
     status, output, _ = evaluate(*words, "--sequential", "--json", tmp_path / "a.json")
@@ -60,6 +62,7 @@ def test_it_plays_until_it_is_decided(evaluate, tmp_path):
     assert fixed["differences"] == found["differences"][:10] and fixed["difference_interval_95"] is not None
 
 
+@pytest.mark.slow
 def test_it_stops_at_a_limit(evaluate, tmp_path):
     out = tmp_path / "a.json"
     status, output, _ = evaluate(

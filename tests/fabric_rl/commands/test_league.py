@@ -29,6 +29,7 @@ def league(capsys):
     return run
 
 
+@pytest.mark.slow
 def test_a_league_of_bots(league, tmp_path):
     pytest.importorskip("matplotlib")
     files = ["--json", tmp_path / "a.json", "--png", tmp_path / "a.png"]
@@ -47,6 +48,7 @@ def test_a_league_of_bots(league, tmp_path):
     assert "one ladder explains these results" in output and "score against" in output
 
 
+@pytest.mark.slow
 def test_the_alias_json_on_standard_output_and_games_to_watch(league, tmp_path):
     words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--record", tmp_path / "games", "--json"]
     status, output, _ = league(*words, name="run_selfplay_eval")
@@ -87,6 +89,7 @@ def test_circles_by_hand():
     assert circles(payoff) == 0.1 and circles(payoff[:3, :3]) == 1 and circles(payoff[:2, :2]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
 def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_path):
     pytest.importorskip("matplotlib")

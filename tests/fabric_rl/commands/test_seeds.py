@@ -63,6 +63,7 @@ def test_without_a_configuration_a_group_needs_a_name(capsys):
     assert "--config nowhere.yaml: no such file; presets: acrobot, " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot give a process cores")
 def test_the_ranks_of_a_training_divide_its_cores(monkeypatch, tmp_path):
     """Each rank computed with the threads of all of them before: two on two cores learned at half of their speed."""
@@ -81,6 +82,7 @@ def test_more_trainings_than_cores_are_said(capsys, tmp_path):
     assert capsys.readouterr().out.startswith("--parallel 10000: more than there are cores (")
 
 
+@pytest.mark.slow
 def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_path):
     runs = tmp_path / "runs"
     words = ["seeds", *CARTPOLE, "--total_timesteps", 256, "--seeds", "0,3", "--runs_dir", runs, "--group", "few"]
@@ -106,6 +108,7 @@ def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_pat
     assert "Group" in (table := capsys.readouterr().out) and " few " in table
 
 
+@pytest.mark.slow
 def test_a_run_that_a_callback_has_ended_is_told(capsys, tmp_path):
     words = [*CARTPOLE, "--total_timesteps", 12_800, "--seeds", "0", "--runs_dir", tmp_path, "--group", "g"]
     words += ["--callbacks+=fabric_rl.callbacks.StopAfter", "--callbacks.minutes", "1e-9"]
@@ -155,6 +158,7 @@ def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, numbe
         assert iterations(run) == list(range(128, 3_201, 128))
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_by_one_command_at_a_time(capsys, tmp_path):
     """The lock is what another command holds as long as it trains the run."""
     runs = tmp_path / "runs"

@@ -162,6 +162,7 @@ def first(folder, *settings):
         study_of(folder).enqueue_trial(each)
 
 
+@pytest.mark.slow
 def test_a_trial_without_the_metric_is_broken_and_the_metric_may_change_until_one_has_a_score(tmp_path, capsys):
     path, folder = space_file(tmp_path, "total_timesteps: [8, 300]\n"), tmp_path / "sweep"
     words = ["sweep", *FLAGS, "--num_steps", 2, "--minibatch_size", 8, "--space", path, "--seeds", 0]
@@ -188,6 +189,7 @@ def test_a_trial_without_the_metric_is_broken_and_the_metric_may_change_until_on
         assert line.startswith(f"fabric-rl sweep: error: {journal} is damaged (") and journal.read_bytes() == damaged
 
 
+@pytest.mark.slow
 def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     path, folder = space_file(tmp_path, "minibatch_size: [32, 4096]\n"), tmp_path / "sweep"
     words = ["sweep", *FLAGS, "--space", path, "--seeds", "3", "--folder", folder, "--parallel", 2]

@@ -223,6 +223,7 @@ def test_what_starts_too_slowly_for_its_turns_is_not_taken(monkeypatch, capsys):
     assert "--overlap true: no time is left to be sure of it" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("minutes", "said"), [(0.5, "nothing else was tried"), (60, "nothing was clearly faster")])
 def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minutes, said):
     monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder))

@@ -71,6 +71,7 @@ def test_a_suggestion_is_something_that_is_there(word, known):
     assert suggestion == "" or suggestion[len("; did you mean ") : -1] in known
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.sampled_from(["--nonsense", "--env_id", "--seed", "x", "--agent", "agents.Nope", "--gamma=[1"]), min_size=1

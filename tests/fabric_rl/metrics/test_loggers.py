@@ -8,6 +8,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from fabric_rl.metrics.loggers import wait_for_a_later_name
 
 
+@pytest.mark.slow
 def test_two_sessions_in_one_second_are_read_in_their_order(tmp_path, monkeypatch):
     values = range(6)
     for value in values:  # process 999,998, and so on to 1,000,003, whose names would come first

@@ -31,6 +31,7 @@ def start(code, **variables):
     return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment(**variables), **pipes)
 
 
+@pytest.mark.slow
 def test_a_rank_whose_launcher_is_killed_ends():
     launcher = start(STARTS_ONE, LOCAL_RANK=1)
     assert launcher.stdout.readline() == "watches\n"
@@ -59,6 +60,7 @@ def test_a_rank_ends_where_nobody_listens_any_more():
     rank.stdout.close()
 
 
+@pytest.mark.slow
 def test_ranks_of_a_launcher_that_lives_go_on():
     with socket.create_server(("127.0.0.1", 0)) as store:
         ranks = [

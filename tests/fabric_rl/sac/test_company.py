@@ -58,6 +58,7 @@ def against_itself(fabric, run, stop_after=None, resume=None):
     return sees.seen, load_checkpoint(run.dir)[1]
 
 
+@pytest.mark.slow
 def test_opponents_are_snapshots_and_a_run_goes_on_to_the_bit(fabric, tmp_path):
     seen, whole = against_itself(fabric, Run.create(tmp_path, "whole"))
     assert seen[-1][0]["selfplay/opponents"] == 2 and any("selfplay/win_rate" in metrics for metrics, _ in seen)

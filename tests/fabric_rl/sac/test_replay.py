@@ -242,6 +242,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_buffer_takes_its_space_on_the_disk_when_it_is_made(tmp_path):
     """Two of 4 MiB on a disk of 6 MiB; the steps would fill it later, when no error can tell."""
     small = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=6m none {tmp_path} && exec "$@"', "sh"]

@@ -54,12 +54,14 @@ def picture(page, seconds, camera="orbit"):
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"), np.float64)
 
 
+@pytest.mark.slow
 def test_the_canvas_shows_a_game_that_moves(page):
     first, later = picture(page, 2), picture(page, 6)
     assert first.std() > 15 and (np.abs(first - later).max(axis=-1) > 30).sum() > 50
     assert np.array_equal(picture(page, 2), first)
 
 
+@pytest.mark.slow
 def test_what_the_page_says_of_the_game(page):
     assert page.title() == "school_1v1 - idle · fabric-rl"
     assert page.evaluate("[viewer.game.frames, viewer.game.length]") == [
@@ -74,6 +76,7 @@ def test_what_the_page_says_of_the_game(page):
     assert marks == [f"{event['kind']} team{event['team']}" for event in GAME.events]
 
 
+@pytest.mark.slow
 def test_the_browser_reads_the_numbers_that_python_reads(page):
     for name, values in GAME.columns.items():
         found = page.evaluate(
@@ -95,6 +98,7 @@ def test_between_two_frames_things_move_steadily(page):
     assert (np.diff(along) > 0).all()
 
 
+@pytest.mark.slow
 def test_play_pause_seek_step_and_speed(page):
     assert page.evaluate("viewer.playing")
     until(page, "viewer.seconds > 0.1")
@@ -120,6 +124,7 @@ def test_play_pause_seek_step_and_speed(page):
     assert page.evaluate("viewer.seconds") < 15  # from the beginning
 
 
+@pytest.mark.slow
 def test_the_frame_of_a_goal_can_be_shown(page):
     """It has the tick of the kickoff behind it; steps go through it both ways, and the inspector says its reward."""
     page.evaluate("viewer.play(false); viewer.inspect(true)")
@@ -141,6 +146,7 @@ def test_the_frame_of_a_goal_can_be_shown(page):
     )
 
 
+@pytest.mark.slow
 def test_a_ball_of_another_size_lies_on_the_ground(opened, tmp_path):
     small = replace(read_replay(REPLAY), about=read_replay(REPLAY).about | {"ball_radius": 60})
     small.games[0].columns["ball_pos"][:, 2] = 60
@@ -162,6 +168,7 @@ def test_five_cameras_show_five_pictures(page):
     assert page.get_attribute("#cameras button[value=top]", "aria-pressed") == "true"
 
 
+@pytest.mark.slow
 def test_the_inspector_follows_time_and_car(page):
     page.evaluate("viewer.inspect(true)")
     picture(page, 6)
@@ -187,6 +194,7 @@ def test_the_inspector_follows_time_and_car(page):
     assert page.locator(".actions li b").first.bounding_box()["height"] < 25  # "77 %" on one line
 
 
+@pytest.mark.slow
 def test_a_game_of_a_run_says_which_and_how_it_stands(opened, tmp_path):
     replay, file = read_replay(REPLAY), tmp_path / "game.html"
     next(event for event in replay.games[0].events if event["kind"] == "goal")["score"] = [3, 2]
@@ -201,6 +209,7 @@ def test_a_game_of_a_run_says_which_and_how_it_stands(opened, tmp_path):
     assert page.text_content("#title") == "a_run after 5,000 steps, cut off after 18 s"
 
 
+@pytest.mark.slow
 def test_a_car_that_turns_over_stays_in_the_picture_of_its_camera(page):
     picture(page, 6, "car")
     script = """([angle, up]) => {
@@ -216,6 +225,7 @@ def test_a_car_that_turns_over_stays_in_the_picture_of_its_camera(page):
     assert all(place and 200 < place[0] < 500 and 50 < place[1] < 500 for place in places), places
 
 
+@pytest.mark.slow
 def test_the_whole_field_is_seen_in_a_cell_of_a_notebook(opened, tmp_path):
     file = tmp_path / "game.html"
     file.write_text(page_with(REPLAY.read_bytes()), encoding="utf-8")
@@ -228,6 +238,7 @@ def test_the_whole_field_is_seen_in_a_cell_of_a_notebook(opened, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_games_of_a_run_can_be_chosen_and_the_newest_begins(opened, tmp_path):
     """The two of one phase; one of before, with other rewards, is not among them."""
     games, replay = tmp_path / "a_run" / "games", read_replay(REPLAY)
@@ -293,6 +304,7 @@ def test_pictures_are_those_of_the_reference(page, camera, seconds):
     assert max(np.abs(smoothed(colour)).max() for colour in np.moveaxis(found - expected, -1, 0)) < DIFFERENCE
 
 
+@pytest.mark.slow
 def test_from_above_everything_is_where_the_numbers_say(page):
     """Computed here: orange's goal is on the left, x grows downward; a mirrored field has them elsewhere."""
     before, after = (picture(small(page), seconds, "top") for seconds in (2.0, 9.0))
@@ -309,6 +321,7 @@ def test_from_above_everything_is_where_the_numbers_say(page):
             assert changed[top - 4 : top + 3, left - 4 : left + 3].max() > 25, (x, y, z)
 
 
+@pytest.mark.slow
 def test_a_replay_from_the_server(opened):
     server = ViewerServer(FileFeed(REPLAY))
     with server.running():
@@ -332,6 +345,7 @@ class Over(Exception):
     """Ends `play_live`."""
 
 
+@pytest.mark.slow
 def test_players_who_play_live(opened):
     """The page follows; when one looks back it stays there, until one asks for what is played now."""
     feed, over = Broadcast(), threading.Event()

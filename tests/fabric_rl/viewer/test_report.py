@@ -22,6 +22,7 @@ def file(tmp_path_factory):
     return folder / "report.html"
 
 
+@pytest.mark.slow
 def test_curves_are_drawn_and_say_their_numbers(file, opened):
     page = opened(file.as_uri())
     shown = page.locator("#curves > .charts figure")
@@ -44,6 +45,7 @@ def test_curves_are_drawn_and_say_their_numbers(file, opened):
     assert lines.count() == 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(360, True), (1180, False)])
 def test_it_fits_a_phone_in_light_and_dark(file, opened, width, dark):
     page = opened(file.as_uri(), width=width, dark=dark)
@@ -54,6 +56,7 @@ def test_it_fits_a_phone_in_light_and_dark(file, opened, width, dark):
     assert drawn.bounding_box()["width"] == pytest.approx(float(drawn.get_attribute("viewBox").split()[2]), abs=1)
 
 
+@pytest.mark.slow
 def test_a_goal_is_watched_in_the_page(file, opened):
     sync_api = pytest.importorskip("playwright.sync_api")
     page = opened(file.as_uri())

@@ -312,6 +312,7 @@ with server.running():
     assert (ran.stdout, ran.stderr) == ("200\n", "")
 
 
+@pytest.mark.slow
 def test_who_takes_nothing_leaves_the_place(tmp_path, monkeypatch):
     monkeypatch.setattr("fabric_rl.viewer.server._PATIENCE_SECONDS", 1)
     monkeypatch.setattr("fabric_rl.viewer.server.MOST_WATCHERS", 1)

@@ -59,6 +59,7 @@ def test_mistakes(what, asked, message, tmp_path, monkeypatch):
         fabric_rl.show("absent.frl")
 
 
+@pytest.mark.slow
 def test_the_page_within_a_notebook(opened, tmp_path):
     """The output of a cell in a page of its own; the frame has an origin of its own, so nothing of the notebook's."""
     shown = fabric_rl.show(ONE_GOAL)

@@ -55,6 +55,7 @@ def share_that_ever_misses(sequence, samples, mean, looks):
 GAMES = [(0.05, 0.05), (0.3, 0.1), (2.0, 1.5), (8.0, 0.1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ours", "theirs"), GAMES)
 def test_they_hold_the_mean_at_all_looks(ours, theirs):
     rng = np.random.default_rng([int(100 * ours), int(100 * theirs)])
