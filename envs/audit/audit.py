@@ -117,5 +117,5 @@ def _notes(parts: list[PartReport], total: PartReport, games: Games) -> list[str
             f"{total.per_minute['score']:.3g}"
         )
     if not games.own_goals():
-        notes.append("no own goal came about; what one pays could not be judged")
+        notes.append("no own goal happened; what one pays could not be judged")
     return notes

@@ -1,4 +1,4 @@
-"""Evaluation: how good the agent is in episodes that it does not learn from, while training goes on."""
+"""Evaluation: how good the agent is in episodes that it does not learn from, while training continues."""
 
 import math
 import warnings
@@ -135,7 +135,7 @@ class Evaluation(Callback):
             checkpoint.write(folder / EXPORTED, {"agent": weights})
             write_json(folder / "meta.json", {"steps": state.steps, "phase": state.phase, "return": found})
         except (OSError, checkpoint.CheckpointError) as error:
-            warnings.warn(f"Evaluation: {error}; training goes on", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"Evaluation: {error}; training continues", RuntimeWarning, stacklevel=2)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
         """Closes the environments."""

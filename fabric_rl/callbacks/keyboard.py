@@ -22,7 +22,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
 
 
 class KeyPress(Callback):
-    """Keys on the terminal of rank 0, read between two iterations: p pauses or goes on, s saves, q stops.
+    """Keys on the terminal of rank 0, read between two iterations: p pauses or continues, s saves, q stops.
 
     A pause holds all ranks; stop signals (Ctrl+C...) end it. Where standard input is no terminal, or this process is
     not in its foreground, nothing is read. A terminal gets its settings back at the end, also when training fails;
@@ -43,7 +43,7 @@ class KeyPress(Callback):
             if self._keys is not None:
                 atexit.register(self._close)
                 self._read(state, 0.0)  # keys count from now on
-                say("keys, between two iterations: p pauses or goes on, s saves a checkpoint, q stops")
+                say("keys, between two iterations: p pauses or continues, s saves a checkpoint, q stops")
         self._listening = state.fabric.broadcast(self._keys is not None)
 
     def on_iteration_start(self, state: TrainState) -> None:
@@ -85,7 +85,7 @@ class KeyPress(Callback):
         for key in _ESCAPES.sub("", typed).lower():
             if key == "p":
                 self._paused = not self._paused
-                say(f"paused after {state.steps:,} steps: p goes on, s saves, q stops" if self._paused else "going on")
+                say(f"paused after {state.steps:,} steps: p continues, s saves, q stops" if self._paused else "continuing")
             elif key == "s" and self._saved == state.steps:
                 say("the checkpoint of this moment is asked for already")
             elif key == "s" and state.run_id is None:

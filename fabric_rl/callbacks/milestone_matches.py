@@ -1,4 +1,4 @@
-"""MilestoneMatches: milestones play each other while training goes on; ratings, the best one, and an alarm."""
+"""MilestoneMatches: milestones play each other while training continues; ratings, the best one, and an alarm."""
 
 import os
 import shutil
@@ -252,7 +252,7 @@ class MilestoneMatches(Callback):
                 write_json(meta, read_json(meta) | {"rating": next(iter(tables.values()))[-1]["rating"]})
             _copy_newest(self._folder / "milestones" / self._best, self._folder / BEST)
         except OSError as error:
-            warnings.warn(f"MilestoneMatches: {error}; training goes on", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"MilestoneMatches: {error}; training continues", RuntimeWarning, stacklevel=2)
 
     def _end(self) -> None:
         if self._process is not None:

@@ -63,4 +63,4 @@ class Callbacks(Callback):
             if name in state:
                 part.load_state_dict(state[name])
             elif part.state_dict():
-                warnings.warn(f"nothing was saved of {name}, which begins anew", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"nothing was saved of {name}, which starts again", RuntimeWarning, stacklevel=2)

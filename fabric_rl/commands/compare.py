@@ -76,7 +76,7 @@ def sections_of(found: Comparison) -> list[Section]:
         rows = [[f"{pair.group} better than {pair.than}", share(pair.probability.value)] for pair in found.improvements]
         for cells, pair in zip(rows, found.improvements, strict=True):
             cells += [_span(pair.probability, share), figure_text(pair.p), "yes" if pair.tells else "no"]
-        columns = ["", "probability", percent, "p", "told apart"]
+        columns = ["", "probability", percent, "p", "distinguishable"]
         sections.append(Section("Probability that a run is better", columns, rows))
     rows = [[row.task, row.group, *_reached(row, found)] for row in found.scores if row.task != ALL]
     columns = ["task", "group", "threshold", "reached by", "steps, median", "first to last", "minutes, median"]

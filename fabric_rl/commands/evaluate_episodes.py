@@ -28,7 +28,7 @@ def evaluate_episodes(trained: Trained, episodes: int, seed: int, sample: bool) 
     finally:
         envs.close()
     results: dict[str, Any] = {"player": trained.name, "seed": seed, "sample": sample, "episodes": len(played.returns)}
-    how = "draws its actions" if sample else "takes its likeliest actions"
+    how = "samples its actions" if sample else "takes its most probable actions"
     print(f"{results['episodes']} episodes of {trained.name}, which {how}")
     for name, values in (("return", played.returns), ("length", played.lengths)):
         interval = mean_interval(values) if values.std() > 0 else None

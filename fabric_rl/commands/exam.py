@@ -101,7 +101,7 @@ def exam(
     results: dict[str, Any] = {"player": player, "seed": seed, "sample": sample, "tick_skip": tick_skip}
     results |= {"team_size": list(team_size), "shots_left_out": sum(len(pack.shots) for pack in every) - shots}
     results |= summary(marked)
-    how = "" if who.recipe is None else "; it draws its actions" if sample else "; it takes its likeliest actions"
+    how = "" if who.recipe is None else "; it samples its actions" if sample else "; it takes its most probable actions"
     with for_people(files):
         console().print(table(f"{short_name(player)}: {shots} shots of {len(marked)} training packs{how}", results))
     give_json(results, files)

@@ -70,7 +70,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     try:
         trainings.each(train, left)
     except KeyboardInterrupt:
-        print("stopped; the same command goes on", flush=True)
+        print("stopped; the same command continues", flush=True)
         raise
     failed = {run_id: failed[run_id] for run_id in left if run_id in failed and done(runs_dir / run_id) is None}
     for run_id in failed:

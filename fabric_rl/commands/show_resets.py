@@ -46,7 +46,7 @@ def show_resets(
 def ranges_table(rows: Sequence[ResetRow]) -> Table:
     """The ranges of all numbers."""
     episodes = len({row["episode"] for row in rows})
-    table = Table("what", "quantity", box=box.SIMPLE_HEAD, title=f"First states of {episodes} episodes")
+    table = Table("what", "quantity", box=box.SIMPLE_HEAD, title=f"Initial states of {episodes} episodes")
     for name in ("least", "mean", "greatest"):
         table.add_column(name, justify="right")
     for what, ranges in groupby(ranges_of(rows), key=lambda found: found.what):

@@ -88,7 +88,7 @@ def sweep(
     try:
         trainings.each(lambda _: running.work(trials, numbers, metric), range(parallel))
     except KeyboardInterrupt:
-        print("stopped; the same command goes on", flush=True)
+        print("stopped; the same command continues", flush=True)
         raise
     finally:
         done = _report(study, folder, training, settings)

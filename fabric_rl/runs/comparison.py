@@ -220,7 +220,7 @@ def compare(
         ids = {label: [name for row in rows if row.group == label for name in row.scores] for label in labels}
         rows += [_scores(label, ALL, dict.fromkeys(ids[label]), scaled[label], how) for label in labels]
     pairs = [_improvement(a, b, scaled, how) for a, b in combinations(labels, 2)]
-    notes += [f"these seeds cannot tell {pair.group} from {pair.than}" for pair in pairs if not pair.tells]
+    notes += [f"these seeds cannot distinguish {pair.group} from {pair.than}" for pair in pairs if not pair.tells]
     taus = np.linspace(0, 1, _POINTS)
     profiles = {
         label: estimate(_mean_of_tasks, [(each[:, None] > taus).astype(float) for each in scaled[label]], x=taus, **how)

@@ -283,7 +283,7 @@ def _how_it_starts(start: Start, args: TrainArgs, changes: Sequence[str]) -> lis
     else:
         exact = start.resume["exact"]
         how = "" if exact else " (equivalent to a run without breaks, not bit-identical)"
-        lines = [f"going on with run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
+        lines = [f"resuming run {start.run.name} after {steps:,} steps, from {start.path}{how}"]
     lines += [f"changed: {line}" for line in changes]
     if steps >= args.total_timesteps:
         lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")

@@ -41,7 +41,7 @@ class NoSaver:
 class Saver(NoSaver):
     """Saves a session when it is due. All ranks decide alike, rank 0 writes.
 
-    A checkpoint that cannot be written is a warning: training goes on, and what was saved before stays.
+    A checkpoint that cannot be written is a warning: training continues, and what was saved before stays.
     """
 
     def __init__(self, run: Run, saving: Saving, session: Session, record: Record, exact: bool = True) -> None:
@@ -162,7 +162,7 @@ class Saver(NoSaver):
             for write in writes:
                 write(state)
         except (OSError, checkpoint.CheckpointError) as error:
-            goes_on = "" if self._session.state.done else "training goes on, "
+            goes_on = "" if self._session.state.done else "training continues, "
             warnings.warn(f"{error}; {goes_on}older checkpoints stay", RuntimeWarning, stacklevel=2)
 
     def _passed(self, interval: int | None) -> bool:

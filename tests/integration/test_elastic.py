@@ -63,7 +63,7 @@ def test_torchrun_goes_on_after_ranks_were_killed(undisturbed, tmp_path):
     for restart in (1, 2):
         assert out.count(f"torchrun has started the ranks of run r again (restart {restart} of at most 3)\n") == 1
     for steps in (1280, 3840):
-        assert out.count(f"going on with run r after {steps:,} steps") == 1
+        assert out.count(f"resuming run r after {steps:,} steps") == 1
     assert all("has died or cannot be reached; torchrun starts all ranks again" in line for line in errors)
     assert f"torchrun --nproc-per-node=2 --max-restarts=3 train_fabric.py {TASK[0]} " in out
     summary = json.loads((run / "summary.json").read_text())
@@ -89,7 +89,7 @@ def test_a_slurm_job_is_requeued(forks, tmp_path):
     total = summary["total_steps"] + 1280
     statuses, out, err = forks.wait(forks.srun(*flags, "--total_timesteps", total, "--resume"))
     assert statuses == [0, 0], err
-    assert f"going on with run train after {summary['total_steps']:,} steps" in out
+    assert f"resuming run train after {summary['total_steps']:,} steps" in out
     assert saved(run)["steps"] == total
 
 

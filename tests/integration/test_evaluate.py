@@ -130,7 +130,7 @@ def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
     command = [milestone, "plain", "--matches", "2", "--minutes", "0.1", "--runs_dir", runs]
     first = played(tmp_path, *command)
     output, errors = capsys.readouterr()
-    assert "2 matches of 0.1 minutes, 1v1; agents take their likeliest actions" in output
+    assert "2 matches of 0.1 minutes, 1v1; agents take their most probable actions" in output
     assert "goal difference per match:" in output and errors.count("\n") == errors.count("2 matches: ")
     assert first == played(tmp_path, *command)
     assert first["wins"] + first["draws"] + first["losses"] == first["matches"] == 2
@@ -165,7 +165,7 @@ def test_sampled_actions_come_from_a_generator_of_the_players_own(runs, tmp_path
 
     command = ["plain", "memory", "--sample", "--matches", "3", "--minutes", "0.02", "--runs_dir", runs]
     assert played(tmp_path, *command)["sample"] is True
-    assert "4 matches of 0.02 minutes, 1v1; agents draw their actions" in capsys.readouterr().out
+    assert "4 matches of 0.02 minutes, 1v1; agents sample their actions" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def test_resumed_with_its_own_settings_and_changes(first, call):
     flags = ["--run_id", "longer", "--resume", "--total_timesteps", 768, "--agent.actor_lr", 5e-4]
     status, out, err = call(*flags)
     assert (status, err) == (0, [])
-    assert "going on with run longer after 640 steps" in out
+    assert "resuming run longer after 640 steps" in out
     assert "changed: total_timesteps: 640 -> 768\n" in out and "changed: agent.actor_lr: 0.001 -> 0.0005\n" in out
     assert "changed: agent.actor_lr" in (run / "log.txt").read_text()
     with open(run / "metrics.csv", newline="") as file:
@@ -190,7 +190,7 @@ def test_the_newest_run_that_fits_goes_on(first, call, tmp_path):
     status, out, err = call(*TASK, "--resume", "--total_timesteps", 704, "--runs_dir", tmp_path)
     assert (status, err) == (0, [])
     assert "--resume: run other does not fit" in out
-    assert "going on with run fits after 640 steps" in out
+    assert "resuming run fits after 640 steps" in out
 
 
 def test_force_starts_again(first, call):

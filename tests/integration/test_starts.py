@@ -393,5 +393,5 @@ def test_a_number_goes_on_from_that_milestone_and_enter_from_the_latest_checkpoi
         runs = shutil.copytree(choice, tmp_path / f"{steps}")
         screen, status = ask(begin, forks, runs, keys)
         assert status == 0
-        name = re.search(rf"going on with run (\w+) after {steps} steps", screen)[1]
+        name = re.search(rf"resuming run (\w+) after {steps} steps", screen)[1]
         assert saved(runs / name)["steps"] == 704

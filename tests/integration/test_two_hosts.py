@@ -153,7 +153,7 @@ def test_a_machine_that_dies_ends_the_other_and_the_run_goes_on(hosts, both, one
     # The settings are in the run's folder, which machine 1 does not see.
     nodes = both(["--strategy=ddp", "--devices=1"], "--runs_dir", runs, "--run_id", "r", "--resume", hide=runs)
     assert [node.wait() for node in nodes] == [0, 0], nodes[0].err + nodes[1].err
-    assert f"going on with run r after {STEPS // 2:,} steps" in nodes[0].out
+    assert f"resuming run r after {STEPS // 2:,} steps" in nodes[0].out
     assert_same_weights(saved(runs / "r"), one_machine)
     assert "--num-nodes=2 --node-rank=0 --main-address=10.213.7.1 --main-port=29400" in nodes[0].out
     assert nodes[1].out == ""

@@ -140,7 +140,7 @@ def test_a_preset_trains_on_two_ranks_and_goes_on(call, project):
     assert began["packages"]["fabric-rl"] == version("fabric-rl") and began["project"]["commit"] is not None
     assert began["git"]["commit"] is None and "--run_id" in began["command"]
     out = call("train", "--run_id", "quick", "--resume", "--total_timesteps", 1024)
-    assert "2 ranks on cpu" in out and "going on with run quick after 512 steps" in out
+    assert "2 ranks on cpu" in out and "resuming run quick after 512 steps" in out
     assert "settings that differ" not in out and re.search(r"env\S*: ", out) is None
 
 
@@ -165,10 +165,10 @@ def test_a_run_of_a_checkout_goes_on_and_back(call, forks, project):
     start = ["--env_id", "CartPole-v1", *SIZE, "--run_id", "cart", "--runs_dir", project / "runs"]
     assert forks.wait([forks.start(*start)])[0] == [0]
     out = call("train", "--run_id", "cart", "--resume", "--total_timesteps", 1024, "--plain")
-    assert "going on with run cart after 512 steps" in out and "class_path" not in out
+    assert "resuming run cart after 512 steps" in out and "class_path" not in out
     back = ["--run_id", "cart", "--resume", "--total_timesteps", 1536, "--runs_dir", project / "runs"]
     (status,), out, err = forks.wait([forks.start(*back)])
-    assert status == 0 and "going on with run cart after 1,024 steps" in out, err
+    assert status == 0 and "resuming run cart after 1,024 steps" in out, err
 
 
 def test_a_bot_for_the_real_game_is_that_of_a_checkout(call, project, tmp_path):

@@ -34,7 +34,7 @@ class DebugCheckpoints(Callback):
         if state.iteration:
             whole = ", with what callbacks remember" if self._restored else "; Debug was not among its callbacks"
             end = f"{state.steps:,} of {state.args.total_timesteps:,} steps, iteration {state.iteration}"
-            tell(state, "checkpoints", f"goes on at {end}: weights, optimizer and counters{whole}")
+            tell(state, "checkpoints", f"continues at {end}: weights, optimizer and counters{whole}")
         else:
             tell(state, "checkpoints", "nothing was resumed")
         if state.run_id is None:
@@ -80,7 +80,7 @@ class DebugCheckpoints(Callback):
 def contents(path: Path) -> str:
     """What is in a checkpoint, as text; a CheckpointError if it cannot be read."""
     saved = checkpoint.read(path)
-    exact = "resumes to the bit" if saved.get("exact") else "resumes equivalent, not bit-identical"
+    exact = "resumes bit-identical" if saved.get("exact") else "resumes equivalent, not bit-identical"
     environment = "with" if any(rank.get("env") is not None for rank in saved["ranks"]) else "without"
     prints = "; ".join(f"{name} {_short(text)}" for name, text in saved["fingerprint"].items())
     return (

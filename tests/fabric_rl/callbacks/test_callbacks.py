@@ -278,13 +278,13 @@ def steps_shown(text):
 @POSIX
 def test_pause_save_go_on_and_stop(begin, ended, session, tmp_path):
     run = begin("play")
-    session.until("keys, between two iterations: p pauses or goes on, s saves a checkpoint, q stops")
+    session.until("keys, between two iterations: p pauses or continues, s saves a checkpoint, q stops")
     session.until("/1,000,000,000.*\n")
     flags = termios.tcgetattr(session.slave)[3]
     assert not flags & (termios.ICANON | termios.ECHO) and flags & termios.ISIG
     session.types("\x1bOP\x1b[3~x")  # F1, Delete and a key without a meaning
     session.types("p")
-    _, found = session.until(r"paused after ([\d,]+) steps: p goes on, s saves, q stops\n")
+    _, found = session.until(r"paused after ([\d,]+) steps: p continues, s saves, q stops\n")
     paused = int(found[1].replace(",", ""))
     session.types("s")
     session.until(f"saving after {found[1]} steps\n")
@@ -293,7 +293,7 @@ def test_pause_save_go_on_and_stop(begin, ended, session, tmp_path):
     assert steps_shown(shown) == [paused]  # this iteration is logged and saved, the next one waits
     assert [path.name for path in checkpoints(tmp_path / "run/checkpoints")] == [f"step_{paused:012d}.ckpt"]
     session.types("p")
-    shown, _ = session.until("going on\n")
+    shown, _ = session.until("continuing\n")
     assert steps_shown(shown) == []
     shown, _ = session.until(r"/1,000,000,000.*\n")
     assert int(shown.replace(",", "")) == paused + 64
@@ -348,7 +348,7 @@ def test_two_ranks_pause_save_shrink_and_stop_together(forks, ended, session, tm
     session.types("p")
     _, found = session.until(r"paused after ([\d,]+) steps")
     session.types("p")
-    session.until("going on\n")
+    session.until("continuing\n")
     session.until(r" [\d,]+/1,000,000,000.*\n *[\d,]+/1,000,000,000.*\n")
     session.types("q")
     session.until("stopping after this iteration\n")

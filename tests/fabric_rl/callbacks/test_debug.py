@@ -147,7 +147,7 @@ def test_a_run_tells_everything(fabric, tmp_path, capsys):
         "grad_norm_actor ",
         "advantage_mean ",
         "debug actions: most used ",
-        "MB, 64 steps, iteration 1, world size 1, with the environment's state, resumes to the bit",
+        "MB, 64 steps, iteration 1, world size 1, with the environment's state, resumes bit-identical",
         "milestone ",
         "action table HybridTable",
     ):
@@ -161,7 +161,7 @@ def test_a_run_tells_everything(fabric, tmp_path, capsys):
 
     _, saved = load_checkpoint(run.dir / "checkpoints/step_000000000064.ckpt")
     played(fabric, partial(POOL, action=HybridTable()), [debug], Run.create(tmp_path, "more"), resume=saved)
-    assert "goes on at 64 of 128 steps, iteration 1: weights, optimizer and counters" in capsys.readouterr().out
+    assert "continues at 64 of 128 steps, iteration 1: weights, optimizer and counters" in capsys.readouterr().out
 
 
 def processes(seed):

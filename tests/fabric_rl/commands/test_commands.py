@@ -66,8 +66,8 @@ def test_summary_is_per_match_and_per_minute():
 
 
 def test_table_tells_shares_and_how_agents_play():
-    made = table(["mine", "chaser"], results(PAIR, PAIR, PAIR), "agents draw their actions")
-    assert made.title == "6 matches of 1 minutes, 1v1; agents draw their actions"
+    made = table(["mine", "chaser"], results(PAIR, PAIR, PAIR), "agents sample their actions")
+    assert made.title == "6 matches of 1 minutes, 1v1; agents sample their actions"
     assert [list(column.cells) for column in made.columns[:3]] == [
         ["mine", "chaser"],
         ["3 (50%)", "0 (0%)"],
@@ -207,7 +207,7 @@ def test_trace_and_reset_commands_write_tables(command, tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 30 and {"reward/TouchReward", "total", "return"} <= rows[0].keys()
     status, output, _ = command("show-resets", "--config", "CONFIG", "--episodes=3", "--out", states)
-    assert status == 0 and "First states of 3 episodes" in output
+    assert status == 0 and "Initial states of 3 episodes" in output
     with states.open(newline="") as file:
         assert [row["what"] for row in csv.DictReader(file)] == ["ball", "blue", "orange"] * 3
 

@@ -79,7 +79,7 @@ def test_an_agent_sees_as_many_cars_as_in_its_training(exam, tmp_path):
     pytest.importorskip("rlgym_tools")
     files = ("--json", tmp_path / "a.json", "--record", tmp_path / "a.frl")
     status, output, _ = exam("school_1v1", "--packs", SHORT, *files)
-    assert status == 0 and "it takes its likeliest actions" in output
+    assert status == 0 and "it takes its most probable actions" in output
     assert json.loads((tmp_path / "a.json").read_text())["team_size"] == [1, 1]
     assert len(read_replay(tmp_path / "a.frl").games) == 1
 

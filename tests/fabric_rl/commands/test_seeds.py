@@ -143,7 +143,7 @@ def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, numbe
     os.kill(first.pid, number)
     out, _ = first.communicate(timeout=SECONDS)
     if number == signal.SIGINT:
-        assert first.returncode == 130 and out.endswith("stopped; the same command goes on\n")
+        assert first.returncode == 130 and out.endswith("stopped; the same command continues\n")
         assert not any(map(is_worked_on, two))
     while any(map(is_worked_on, two)):
         assert time.monotonic() - began < 2 * SECONDS

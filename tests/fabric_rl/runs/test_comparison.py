@@ -200,7 +200,7 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
     assert compare(["few", "c"], runs_dir=runs).notes == [
         f"group few has 3 {few}",
         f"group c has 3 {few}",
-        "these seeds cannot tell few from c",
+        "these seeds cannot distinguish few from c",
     ]
     clear = compare(
         {"few": [f"few_seed{seed}" for seed in range(3)], "b": [f"b_seed{seed}" for seed in range(3)]}, runs_dir=runs

@@ -56,7 +56,7 @@ def assert_same(rows, expected):
 
 def test_it_goes_on_as_that_version_did(call, runs):
     out = call("--run_id", "tiny", "--resume", "--total_timesteps", 3072)
-    assert "going on with run tiny after 2,048 steps" in out
+    assert "resuming run tiny after 2,048 steps" in out
     assert_same(rows_of(runs / "tiny/metrics.csv"), rows_of(FIXTURE / "metrics.csv"))
     assert load_checkpoint(runs / "tiny")[1]["exact"] is True
 
@@ -66,7 +66,7 @@ def test_its_milestones_are_listed_and_gone_on_from(call, runs):
     assert [steps for steps in ("1,024", "2,048") if f"{steps} " in out] == ["1,024", "2,048"]
     assert out.count("Phase2-Second") >= 2
     out = call("--resume", runs / "tiny/milestones/Phase2-Second/000000001024")
-    assert "going on with run tiny after 1,024 steps" in out
+    assert "resuming run tiny after 1,024 steps" in out
     assert_same(rows_of(runs / "tiny/metrics.csv"), rows_of(FIXTURE / "metrics.csv")[:8])
 
 

@@ -257,7 +257,7 @@ def file_limit():
 def test_a_disk_that_is_full_at_the_end(known, file_limit, tmp_path):
     with pytest.warns(RuntimeWarning, match="older checkpoints stay") as warned:
         summary = known("a", 60, callbacks=[FullDisk(begins=3)])
-    assert "training goes on" not in str([w.message for w in warned if "checkpoint" in str(w.message)][-1])
+    assert "training continues" not in str([w.message for w in warned if "checkpoint" in str(w.message)][-1])
     good = tmp_path / "a/checkpoints" / file_name(30)
     assert (summary["unsaved_steps"], summary["checkpoint"]) == (30, str(good))
     assert checkpoints(tmp_path / "a/checkpoints") == [good]
@@ -273,7 +273,7 @@ def test_a_disk_that_is_full_before_the_first_checkpoint(known, file_limit, tmp_
 
 
 def test_a_disk_that_has_room_again_at_the_end(known, file_limit, tmp_path):
-    with pytest.warns(RuntimeWarning, match="training goes on"):
+    with pytest.warns(RuntimeWarning, match="training continues"):
         summary = known("a", 60, callbacks=[FullDisk(begins=2, ends=4)])
     assert "unsaved_steps" not in summary
     assert summary["checkpoint"] == str(tmp_path / "a/checkpoints" / file_name(60))
