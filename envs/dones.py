@@ -8,12 +8,12 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
 from envs.checks import check_parts, positive
+from envs.component import NOT_NEGATIVE, Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
-from envs.stateful import NOT_NEGATIVE, Stateful
 
 
-class DoneCondition(Stateful, ABC):
+class DoneCondition(Component, ABC):
     """Tells which arenas end their episode.
 
     Attributes:
@@ -26,9 +26,6 @@ class DoneCondition(Stateful, ABC):
     @abstractmethod
     def check(self, state: GameState) -> Bool:
         """`[A]` bool, True where the episode ends. Called once after every step."""
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
 
 
 class GoalCondition(DoneCondition):
@@ -147,10 +144,6 @@ class _Combined(DoneCondition):
                 raise ValueError(f"{name}: {kinds}; set truncates to true or false to say what they do together")
             truncates = self.conditions[0].truncates
         self.truncates = truncates
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        for condition in self.conditions:
-            condition.reset(mask, state)
 
 
 class AnyOf(_Combined):

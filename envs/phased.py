@@ -1,14 +1,12 @@
 """Rewards and first states that change with the phase of training."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from envs.checks import check_named
-from envs.dones import DoneCondition
-from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.signals import RewardSignals
@@ -129,10 +127,6 @@ class PhasedReward(Reward, Phased):
             raise ValueError(f"its phase {state['phase']!r} has not begun")
         self.phase, self._begun = state["phase"], set(state["rewards"])
 
-    def remembers(self) -> bool:
-        """Whether the reward of any phase does."""
-        return any(reward.remembers() for reward in self.rewards.values())
-
     def only_charges(self) -> bool:
         """Whether the reward of any phase never pays."""
         return any(reward.only_charges() for reward in self.rewards.values())
@@ -170,26 +164,7 @@ class PhasedStates(StateSetter, Phased):
         """The present phase's setter, in this one."""
         return f"{self.setters[self.phase].author()} (in PhasedStates, phase {self.phase})"
 
-    def conditions(self) -> Sequence[DoneCondition]:
-        """Those of all setters."""
-        return [condition for setter in self.setters.values() for condition in setter.conditions()]
-
-    def loggers(self) -> Sequence[StateLogger]:
-        """Those of all setters."""
-        return [logger for setter in self.setters.values() for logger in setter.loggers()]
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; a ValueError for a phase that there is not."""
         self._check_known(state["phase"])
         super().load_state_dict(state)
-
-
-def phased_in(part: object) -> Iterator[Phased]:
-    """The phased components in a component: itself, and those that it is made of."""
-    if isinstance(part, Phased):
-        yield part
-    for value in vars(part).values():
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
-        for each in inner:
-            if isinstance(each, StateSetter | Reward):
-                yield from phased_in(each)

@@ -8,10 +8,10 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from envs.component import Component
 from envs.sim.arena import make_controls
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from envs.stateful import Stateful
 
 THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
 ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)
@@ -26,7 +26,7 @@ class Controls(NamedTuple):
     """`N` `RocketSim.CarControls` that say the same. They may be shared between cars; the caller only reads them."""
 
 
-class ActionParser(Stateful, ABC):
+class ActionParser(Component, ABC):
     """Turns the actions of all cars into controls."""
 
     @property
@@ -63,13 +63,6 @@ class ActionParser(Stateful, ABC):
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
         """The pool tells once how long a choice acts: `steps` steps of `tick_skip` ticks, begun some ticks late."""
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Metrics since the last call as name -> (sum, count). Most parsers have none."""
-        return {}
 
 
 def unwrapped(parser: ActionParser) -> list[ActionParser]:

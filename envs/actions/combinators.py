@@ -42,13 +42,9 @@ class _Combinator(ActionParser):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Forgets the arenas in `mask [A]`; see `ActionParser.reset`."""
-        self.inner.reset(mask, state)
+        super().reset(mask, state)
         for array in self._remembered(state).values():
             array[mask] = 0
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """The inner ones."""
-        return self.inner.drain_metrics()
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Copies of the memory, and what the inner parser remembers."""

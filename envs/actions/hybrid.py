@@ -11,9 +11,9 @@ from envs.actions.base import Controls
 from envs.actions.lookup import ActionTable, lookup_rows
 from envs.actions.situations import NUM_SITUATIONS, situations, without_effect
 from envs.checks import whole_number
+from envs.component import NOT_NEGATIVE
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from envs.stateful import NOT_NEGATIVE
 
 
 class StateAwareTable(ActionTable):

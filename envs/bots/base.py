@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from envs.actions import ActionParser
 from envs.bots.actions import nearest_actions
 from envs.checks import described
+from envs.component import Component
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, Bool, Float
-from envs.stateful import Stateful
+from envs.state.layout import BLUE, Float
 
 
 class Thoughts(NamedTuple):
@@ -23,7 +23,7 @@ class Thoughts(NamedTuple):
     """`[A, C, n]` of its discrete actions; None for other action spaces."""
 
 
-class Bot(Stateful, ABC):
+class Bot(Component, ABC):
     """A scripted policy for every car of every arena.
 
     Attributes:
@@ -55,9 +55,6 @@ class Bot(Stateful, ABC):
         """
         controls, here = wanted_by(self, state), state.present
         return nearest_actions(parser, controls[here], state.on_ground[here])
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Called for the arenas (`mask [A]`) that begin a new episode in `state`, if the bot is to know."""
 
     def thoughts(self) -> Thoughts | None:
         """What it thought when it last acted; None for most bots, and before the first time."""
@@ -99,8 +96,3 @@ class TeamBots(Bot):
         ours, theirs = self.blue.actions(state, parser), self.orange.actions(state, parser)
         team = np.broadcast_to(state.team, state.present.shape)[state.present]
         return np.where((team == BLUE).reshape(-1, *[1] * (ours.ndim - 1)), ours, theirs)
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Tells both."""
-        self.blue.reset(mask, state)
-        self.orange.reset(mask, state)

@@ -102,7 +102,7 @@ class PolicyBot(Bot):
         self._parser.reset(mask, state)
 
     def state_dict(self) -> dict[str, Any]:
-        """See `Stateful`; a policy that remembers games has to have `state_dict` and `load_state_dict`, too."""
+        """See `Component`; a policy that remembers games has to have `state_dict` and `load_state_dict`, too."""
         return super().state_dict() | (
             {"policy": self._choose.state_dict()} if isinstance(self._choose, HasState) else {}
         )

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from envs.component import NOT_NEGATIVE, Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
-from envs.stateful import NOT_NEGATIVE, Stateful
 
 
-class StateLogger(Stateful, ABC):
+class StateLogger(Component, ABC):
     """Watches all arenas and reports metrics."""
 
     @abstractmethod
@@ -21,9 +21,6 @@ class StateLogger(Stateful, ABC):
             state: After the step; where the episode ends, its last state.
             done: `[A]` bool, the episode ends with this step. `reset` for the next one follows.
         """
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Called for the arenas (`mask [A]`) that begin a new episode in `state`, also when the old one is cut off."""
 
     @abstractmethod
     def drain_metrics(self) -> dict[str, tuple[float, float]]:

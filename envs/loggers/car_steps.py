@@ -5,9 +5,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from envs.component import NOT_NEGATIVE, Component
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool, Float
-from envs.stateful import NOT_NEGATIVE, Stateful
 
 _COLUMNS = slice(SAVES, BOOST + 1)
 """Of a car's row, what is looked at; the game's counters come first."""
@@ -34,7 +34,7 @@ class CarStep(NamedTuple):
     """`[A]` physics ticks (1/120 s) of the step."""
 
 
-class CarSteps(Stateful):
+class CarSteps(Component):
     """Compares each state with the one before."""
 
     _in_state_dict: ClassVar = {"rows": "_rows", "ticks": "_ticks"}

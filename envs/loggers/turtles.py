@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import is_number, whole_number
+from envs.component import NOT_NEGATIVE
 from envs.loggers.base import StateLogger
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
-from envs.stateful import NOT_NEGATIVE
 
 _READY, _LYING, _LEFT = 0, 1, 2
 """A car's part in the count: none yet, being timed, or given up (it has to stand on its wheels before it counts

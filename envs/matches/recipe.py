@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from envs.partials import taken_apart
-from envs.phased import Phased, phased_in
+from envs.phased import Phased
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import team_sizes
 from envs.processes.process_pool import ProcessPool
@@ -74,7 +74,7 @@ class PoolRecipe:
 
     def _phased(self) -> list[Phased]:
         parts = [self.arguments.get(name) for name in ("reward", "state_setter")]
-        return [phased for part in parts if part is not None for phased in phased_in(part)]
+        return [each for part in parts if part is not None for each in part.walk() if isinstance(each, Phased)]
 
     def reward(self) -> Reward:
         """The reward, new."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.checks import check_part, described
+from envs.component import NOT_NEGATIVE
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
@@ -20,7 +21,6 @@ from envs.resets.base import Double, StateSetter, check_share, only, shares_of
 from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
-from envs.stateful import NOT_NEGATIVE
 
 NO_LANE = -1
 FIRST_PHASE = 4
@@ -197,11 +197,11 @@ class MechanicsLanes(StateSetter, Phased):
 
     def conditions(self) -> Sequence[DoneCondition]:
         """The lanes' time limits, and what the inner setter brings."""
-        return [LaneTimeLimit(self.episodes), *self.inner.conditions()]
+        return [LaneTimeLimit(self.episodes), *super().conditions()]
 
     def loggers(self) -> Sequence[StateLogger]:
         """The lanes' episodes, and what the inner setter brings."""
-        return [self.episodes, *self.inner.loggers()]
+        return [self.episodes, *super().loggers()]
 
     def check_phases(self, names: Sequence[str]) -> None:
         """See `Phased.check_phases`: any, but all that `phase_weights` names."""

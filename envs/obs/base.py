@@ -5,16 +5,16 @@ from abc import ABC, abstractmethod
 import gymnasium
 import numpy as np
 
+from envs.component import Component
 from envs.obs.meanings import Meaning, slices
 from envs.state.game_state import GameState
-from envs.state.layout import Bool, Float
-from envs.stateful import Stateful
+from envs.state.layout import Float
 
 _UNWRITTEN = 0x7FC0DEAD
 """Bits of a float32 NaN that no computation gives."""
 
 
-class ObsBuilder(Stateful, ABC):
+class ObsBuilder(Component, ABC):
     """Builds the observations of all cars at once.
 
     A car that `state.present` says is not there looks like padding to everybody: zero everywhere in the observations of
@@ -63,9 +63,6 @@ class ObsBuilder(Stateful, ABC):
         everything = {"obs": slice(0, self.space(num_blue, num_orange).shape[-1])}
         columns = everything if silent else self.columns(num_blue, num_orange)
         return [Meaning(name, "", at.stop - at.start, "not described") for name, at in columns.items()]
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
 
 
 def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:

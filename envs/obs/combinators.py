@@ -55,7 +55,7 @@ class StackedObs(ObsBuilder):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Forgets the frames of the arenas in `mask [A]`."""
-        self.inner.reset(mask, state)
+        super().reset(mask, state)
         starting = state.arena_index[mask]
         self._fresh[starting[starting < len(self._fresh)]] = True
 
@@ -160,11 +160,6 @@ class PrivilegedObs(ObsBuilder):
         start = self.actor_features(state.num_blue, state.num_orange)
         self.actor.build(state, out[..., :start])
         self.critic.build(state, out[..., start:])
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Resets both."""
-        self.actor.reset(mask, state)
-        self.critic.reset(mask, state)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """What both remember."""

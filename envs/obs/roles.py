@@ -11,7 +11,7 @@ from envs.checks import check_part, whole_number
 from envs.obs.base import ObsBuilder, build_named
 from envs.obs.meanings import Meaning
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, Bool, Float
+from envs.state.layout import BLUE, Float
 
 
 class RoleObs(ObsBuilder):
@@ -50,10 +50,6 @@ class RoleObs(ObsBuilder):
         build_named(self.inner, state, out[..., :-1])
         out[..., -1] = self.role_of(state) if self.only is None else self.only
         out[..., -1] *= state.present
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Resets the inner builder."""
-        self.inner.reset(mask, state)
 
 
 class TeamRoleObs(RoleObs):

@@ -19,7 +19,7 @@ from envs.loggers.base import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
 from envs.parameters import ParameterRandomizer, TunableArenas
-from envs.phased import Phased, phased_in
+from envs.phased import Phased
 from envs.pool import settings
 from envs.pool.car_slots import CarSlots
 from envs.pool.episodes import Episodes
@@ -321,7 +321,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             part.begin_phase(name, number, self.state)
 
     def _phased(self) -> list[Phased]:
-        return [phased for part in (self.reward, self.state_setter) for phased in phased_in(part)]
+        parts = (part for tree in (self.reward, self.state_setter) for part in tree.walk())
+        return [part for part in parts if isinstance(part, Phased)]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the future of this pool depends on, as numbers, arrays and dicts of them.

@@ -2,18 +2,18 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 
 from envs.checks import finite_numbers, is_number
+from envs.component import Component
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
-from envs.stateful import Stateful
 
 Double = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ LET_GO = (0.0, 0.0, -0.01)
 """uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
 
 
-class StateSetter(Stateful, ABC):
+class StateSetter(Component, ABC):
     """Writes the first state of an episode."""
 
     @abstractmethod
@@ -49,12 +49,15 @@ class StateSetter(Stateful, ABC):
         """
 
     def conditions(self) -> Sequence[DoneCondition]:
-        """Done conditions that belong to its states, added to the pool's; none by default. Called once."""
-        return ()
+        """Return the done conditions of its states, which a pool adds to its own; by default those inside."""
+        return [each for setter in self._inside() for each in setter.conditions()]
 
     def loggers(self) -> Sequence[StateLogger]:
-        """State loggers that belong to its states, added to the pool's; none by default. Called once."""
-        return ()
+        """Return the state loggers of its states, which a pool adds to its own; by default those inside."""
+        return [each for setter in self._inside() for each in setter.loggers()]
+
+    def _inside(self) -> "Iterator[StateSetter]":
+        return (child for child in self.children() if isinstance(child, StateSetter))
 
     def author(self) -> str:
         """Who wrote the last state, for messages: the class; combinators add that of the setter inside."""

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.checks import check_part, check_parts
-from envs.dones import DoneCondition
-from envs.loggers.base import StateLogger
 from envs.resets.base import StateSetter, check_share, only, shares_of
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
@@ -49,14 +47,6 @@ class MixedStates(StateSetter):
     def author(self) -> str:
         """The setter that was drawn last, in this one."""
         return "MixedStates" if self._drawn is None else f"{self._drawn.author()} (in MixedStates)"
-
-    def conditions(self) -> Sequence[DoneCondition]:
-        """Those of all setters."""
-        return [condition for setter in self.setters for condition in setter.conditions()]
-
-    def loggers(self) -> Sequence[StateLogger]:
-        """Those of all setters."""
-        return [logger for setter in self.setters for logger in setter.loggers()]
 
 
 class _Changed(StateSetter):

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import number_in
+from envs.component import Component
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from envs.stateful import Stateful
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
-class Reward(Stateful, ABC):
+class Reward(Component, ABC):
     """A reward for every car of every arena.
 
     Attributes:
@@ -42,20 +42,13 @@ class Reward(Stateful, ABC):
     def compute(self, state: GameState) -> Float:
         """`[A, C]` float32, the reward of the step that led to `state`."""
 
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Called for the arenas (`mask [A]`) that begin a new episode in `state`."""
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Metrics since the last call as name -> (sum, count); none by default."""
-        return {}
-
     def label(self) -> str:
         """What metrics and errors call it; a reward around another one goes by that one's name."""
         return type(self).__name__
 
     def remembers(self) -> bool:
-        """Whether what it pays depends on earlier states."""
-        return False
+        """Return whether what it pays depends on earlier states; by default, whether a reward inside does."""
+        return any(child.remembers() for child in self.children() if isinstance(child, Reward))
 
     def only_charges(self) -> bool:
         """Whether it never pays, so that a negative weight would pay for what it is to prevent."""

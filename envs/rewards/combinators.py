@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.checks import check_part, finite_numbers, number_in, whole_number
+from envs.component import NOT_NEGATIVE
 from envs.rewards.base import Reward, of_team, only_present, paid_by, sums_of_teams
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from envs.stateful import NOT_NEGATIVE
 
 
 class WrappedReward(Reward):
@@ -29,21 +29,13 @@ class WrappedReward(Reward):
     def __init__(self, reward: Reward) -> None:
         self.reward: Reward = check_part(type(self).__name__, "reward", reward, Reward)
 
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Resets the inner reward."""
-        self.reward.reset(mask, state)
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """What the inner reward reports."""
-        return self.reward.drain_metrics()
-
     def label(self) -> str:
         """The inner reward's name."""
         return self.reward.label()
 
     def remembers(self) -> bool:
         """Whether the inner reward does, or there is something else than that to save."""
-        return len(self._in_state_dict) > 1 or self.reward.remembers()
+        return len(self._in_state_dict) > 1 or super().remembers()
 
     def only_charges(self) -> bool:
         """Whether the inner reward never pays."""

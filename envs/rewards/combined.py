@@ -81,10 +81,9 @@ class CombinedReward(Reward):
         return total
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Resets every term."""
+        """Reset every term."""
         with sharing(state):
-            for reward in self.rewards:
-                reward.reset(mask, state)
+            super().reset(mask, state)
 
     def state_dict(self) -> dict[str, Any]:
         """The terms' states and the sums of the metrics."""
@@ -101,10 +100,6 @@ class CombinedReward(Reward):
         for name, reward, weight in zip(self.names, self.rewards, self.weights, strict=True):
             metrics |= under(name, reward.drain_metrics(), weight)
         return metrics
-
-    def remembers(self) -> bool:
-        """Whether a term does."""
-        return any(reward.remembers() for reward in self.rewards)
 
 
 def default_reward() -> CombinedReward:

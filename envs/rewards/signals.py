@@ -8,7 +8,7 @@ from envs.checks import check_named
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.part_sums import under
 from envs.state.game_state import GameState
-from envs.state.layout import Bool, Float
+from envs.state.layout import Float
 
 
 class RewardSignals(Reward):
@@ -42,11 +42,6 @@ class RewardSignals(Reward):
         self.last = last
         total: Float = last.sum(axis=-1)
         return total
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Resets every signal."""
-        for reward in self.signals.values():
-            reward.reset(mask, state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """What the signals report, as `reward/<signal>/<name>` and `reward_percent/<signal>/<name>`."""

@@ -85,7 +85,11 @@ class KeyPress(Callback):
         for key in _ESCAPES.sub("", typed).lower():
             if key == "p":
                 self._paused = not self._paused
-                say(f"paused after {state.steps:,} steps: p continues, s saves, q stops" if self._paused else "continuing")
+                say(
+                    f"paused after {state.steps:,} steps: p continues, s saves, q stops"
+                    if self._paused
+                    else "continuing"
+                )
             elif key == "s" and self._saved == state.steps:
                 say("the checkpoint of this moment is asked for already")
             elif key == "s" and state.run_id is None:

@@ -64,7 +64,9 @@ class Rules(NamedTuple):
         recipes = [each.recipe for each in entrants if each.recipe]
         first = recipes[0] if recipes else PoolRecipe(RocketSimPool)
         size, skip = team_size or max(max(sizes) for sizes in first.team_sizes), tick_skip or first.tick_skip
-        how = ("agents sample their actions" if sample else "agents take their most probable actions",) if recipes else ()
+        how = (
+            ("agents sample their actions" if sample else "agents take their most probable actions",) if recipes else ()
+        )
         return cls(minutes or 5.0, size, skip, first.action_delay_ticks, sample, runs_dir, how)
 
 

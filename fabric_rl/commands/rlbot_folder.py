@@ -26,7 +26,7 @@ from fabric_rl.import_names import INSTALLED, shipped, spelt_here
 from fabric_rl.runs.json_files import json_text, write_bytes, write_text
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
-_MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "saved.py", "stateful.py", "sim/__init__.py")
+_MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "saved.py", "component.py", "sim/__init__.py")
 _ADAPTERS = ("adapters/__init__.py", "adapters/rlbot_packets.py", "adapters/rlbot_bot.py")
 _LEFT_OUT = ("__main__.py", "fields.py", "description.py")
 _OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")

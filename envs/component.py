@@ -1,0 +1,101 @@
+"""Component: a part of a pool that may be made of other parts; the tree that reset, metrics, phases and saving walk."""
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from envs.checks import is_whole
+from envs.saved import check_like, within
+
+if TYPE_CHECKING:
+    from envs.state.game_state import GameState
+    from envs.state.layout import Bool
+
+NOT_NEGATIVE = (0.0, math.inf)
+
+
+class Component:
+    """Part of a pool, which may remember something between steps and contain other components.
+
+    Components inside are found among the public attributes (also in lists, tuples and the values of dicts), as
+    `torch.nn.Module` finds its modules. So a component that wraps others has to write only what is its own: `reset` and
+    `drain_metrics` reach those inside by default. A method that overrides them calls `super()` to include these.
+
+    A component that remembers something names it in `_in_state_dict`, or has both methods of saving itself.
+    """
+
+    _in_state_dict: ClassVar[dict[str, str]] = {}
+    """Key in `state_dict` -> attribute: a number, text or array, another component, or several of these."""
+    _state_bounds: ClassVar[dict[str, tuple[float, float]]] = {}
+    """Key in `state_dict` -> least and greatest possible number."""
+
+    def children(self) -> Iterator["Component"]:
+        """Yield the components directly inside this one, in the order of its attributes."""
+        for name, value in vars(self).items():
+            if name.startswith("_"):
+                continue
+            values = value.values() if isinstance(value, dict) else value
+            inner = values if isinstance(value, dict | list | tuple) else (value,)
+            yield from (each for each in inner if isinstance(each, Component))
+
+    def walk(self) -> Iterator["Component"]:
+        """Yield this component and all those inside it, parents first."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+    def reset(self, mask: "Bool", state: "GameState") -> None:
+        """Begin new episodes in the arenas of `mask [A]`, whose first states are in `state`."""
+        for child in self.children():
+            child.reset(mask, state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Return the metrics since the last call as name -> (sum, count)."""
+        metrics: dict[str, tuple[float, float]] = {}
+        for child in self.children():
+            metrics |= child.drain_metrics()
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return copies of what it remembers, as numbers and arrays, for an exact resume; nothing by default."""
+        return {key: _copied(getattr(self, name)) for key, name in self._in_state_dict.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned; a ValueError if it has another shape or is impossible."""
+        owner = type(self).__name__
+        check_like(state, self.state_dict(), f"{owner}: its state")
+        if missing := self._in_state_dict.keys() - state.keys():
+            raise ValueError(f"{owner}: its state lacks {', '.join(sorted(missing))}")
+        for key, name in self._in_state_dict.items():
+            if type(getattr(self, name)) is int and not is_whole(state[key]):
+                raise ValueError(f"{owner}: {key} must be a whole number, got {state[key]!r}")
+        for key, (low, high) in self._state_bounds.items():
+            within(f"{owner}: {key}", state[key], low, high)
+        for key, name in self._in_state_dict.items():
+            setattr(self, name, _restored(getattr(self, name), state[key]))
+
+
+def _copied(value: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict
+    if isinstance(value, Component):
+        return value.state_dict()
+    if isinstance(value, dict):
+        return {name: _copied(part) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return [_copied(part) for part in value]
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict
+    """Return what `_copied` made `saved` of; components stay the same objects."""
+    if isinstance(value, Component):
+        value.load_state_dict(saved)
+        return value
+    if isinstance(value, dict):
+        return {name: _restored(part, saved[name]) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_restored(part, inner) for part, inner in zip(value, saved, strict=True))
+    if isinstance(value, np.ndarray):
+        return np.array(saved, value.dtype)
+    return type(value)(saved) if isinstance(value, int | float) else saved
