@@ -78,7 +78,7 @@ def settings_tables() -> str:
             (f.name, "" if f.default is MISSING else f.default, texts[f.name])
             for f in fields(kind)
         ]
-        lines += [f"### {title}\n", _table("flag", rows, "--"), ""]
+        lines += [f"### {title}\n", _table("Flag", rows, "--"), ""]
     parameters = inspect.signature(train_fabric.main).parameters
     texts = {
         p.arg_name: p.description
@@ -90,7 +90,7 @@ def settings_tables() -> str:
         for name, p in parameters.items()
         if name not in left_out
     ]
-    return "\n".join([*lines, "### Components\n", _table("flag", rows, "--"), ""])
+    return "\n".join([*lines, "### Components\n", _table("Flag", rows, "--"), ""])
 
 
 def settings_page() -> str:
@@ -144,13 +144,13 @@ def _command(parser: Any, name: str) -> str:  # noqa: ANN401 - argparse's
     if words:
         parts += [
             _table(
-                "argument", [(w.dest, w.default, w.help) for w in words], defaults=False
+                "Argument", [(w.dest, w.default, w.help) for w in words], defaults=False
             ),
             "",
         ]
     if flags:
         parts += [
-            _table("flag", [(f.dest, f.default, f.help) for f in flags], "--"),
+            _table("Flag", [(f.dest, f.default, f.help) for f in flags], "--"),
             "",
         ]
     return "\n".join(parts)
@@ -163,9 +163,9 @@ def _table(
     defaults: bool = True,
 ) -> str:
     head = (
-        [f"| {what} | default | meaning |", "|---|---|---|"]
+        [f"| {what} | Default | Meaning |", "|---|---|---|"]
         if defaults
-        else [f"| {what} | meaning |", "|---|---|"]
+        else [f"| {what} | Meaning |", "|---|---|"]
     )
     for name, default, text in rows:
         cell = _linked(" ".join((text or "").split())).replace("|", "\\|")

@@ -73,6 +73,10 @@ def on_page_markdown(
         LINK.sub(lambda link: in_site(link[1], page.file), piece)
         for piece in pieces[::2]
     ]
+    # GitHub needs \\| within code in tables, Python-Markdown shows the backslash
+    pieces[1::2] = [
+        piece if "```" in piece else piece.replace("\\|", "|") for piece in pieces[1::2]
+    ]
     return "".join(pieces)
 
 

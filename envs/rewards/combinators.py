@@ -191,7 +191,7 @@ class ClippedReward(WrappedReward):
 
 
 class EMANormalizedReward(WrappedReward):
-    """Another reward over a moving average of its size: `clip(r / sqrt(EMA(r^2)))`, or centred `(r - EMA(r)) / std`.
+    """Another reward over a moving average of its size: `clip(r / sqrt(EMA(r^2)))`, or centered `(r - EMA(r)) / std`.
 
     The averages are over all cars of this environment, bias-corrected as in Adam, with `half_life` steps; they include
     the current step. Range `-clip`..`clip`, rms about 1; unit: the inner reward's. A process of a `ProcessPool` and a
