@@ -13,7 +13,7 @@ from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, Minibatch, Sta
 
 
 class RolesAgent(ActorCritic):
-    """One agent for each role, with networks and settings of its own; they learn in one run from the same games.
+    """One agent for each role, with its own networks and settings; they learn in one run from the same games.
 
     The last column of the observations is the role's number, 0, 1, ...: `envs.TeamRoleObs` (blue and orange) and
     `envs.SlotRoleObs` (first and second car of a team) write it. Agents do not see that column. Each learns what it

@@ -1,4 +1,4 @@
-"""Rewards and first states that change with the phase of training."""
+"""Rewards and initial states that change with the phase of training."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class PhasedReward(Reward, Phased):
     """One reward for each phase; the present phase's is paid.
 
     A reward that compares steps begins with the state in which its phase begins, in the middle of an episode. Range and
-    unit: those of the inner rewards. Observations and actions stay the same in all phases, so the agent goes on.
+    unit: those of the inner rewards. Observations and actions stay the same in all phases, so the agent stays the same.
 
     Attributes:
         rewards: Phase name -> reward.

@@ -144,7 +144,7 @@ class Callback:
         return {key: copy.copy(getattr(self, name)) for key, name in self._in_state_dict.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave, when a run goes on."""
+        """Restore what `state_dict` returned, when a run is resumed."""
         check(state, self._form, "it")
         for key, name in self._in_state_dict.items():
             setattr(self, name, copy.copy(state[key]))

@@ -102,7 +102,7 @@ class ActorCritic(LightningModule):
     `training_step` goes through Fabric's wrapper, so gradients synchronise exactly once per step.
 
     Attributes:
-        value_heads: K, reward signals with a value and a discount of their own.
+        value_heads: K, the number of reward signals, each with a value head and a discount.
         memory_size: M, numbers an agent remembers from step to step, or 0: its `state [N, M]`, zeros as episodes begin.
         sequence_length: L, steps per training sequence, for agents with memory and for others that want steps in the
             order of time; divides `TrainArgs.num_steps`, and the batch size of an `OffPolicyAgent`.
@@ -322,7 +322,7 @@ class HasRewardSignals(Protocol):
 
 @runtime_checkable
 class HasPhases(Protocol):
-    """An environment whose rewards and first states change with the phase of training."""
+    """Environment whose rewards and initial states change with the phase of training."""
 
     def check_phases(self, names: Sequence[str]) -> None:
         """Raises ValueError unless it knows just the phases `names`."""

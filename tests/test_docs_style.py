@@ -43,6 +43,11 @@ ODD = {
 """Phrases that a reader stumbles over, and the usual words."""
 
 
+def odd_phrases(text):
+    """Return what of `ODD` is in a text, with the usual words."""
+    return [f"{m[0]!r} -> {usual}" for odd, usual in ODD.items() for m in re.finditer(odd, text, re.MULTILINE)]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_no_line_of_code_is_wider_than_the_site_shows(page):
     wide = [line for block in blocks(page) for line in block.text.splitlines() if len(line) > WIDEST]
@@ -52,8 +57,7 @@ def test_no_line_of_code_is_wider_than_the_site_shows(page):
 @pytest.mark.parametrize("page", PROSE)
 def test_the_pages_speak_plain_english(page):
     text = re.sub(r"```.*?```|`[^`\n]*`", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
-    found = [f"{m[0]!r} -> {usual}" for odd, usual in ODD.items() for m in re.finditer(odd, text, re.MULTILINE)]
-    assert found == []
+    assert odd_phrases(text) == []
 
 
 def test_the_readme_fits_on_two_screens():

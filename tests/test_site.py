@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_docs_style import odd_phrases
+
 ROOT = Path(__file__).resolve().parents[1]
 FETCHED = re.compile(r"""(?:\bsrc=|<link\b[^>]*\bhref=|@import |url\()["']?(?:https?:)?//[^"' >)]+""")
 """What a browser would ask the internet for; links that a reader may follow are not."""
@@ -65,6 +67,9 @@ def test_the_site_is_built_without_a_warning_and_asks_nothing_of_the_internet(tm
     assert {"index.html", "maths.html", "benchmarks/results/pool.html", "api/envs.html"} <= pages.keys()
     for path in [*pages.values(), *(tmp_path / "site").rglob("*.css")]:
         assert FETCHED.findall(path.read_text(encoding="utf-8")) == [], path
+    for path in (tmp_path / "site/api").glob("*.html"):
+        text = re.sub(r"<(script|style|svg|nav|code).*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.S)
+        assert odd_phrases(re.sub(r"<[^>]+>", " ", text)) == [], path
     assert 'id="envs.RocketSimPool"' in pages["api/envs.html"].read_text(encoding="utf-8")
     formulas = pages["maths.html"].read_text(encoding="utf-8")
     assert formulas.count('class="formula"') > 20 and "$" not in re.sub(

@@ -55,7 +55,7 @@ class ActionParser(Component, ABC):
         return self.parse(actions, state).cars
 
     def mask(self, state: GameState) -> Bool | None:
-        """`[A, C, n]` bool, True for the discrete actions that do something of their own in `state`.
+        """`[A, C, n]` bool, True for the discrete actions with a distinct effect in `state`.
 
         None (the default) when every action always does. The pool hands it out as `infos["action_mask"]`.
         """

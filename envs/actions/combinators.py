@@ -84,7 +84,7 @@ class _Combinator(ActionParser):
 
 
 class RepeatAction(_Combinator):
-    """A new choice is taken only on every `steps`-th step of an episode; in between the last one goes on.
+    """A new choice is taken only on every `steps`-th step of an episode; in between, the last one is held.
 
     The inner parser is asked on every step, with the choice that is held, so a state-aware table falls back by the
     present state. If the inner parser has masks (`StateAwareTable`, `HybridTable`), the mask allows a held choice alone

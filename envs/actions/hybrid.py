@@ -28,7 +28,7 @@ class StateAwareTable(ActionTable):
     - in the air after the flip is spent: jump does nothing;
     - no boost left and no pad within reach: boost does nothing.
 
-    Rows count as the same only if the car moves the same, to the bit, until the choice ends. Where that is not certain
+    Rows count as the same only if the car's motion is bit-identical until the choice ends. Where that is not certain
     (near walls, the ball, other cars; on walls; while landing; jump rows on the floor, whose rotation acts as soon as
     the wheels are off it; jump rows with handbrake, which tightens in the air) or no other row does the same (a boost
     row of the 90-row table in the air, whose throttle acts alone), a row is valid and stays what it is. One thing does

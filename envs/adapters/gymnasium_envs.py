@@ -52,8 +52,8 @@ class GymnasiumEnvs(VectorWrapper):
                 ... 1000, 2000, ..., at most 320 pixels wide, encoded by another process.
             wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
             settings: Keyword arguments of the environment.
-            parameters: Which of the environment's own numbers (CartPole's `gravity`, ...) are drawn anew for episodes.
-                Sub-environment `i` draws from a stream of its own of `seed + i`. Default: none.
+            parameters: Which of the environment's own numbers (CartPole's `gravity`, ...) to draw for each episode.
+                Sub-environment `i` draws from its own stream of `seed + i`. Default: none.
 
         Raises:
             ValueError: An unknown id, an id whose package is missing, settings or a wrapper that do not fit it,

@@ -27,7 +27,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     For code that exists: everything in it is Python per agent, so `RocketSimPool` is several times faster. To use all
     cores, put it into a `ProcessPool`. Discrete actions reach the environment as arrays of shape `[1]`, as learners for
     RLGym pass them. An episode ends for all agents of an environment as soon as it ends for one; agents that RLGym does
-    not call done then are truncated. It cannot be saved: a run that goes on from a checkpoint begins new episodes.
+    not call done then are truncated. It cannot be saved: a run that resumes from a checkpoint begins new episodes.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ class KickoffThenShoot(Bot):
     """Drives at the ball of a kickoff; then gets behind the ball, in line with the opponents' goal, and hits it there.
 
     On the line it comes with boost and dodges into the ball. It meets a high ball where that comes down, goes around a
-    ball that lies between it and its own goal, and knows nothing of opponents, mates and pads.
+    ball that lies between it and its own goal, and ignores opponents, teammates and pads.
     """
 
     def act(self, state: GameState) -> Float:

@@ -24,7 +24,7 @@ class IdleBot(Bot):
 
 
 class RandomBot(Bot):
-    """Anything, anew in every step: what an untrained policy does."""
+    """Random controls in every step, like an untrained policy."""
 
     def __init__(self, seed: int = 0) -> None:
         """Seeds the generator; the same seed and number of cars give the same play."""

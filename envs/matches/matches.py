@@ -102,7 +102,7 @@ def play_matches(
     """Lets two players play pairs of matches that begin, and after each goal go on, with a kickoff.
 
     In the first match of a pair the player is blue, in the second, with the same `MatchKickoffs`, orange. A match lasts
-    `minutes` of play; there is no overtime. Every pair has kickoffs of its own, and players draw anew for each match.
+    `minutes` of play; there is no overtime. Every pair has its own kickoffs; players sample separately for each match.
 
     A pair depends on the seed and on its number, not on how many are played or on the threads: pairs are played in
     blocks of `PAIRS_AT_ONCE`, and the last block is played in full, for a network's outputs depend in their last bits

@@ -156,7 +156,7 @@ class MechanicsLanes(StateSetter, Phased):
 
         Args:
             inner: Writes all other episodes.
-            lanes: Each with a name of its own. Default: one of every kind.
+            lanes: The drills, with different names. Default: one of every kind.
             weights: One number >= 0 for each lane; they need not sum to one. Default: all the same.
             mechanics_weight: Share of the episodes that begin in a lane, 0..1.
             phase_weights: Phase -> this share in it. Default: 0 before the fourth phase, `mechanics_weight` from there.

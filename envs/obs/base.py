@@ -57,7 +57,7 @@ class ObsBuilder(Component, ABC):
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
         """What the columns say, from the first to the last. Builders that do not say call all of them `obs`.
 
-        A builder of your own may say it here; one that only has names for its columns says those in `columns`.
+        Your own builder may say it here; one that only has names for its columns says those in `columns`.
         """
         silent = type(self).columns is ObsBuilder.columns
         everything = {"obs": slice(0, self.space(num_blue, num_orange).shape[-1])}

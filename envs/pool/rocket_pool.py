@@ -162,7 +162,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """Begins a new episode in every arena.
 
         Args:
-            seed: Arena `i` draws from `seed + i` from now on. None goes on with the generators as they are.
+            seed: Arena `i` draws from `seed + i` from now on. None continues with the present generators.
             options: Not used.
 
         Returns:
@@ -346,7 +346,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return snapshot
 
     def load_state_dict(self, snapshot: dict[str, Any]) -> None:
-        """Goes on as the pool that gave `snapshot` does, to the bit; a ValueError unless that has the same parts."""
+        """Continue bit-identically to the pool that gave `snapshot`; a ValueError unless that has the same parts."""
         components = self._components()
         check_snapshot(snapshot, self.state, self._arenas.sims, components)
         self.state.load_state_dict(snapshot["state"])

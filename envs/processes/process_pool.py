@@ -22,9 +22,9 @@ Count = TypeVar("Count", int, float)
 
 
 class ProcessPool(VectorEnv[Array, Array, Array]):
-    """One vector environment whose parts run in processes of their own, with observations in shared memory.
+    """Vector environment whose parts run in separate processes, with observations in shared memory.
 
-    The parts together are what `factory(seed=seed)` would be alone, to the bit, for every number of workers: a part
+    The parts together are what `factory(seed=seed)` would be alone, bit-identical for any number of workers: a part
     that begins at arena `i` gets `seed + i`. A `RocketSimPool` part steps with one thread unless told otherwise.
     Arrays that `reset` and `step` return are the caller's to keep. Infos beside `final_obs` and `action_mask` are
     merged to arrays over all sub-environments, zero where a part has none.
@@ -60,7 +60,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Starts the workers and waits for them.
 
         Args:
-            factory: The whole environment, with `num_arenas` or `num_envs` of its own: for example
+            factory: The whole environment, with its `num_arenas` or `num_envs`: for example
                 `functools.partial(RocketSimPool, num_arenas=64)`. It is sent to other processes, so it must be defined
                 at the top level of a module.
             num_workers: Processes. Default: one for each core this process may use, at most one for each arena, and as

@@ -60,7 +60,7 @@ class RememberingReward(Reward):
 
     Write two methods. `_first(state)` gives what to know of an episode's first state, by name. `compute(state)` reads
     it from `self._recall()`, pays, and stores what the next step is to know: `self._keep(name=array, ...)`. Resetting,
-    saving and loading are done here; with an `__init__` of your own, call `super().__init__()`.
+    saving and loading are done here; if you write an `__init__`, call `super().__init__()`.
 
         def _first(self, state):
             return {"speed": np.linalg.norm(state.world.car_vel, axis=-1)}

@@ -26,7 +26,7 @@ from fabric_rl.types import EnvFactory
 
 
 class Evaluation(Callback):
-    """Plays whole episodes in environments of its own, on rank 0, and keeps the weights that were best.
+    """Play whole episodes in separate environments, on rank 0, and keep the best weights.
 
     Each time the same episodes: their seeds are of no training and never change, so two evaluations differ by the agent
     alone. Nothing that is learned changes by it; other ranks wait meanwhile.
@@ -54,7 +54,7 @@ class Evaluation(Callback):
         Args:
             every_steps: Agent-steps over all ranks from one evaluation to the next; also played when training ends.
             episodes: How many, at least: each of the environment's copies plays as many as any other.
-            sampled: Play as many with drawn actions, too.
+            sampled: Also play the same number with sampled actions.
             patience: End training after so many evaluations in a row that are no better than the best one.
             seed: Of the episodes.
             env: Builds what is played in, for example without cut rewards. Default: the run's own environment.

@@ -39,7 +39,7 @@ _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 
 
 class MilestoneMatches(Callback):
-    """Every milestone plays the one before it and the best one so far, in a process of its own at low priority.
+    """Let every milestone play the one before it and the best one so far, in a separate process at low priority.
 
     They play `fabric-rl evaluate --sequential`. Milestones are rated on one ladder on which the first one has 1200
     (`fabric_rl.selfplay.ratings.ladder.fit_ladder`, and OpenSkill). The best one is copied to `best/` in the folder of
@@ -84,7 +84,7 @@ class MilestoneMatches(Callback):
             stop: End training when a milestone is worse.
             lower_rate: Multiply the learning rates by this then. Of no use with `--lr_schedule kl_adaptive`.
             in_step: Training depends on the results (phases, lessons...), so it waits for them.
-            seed: Of the matches; each two milestones have kickoffs of their own from it.
+            seed: Seed of the matches; each pair of milestones has its own kickoffs.
 
         Raises:
             ValueError: Settings that cannot work.
@@ -133,7 +133,7 @@ class MilestoneMatches(Callback):
             state.learning_rate_factor = self._factor
 
     def on_train_end(self, state: TrainState) -> None:
-        """Waits for the last results until a signal comes, or not if the run was stopped: it plays when it goes on."""
+        """Wait for the last results, unless the run was stopped: a resumed run plays the missing matches."""
         if state.fabric.is_global_zero:
             if not state.stop:
                 self._go_on(may_wait=None)
@@ -147,7 +147,7 @@ class MilestoneMatches(Callback):
             self._end()
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Nobody waits for the match any more."""
+        """Stop the running match."""
         self._end()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:

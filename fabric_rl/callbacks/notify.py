@@ -19,7 +19,7 @@ from fabric_rl.form import Many
 class Notify(Callback):
     """Says that a run has ended, was stopped or has failed, or that a metric has reached a value. Rank 0 only.
 
-    What goes wrong with a message is a warning; training goes on.
+    A message that fails causes a warning; training continues.
     """
 
     _in_state_dict: ClassVar = {"reached": "_reached"}

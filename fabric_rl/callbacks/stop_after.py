@@ -6,7 +6,7 @@ from fabric_rl.callback import Callback, TrainState
 
 
 class StopAfter(Callback):
-    """Ends the run, as Ctrl+C would, after the iteration in which its time is over; a resumed run gets it anew."""
+    """End the run, as Ctrl+C would, once its time is up; a resumed run gets the full time again."""
 
     def __init__(self, minutes: float, after_iterations: int = 0, processor: bool = False) -> None:
         """Sets the time.

@@ -15,7 +15,7 @@ _GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colo
 
 
 class VideoLogger(Callback):
-    """Shows the newest mp4 of a folder in TensorBoard, on rank 0; converted by a process of its own, one at a time."""
+    """Show the newest mp4 of a folder in TensorBoard, on rank 0; a separate process converts one at a time."""
 
     def __init__(self, folder: str | Path, max_frames: int = 400) -> None:
         """Watches `folder`; logs at most `max_frames` frames of each video."""

@@ -56,7 +56,7 @@ class Promotion:
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase of a run. Rewards and first states of that name belong to the environment."""
+    """Settings of one phase of a run; the environment has the rewards and initial states of that name."""
 
     name: str
     """Letters, digits, `_`, `.` and `-`; the same as in the environment's `PhasedReward` and `PhasedStates`."""
@@ -64,7 +64,7 @@ class Phase:
     """What it is about, for people."""
     learning_rate: float | None = None
     """The optimizer's in this phase (times `Phases`' `learning_rate_factor`), for all its parameters; `--lr_schedule`
-    goes on from it. Default: unchanged."""
+    continues from it. Default: unchanged."""
     promotions: Sequence[Promotion] = ()
     """Skills that, once all are there, lead to the next phase. None: they do not."""
     after_steps: int | None = None
@@ -95,7 +95,7 @@ class Phases(Callback):
     """Leads a run through phases: by measured skill, by steps, or by hand.
 
     Every phase sets the learning rate, and whatever an environment has for it (`fabric_rl.types.HasPhases`): pools with
-    `envs.PhasedReward` or `envs.PhasedStates` have rewards and first states. Networks, optimizer, observations and
+    `envs.PhasedReward` or `envs.PhasedStates` have rewards and initial states. Networks, optimizer, observations and
     actions go on. Milestones are filed under `Phase<number>-<name>`; the metrics are `phase/number` (from 1) and
     `phase/steps` (agent-steps in the phase, this iteration included).
 

@@ -293,7 +293,7 @@ class Rollout:
         return (numbers[:, None] if name == "time" else numbers).expand(self.num_steps, self.num_envs)
 
     def copy(self) -> "Rollout":
-        """The same with tensors of its own, for a rollout that is collected while this one is learned from."""
+        """Return a copy with its own tensors, for a rollout that is collected while this one is learned from."""
         own = copy.copy(self)
         for name in TENSORS:
             tensor = getattr(self, name)

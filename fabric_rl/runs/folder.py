@@ -204,7 +204,7 @@ class Run:
         shutil.rmtree(_replaced(self.dir), ignore_errors=True)
 
     def go_on_from(self, path: Path, state: dict[str, Any]) -> int:
-        """Makes a checkpoint the newest one of the run, so that the run also goes on from it if it is killed now.
+        """Make a checkpoint the newest one of the run, so that the run continues from it even if it is killed now.
 
         Newer checkpoints (damaged ones, or those of the time after a milestone that the run goes back to) are moved to
         `checkpoints/set_aside`.

@@ -266,7 +266,7 @@ def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = No
 
     Args:
         agent: On the CPU.
-        deterministic: Takes the likeliest actions instead of drawing them.
+        deterministic: Take the most probable actions instead of sampling.
         seed: What is drawn comes from a generator of its own; default: from torch's.
         tell: Is told what the agent thinks, step by step.
     """

@@ -33,8 +33,8 @@ class Steps(NamedTuple):
 class RewardSignal(nn.Module, ABC):
     """Base of all reward signals: `--signals package.module.Class`, in a list.
 
-    Each has a reward of its own for every step, a value head of the agent and a discount. Its networks learn from the
-    rollouts that the agent learns from, with an Adam of their own.
+    Each signal adds a reward for every step, a value head of the agent and a discount. Its networks learn from the
+    agent's rollouts, with a separate Adam optimizer.
 
     A subclass takes the observation and action space of *one* sub-environment and its own settings.
 

@@ -14,7 +14,7 @@ class Debug(Callbacks):
     """Debugging while training: prints on rank 0 and logs `debug/...`.
 
     `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for the topics.
-    What an environment cannot tell is said in one line; nothing of training changes, to the bit.
+    A line of the log names what an environment cannot report. Training stays bit-identical.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Debug(Callbacks):
             probe: The environment's own test of the agent; of a RocketSimPool, whether cars get up from their roofs.
             everything: All of these.
             every_iterations: Iterations between two printed reports; metrics are logged in each.
-            episodes: How many first states to write.
+            episodes: Number of initial states to write.
             folder: Where their table goes; default: the run's folder.
 
         Raises:
