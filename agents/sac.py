@@ -175,7 +175,7 @@ class SACLightningAgent(OffPolicyAgent):
         return [self.policy_head.distribution(self._params(self._step(obs, state)[0]), action_mask)]
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """Return the summed losses of critics, policy and temperature, which share no parameters; see `fabric_rl.sac`."""
+        """Return the summed losses of critics, policy and temperature; they share no parameters."""
         obs, next_obs = self._seen(minibatch, self.critics)
         fixed, next_fixed = obs.detach(), next_obs.detach()  # the policy does not teach the memory
         head, temperature = self.policy_head, self.log_temperature.exp().detach()

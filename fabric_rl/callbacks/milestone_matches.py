@@ -43,8 +43,8 @@ class MilestoneMatches(Callback):
 
     They play `fabric-rl evaluate --sequential`. Milestones are rated on one ladder on which the first one has 1200
     (`fabric_rl.selfplay.ratings.ladder.fit_ladder`, and OpenSkill). The best one is copied to `best/` in the folder of
-    the run, all matches and ratings are in `ratings.json`, and ratings in `fabric-rl runs`. Where a milestone is
-    decidedly worse than the one before or the best one the log says so.
+    the run, all matches and ratings are in `ratings.json`, and ratings in `fabric-rl runs`. The log reports a
+    milestone that is significantly worse than the one before or the best one.
 
     Metrics, of the newest milestone that has played: `rating/elo`, `rating/openskill_mu`, `rating/openskill_sigma`
     (with `team_sizes`: `rating/elo_2v2`...), and `rating/worse`: 1 if it is, else 0.
