@@ -36,7 +36,7 @@ class TrainState:
         stopped_by: What has ended training before its last iteration, for people; the same on every rank.
         phase: What the run works on, a name for milestones.
         learning_rate: Set it to have another initial learning rate than the optimizer's, for all its parameters; the
-            schedule goes on from it. None keeps the optimizer's.
+            schedule continues from it. None keeps the optimizer's.
         learning_rate_factor: Multiplies all learning rates, whatever phase or schedule they are of; the same on all
             ranks.
         save: Set it on any rank to get a checkpoint after this iteration; a run resumed from it is equivalent, not

@@ -69,8 +69,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             timeout_seconds: How long a worker may take for one step.
             restart: Start a worker that crashed, hung or failed again with new episodes, with a warning, instead of
                 raising. One that fails more than 3 times without 1,000 good steps in between ends the pool.
-            groups: Equal shares of the arenas that can be stepped on their own (`step_group`), each by workers of its
-                own: `fabric_rl.collect` decides for one group while the others are being stepped.
+            groups: Equal shares of the arenas that can be stepped on their own (`step_group`), each by separate
+                workers: `fabric_rl.collect` decides for one group while the others are being stepped.
 
         Raises:
             ValueError: More workers than arenas, fewer than groups, or what the factory raised.

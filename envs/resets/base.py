@@ -60,7 +60,7 @@ class StateSetter(Component, ABC):
         return (child for child in self.children() if isinstance(child, StateSetter))
 
     def author(self) -> str:
-        """Who wrote the last state, for messages: the class; combinators add that of the setter inside."""
+        """Return the class that wrote the last state, for messages; combinators add that of the setter inside."""
         return type(self).__name__
 
 

@@ -99,8 +99,8 @@ class Phases(Callback):
     actions go on. Milestones are filed under `Phase<number>-<name>`; the metrics are `phase/number` (from 1) and
     `phase/steps` (agent-steps in the phase, this iteration included).
 
-    By hand: begin with `start_phase`, also with the weights of another run (`--initialize_from`). A run that is resumed
-    goes on in the phase it was in, unless `start_phase` is another one than before.
+    By hand: begin with `start_phase`, also with the weights of another run (`--initialize_from`). A resumed run
+    continues in its phase, unless `start_phase` has changed.
 
     Attributes:
         phases: In order; the last one lasts until the run ends.

@@ -21,8 +21,8 @@ def gae(
 
     .. math:: A_t = \delta_t + \gamma \lambda (1 - \mathrm{done}_t) A_{t+1}, \qquad A_T = 0.
 
-    A terminated step does not bootstrap. A truncated one (done but not terminated) does, from the value of its own
-    episode's last observation, and passes no trace on from the next episode.
+    A terminated step does not bootstrap. A truncated one (done but not terminated) does, from the value of the
+    last observation of the same episode, and passes on no trace of the next episode.
 
     Args:
         rewards: `[T, N]` or `[T, N, K]` for K reward signals, float32. Not changed.
