@@ -30,9 +30,9 @@ class Evaluation(Callback):
 
     Each time the same episodes: their seeds are of no training and never change, so two evaluations differ by the agent
     alone. Nothing that is learned changes by it; other ranks wait meanwhile.
-
     Metrics, when it has played: `eval/return` and `eval/length`, undiscounted means over episodes with the most
-    probable actions; `eval/sampled_return` and `eval/sampled_length` with sampled ones, as in training; `eval/best_return`.
+    probable actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`.
+
     The best weights by `eval/return` are `best/` in the folder of the run: `NAME/best` goes wherever an agent does. Of
     a run that went back, those of the time that it has left are set aside: `best/` is the best of what is still there.
     """
