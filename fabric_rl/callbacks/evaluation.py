@@ -30,6 +30,7 @@ class Evaluation(Callback):
 
     Each time the same episodes: their seeds are of no training and never change, so two evaluations differ by the agent
     alone. Nothing that is learned changes by it; other ranks wait meanwhile.
+
     Metrics, when it has played: `eval/return` and `eval/length`, undiscounted means over episodes with the most
     probable actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`.
 
