@@ -82,8 +82,8 @@ class TrainArgs:
     """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and the console. A row contains
     means over all iterations since the previous row. Default: one row per iteration (SAC: per 1,000 steps)."""
     seed: int = 0
-    """Seed of weights, sampling and environments, 0 to 4,294,967,295. Sub-environment i of rank r, which has n, gets
-    seed + r * n + i."""
+    """Seed of weights, sampling and environments, 0 to 4,294,967,295. Environment i of rank r, which has n, gets
+    seed + r * n + i; a pool counts arenas."""
 
     @speaking_of_arguments()
     def __post_init__(self) -> None:
