@@ -78,7 +78,7 @@ class RolesAgent(ActorCritic):
 
     @property
     def agents(self) -> list[ActorCritic]:
-        """Those of the roles, in the order of their numbers."""
+        """The agents of the roles, in the order of their numbers."""
         return list(self.roles.values())  # type: ignore[arg-type]
 
     def act(

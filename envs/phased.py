@@ -95,7 +95,7 @@ class PhasedReward(Reward, Phased):
         self.rewards[name].reset(np.ones(state.num_arenas, np.bool_), state)
 
     def compute(self, state: GameState) -> Float:
-        """What the present phase's reward pays."""
+        """Compute the reward of the current phase."""
         return paid_by(self.rewards[self.phase], state, f"{type(self.rewards[self.phase]).__name__} ({self.phase})")
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -104,7 +104,7 @@ class PhasedReward(Reward, Phased):
         self.rewards[self.phase].reset(mask, state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """What the rewards report, added up over the phases; so the names stay the same."""
+        """Return the rewards' metrics, added up over the phases, so that the names stay the same."""
         metrics: dict[str, tuple[float, float]] = {}
         for reward in self.rewards.values():
             for name, (total, count) in reward.drain_metrics().items():
@@ -128,7 +128,7 @@ class PhasedReward(Reward, Phased):
         self.phase, self._begun = state["phase"], set(state["rewards"])
 
     def only_charges(self) -> bool:
-        """Whether the reward of any phase never pays."""
+        """True if the reward of any phase is never positive."""
         return any(reward.only_charges() for reward in self.rewards.values())
 
 

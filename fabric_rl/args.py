@@ -147,7 +147,7 @@ class TrainArgs:
         return size
 
     def rollouts_kept(self, rollout_steps: int) -> int:
-        """How many rollouts of so many steps the experience buffer holds.
+        """Return the number of rollouts of this size that the experience buffer holds.
 
         Raises:
             ValueError: None fits in.
@@ -231,7 +231,7 @@ class SACArgs:
 
 @dataclass(frozen=True)
 class StartArgs:
-    """How a run starts: as a new run, with the weights of another run, or by resuming an earlier one."""
+    """Choose how a run starts: new, with the weights of another run, or by resuming an earlier one."""
 
     run_id: str | None = None
     """Name of the run and its folder. Default: date and time."""
@@ -271,7 +271,7 @@ class StartArgs:
 
 @dataclass(frozen=True)
 class Saving:
-    """What a run saves, and how often."""
+    """Choose what a run saves, and how often."""
 
     checkpoint_every_timesteps: int | None = 1_000_000
     """Agent-steps (over all ranks) between checkpoints; a run resumed from one is bit-identical. None: only one

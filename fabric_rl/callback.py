@@ -15,7 +15,7 @@ from fabric_rl.types import ActorCritic, Minibatch
 
 @dataclass
 class TrainState:
-    """What callbacks see.
+    """The state of a training run, as callbacks see it.
 
     Attributes:
         fabric: The Fabric of this rank.
@@ -79,12 +79,12 @@ class TrainState:
 
     @property
     def done(self) -> bool:
-        """Whether the run has ended: all its iterations are done, or something has stopped it."""
+        """True if the run has ended: all iterations are done, or something has stopped it."""
         return self.iteration >= self.iterations or self.stopped_by is not None
 
     @property
     def goes_on(self) -> bool:
-        """Whether another iteration is to follow the running one."""
+        """True if another iteration follows the current one."""
         return self.iteration + 1 < self.iterations
 
     @property
@@ -140,7 +140,7 @@ class Callback:
         return {}
 
     def state_dict(self) -> dict[str, Any]:
-        """What the callback remembers, as numbers, text, tensors, arrays, lists and dicts; goes into checkpoints."""
+        """Return the callback's state for checkpoints: numbers, text, tensors, arrays, lists and dicts."""
         return {key: copy.copy(getattr(self, name)) for key, name in self._in_state_dict.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

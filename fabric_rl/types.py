@@ -24,7 +24,7 @@ Stats = dict[str, Tensor]
 
 
 class ActOutput(NamedTuple):
-    """What an agent returns for a batch of `N` observations."""
+    """An agent's output for a batch of `N` observations."""
 
     action: Tensor
     """`[N, ...]` as the action space wants it: int64 for discrete actions, float32 for a Box. Actions outside of a Box
@@ -125,7 +125,7 @@ class ActorCritic(LightningModule):
 
     @property
     def learns_sequences(self) -> bool:
-        """Whether its minibatches are sequences `[L, S, ...]`."""
+        """True if its minibatches are sequences `[L, S, ...]`."""
         return self.memory_size > 0 or self.sequence_length > 1
 
     def act(
@@ -148,7 +148,7 @@ class ActorCritic(LightningModule):
         return None
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        """What `act` draws from, of all rows or of each role's; with a `torch.distributions.kl_divergence`, or none."""
+        """Return the distributions that `act` samples from, for all rows or for each role."""
         return []
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # Fabric allows it

@@ -152,7 +152,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return obs, rewards, terminated, truncated, infos
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """As `RocketSimPool.drain_metrics`; no touches and goals where an environment's state is no Rocket League game.
+        """Return what `RocketSimPool.drain_metrics` returns; touches and goals only for Rocket League states.
 
         The parts of a `CombinedReward` of RLGym's, or the one reward there is, go by the names of their classes.
         """

@@ -36,7 +36,7 @@ class Bot(Component, ABC):
 
     @abstractmethod
     def act(self, state: GameState) -> Float:
-        """What every car should do next.
+        """Choose the next controls of every car.
 
         Returns:
             `[A, C, 8]` float32 in the columns of `envs.actions`: throttle, steer, pitch, yaw, roll in -1..1, jump,
@@ -57,7 +57,7 @@ class Bot(Component, ABC):
         return nearest_actions(parser, controls[here], state.on_ground[here])
 
     def thoughts(self) -> Thoughts | None:
-        """What it thought when it last acted; None for most bots, and before the first time."""
+        """Its policy's output of the last `act`: None for most bots, and before the first call."""
         return None
 
 

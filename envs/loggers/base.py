@@ -28,7 +28,7 @@ class StateLogger(Component, ABC):
 
 
 class EpisodeRatios(StateLogger):
-    """How many of the episodes that ended had a touch, and how many a goal.
+    """Report the share of finished episodes with a touch, and with a goal.
 
     Metrics: `game/touch_ratio`, episodes in which any car touched the ball over all that ended, 0..1;
     `game/goal_ratio`, those that ended with a goal, 0..1. They are what phases are promoted by.

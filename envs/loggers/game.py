@@ -16,7 +16,7 @@ _SUMS = ("alive", "speed", "boost", "ground", "boost_used", *COUNTED, "touches",
 
 
 class GameMetrics(StateLogger):
-    """What cars do, as means over all cars of all arenas.
+    """Report statistics of the cars: means over all cars of all arenas.
 
     Metrics: `game/speed`, uu/s; `game/boost`, held, 0..100; `game/air_share`, of the time with fewer than three wheels
     in contact, 0..1 (these three of cars that are not demolished); `game/boost_used_per_minute`; `game/touch_height`,
@@ -55,7 +55,7 @@ class GameMetrics(StateLogger):
         return metrics | {"game/touch_height": (sums["touch_height"], sums["touches"])}
 
     def state_dict(self) -> dict[str, Any]:
-        """What it compares the next states with, and the sums since `drain_metrics`."""
+        """Return the last state, which the next one is compared with, and the sums since `drain_metrics`."""
         return {**self._cars.state_dict(), "sums": dict(self._sums)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

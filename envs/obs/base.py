@@ -42,7 +42,7 @@ class ObsBuilder(Component, ABC):
         """
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """What is where: names for slices that cover the last axis of `space(num_blue, num_orange)` once.
+        """Return names for slices that cover the last axis of `space(num_blue, num_orange)` once.
 
         `obs[..., builder.columns(1, 1)["ball_pos"]]` is the ball's position as the car sees it, for example. What a
         name means, in which unit and with which factor, is in `meanings`, whose groups they are; `python -m envs.obs`
@@ -55,7 +55,7 @@ class ObsBuilder(Component, ABC):
         return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """What the columns say, from the first to the last. Builders that do not say call all of them `obs`.
+        """Return the meaning of every column, in order. By default every column is called `obs`.
 
         Your own builder may say it here; one that only has names for its columns says those in `columns`.
         """

@@ -134,7 +134,7 @@ class PrivilegedObs(ObsBuilder):
         self._actor_features: dict[tuple[int, int], int] = {}
 
     def actor_features(self, num_blue: int, num_orange: int) -> int:
-        """How many columns, from the first on, are for the actor.
+        """Number of leading columns that the actor sees.
 
         Raises:
             ValueError: The actor's observations are not flat, or it cannot describe that many cars.
@@ -162,7 +162,7 @@ class PrivilegedObs(ObsBuilder):
         self.critic.build(state, out[..., start:])
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What both remember."""
+        """Return the state of both builders."""
         return _prefixed("actor", self.actor.state_dict()) | _prefixed("critic", self.critic.state_dict())
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:

@@ -275,7 +275,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return settings.layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """Where the time of `step` went since the last call: part -> (seconds, steps); see `StepTimers`."""
+        """Return the time of each part of `step` since the last call: part -> (seconds, steps). See `StepTimers`."""
         return self._timers.drain()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:

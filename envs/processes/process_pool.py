@@ -183,7 +183,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._post_steps(self._groups[group], self.group_rows[group], actions)
 
     def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """What `step` returns, for the sub-environments of a group that was started; errors are those of `step`."""
+        """Return the result of `step` for a group of sub-environments that was started. Raises the errors of `step`."""
         return self._step_results(self._groups[group])
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:

@@ -57,7 +57,7 @@ class LiuDistanceBallToGoalReward(Reward):
 
 
 class BallTravelReward(RememberingReward):
-    """How far the ball traveled from one touch to the next, in field lengths, by who touched it then.
+    """Distance of the ball from one touch to the next, in field lengths, by who touches it then.
 
     For `L` = the path length, over 10240 uu, since the last touch: the car that touched last earns `L` times
     `own_touch`, `pass_made` or `giveaway` when itself, a mate or an opponent touches next, or `goal` or `own_goal` when

@@ -43,7 +43,7 @@ class Reward(Component, ABC):
         """`[A, C]` float32, the reward of the step that led to `state`."""
 
     def label(self) -> str:
-        """What metrics and errors call it; a reward around another one goes by that one's name."""
+        """Its name in metrics and errors. A wrapper has the name of the reward inside."""
         return type(self).__name__
 
     def remembers(self) -> bool:
@@ -51,7 +51,7 @@ class Reward(Component, ABC):
         return any(child.remembers() for child in self.children() if isinstance(child, Reward))
 
     def only_charges(self) -> bool:
-        """Whether it never pays, so that a negative weight would pay for what it is to prevent."""
+        """True if the reward is never positive. A negative weight would then reward what it is meant to prevent."""
         return self.value_range[1] <= 0
 
 
@@ -103,7 +103,7 @@ class RememberingReward(Reward):
         self._kept.update(arrays)
 
     def state_dict(self) -> dict[str, Any]:
-        """What is remembered of the last state."""
+        """Return what is remembered of the last state."""
         return {name: array.copy() for name, array in self._kept.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

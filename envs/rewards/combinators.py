@@ -34,16 +34,16 @@ class WrappedReward(Reward):
         return self.reward.label()
 
     def remembers(self) -> bool:
-        """Whether the inner reward does, or there is something else than that to save."""
+        """True if the inner reward remembers something, or the wrapper itself has a state to save."""
         return len(self._in_state_dict) > 1 or super().remembers()
 
     def only_charges(self) -> bool:
-        """Whether the inner reward never pays."""
+        """True if the inner reward is never positive."""
         return self.reward.only_charges()
 
 
 class PerSecondReward(WrappedReward):
-    """What another reward pays per step, per second instead: `r * seconds`.
+    """Pay another reward per second instead of per step: `r * seconds`.
 
     `seconds` is the game time of the step (tick skip / 120), so a second is worth the same at every tick skip. Put
     dense rewards (`per step`) into it; with the weights of a set made for tick skip 8, multiply those by 15. Range: the
@@ -158,7 +158,7 @@ class AnnealedReward(WrappedReward):
         return paid.astype(np.float32, copy=False)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """What the inner reward reports, and its weight as `reward_weight/<name>`."""
+        """Return the inner reward's metrics, and its weight as `reward_weight/<name>`."""
         metrics = super().drain_metrics() | {f"reward_weight/{self.label()}": (self._sum, float(self._count))}
         self._sum, self._count = 0.0, 0
         return metrics

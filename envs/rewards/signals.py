@@ -44,7 +44,7 @@ class RewardSignals(Reward):
         return total
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """What the signals report, as `reward/<signal>/<name>` and `reward_percent/<signal>/<name>`."""
+        """Return the signals' metrics as `reward/<signal>/<name>` and `reward_percent/<signal>/<name>`."""
         metrics: dict[str, tuple[float, float]] = {}
         for signal, reward in self.signals.items():
             metrics |= under(signal, reward.drain_metrics())

@@ -151,7 +151,7 @@ class MilestoneMatches(Callback):
         self._end()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Those of the newest milestone that has played."""
+        """Return the metrics of the newest milestone that has played."""
         names = ["rating/worse", *(f"rating/{name}{suffix}" for suffix in self._sizes.values() for name in _RATED)]
         return {name: (self._metrics.get(name, 0.0), float(name in self._metrics)) for name in names}
 

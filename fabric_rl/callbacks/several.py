@@ -49,11 +49,11 @@ class Callbacks(Callback):
         return chosen
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Those of all parts."""
+        """Return the metrics of all parts."""
         return {name: pair for part in self.parts.values() for name, pair in part.drain_metrics().items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """What the parts remember; also what a checkpoint had of parts that are not there now."""
+        """Return the state of all parts, and the saved state of parts that are missing in this run."""
         return self._of_others | {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

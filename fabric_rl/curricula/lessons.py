@@ -194,7 +194,7 @@ class Lessons(Callback):
             state.env.set_parameters(self.values)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where each curriculum stands."""
+        """Return the position of each curriculum."""
         return {name: course.state_dict() for name, course in self.courses.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

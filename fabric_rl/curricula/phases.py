@@ -39,7 +39,7 @@ class Promotion:
 
     @property
     def condition(self) -> str:
-        """What is counted, for example `game/touch_ratio >= 0.5`: two of the same have the same streak."""
+        """The condition as text, for example `game/touch_ratio >= 0.5`. Equal conditions share a streak."""
         return f"{self.metric} >= {float(self.at_least)}"
 
     def streak(self, before: int, metrics: Mapping[str, float]) -> int:
@@ -79,7 +79,7 @@ class Phase:
             raise ValueError(f"Phase {self.name}: after_steps must be 1 or more, got {self.after_steps}")
 
     def is_done(self, streaks: Sequence[int], steps: int) -> bool:
-        """Whether the next phase begins.
+        """Return True if the next phase begins.
 
         Args:
             streaks: For each of `promotions`, iterations in a row for which it holds.

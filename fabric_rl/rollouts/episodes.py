@@ -54,7 +54,7 @@ class EpisodeStats:
         return running | {"ended": self._ended.copy()}
 
     def form(self) -> dict[str, Any]:
-        """What `state_dict` gives."""
+        """Return the shapes and dtypes of `state_dict`."""
         sums = Numbers(self._ended, low=np.array([-math.inf, 0, 0]))
         recent = Many(Number())
         return {"return": self._return, "length": Numbers(self._length, low=0), "recent": recent, "ended": sums}

@@ -152,7 +152,7 @@ class Rollout:
             self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
 
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
-        """What the next rollout begins with: last observations, memory, masks. Or the `whole` rollout."""
+        """Return what the next rollout begins with (last observations, memory, masks), or the `whole` rollout."""
         if whole:
             names = TENSORS if self.next_obs is not None else TENSORS[:-1]
             tensors = {name: getattr(self, name) for name in names}
@@ -165,12 +165,12 @@ class Rollout:
         return {name: None if x is None else x.detach().clone() for name, x in state.items()}
 
     def form(self, whole: bool) -> dict[str, Any]:
-        """What `state_dict` gives."""
+        """Return the shapes and dtypes of `state_dict`."""
         form = self.state_dict(whole)
         return form | {"action": Numbers(self.action, *self.action_bounds)} if whole else form
 
     def form_of_batch(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """What `flat` gives, as a dict, with as many steps or sequences as `batch`."""
+        """Return the shapes and dtypes of `flat`, with as many steps or sequences as `batch`."""
         like = self.flat(self.reward)
         each = 0 if like.episode_start is None else 1
         with fitting("the size of a batch"):
@@ -232,7 +232,7 @@ class Rollout:
         self.state = state.masked_fill(self.episode_start[0][:, None], 0)
 
     def inputs(self, step: int, rows: slice = slice(None)) -> dict[str, Any]:
-        """What `agent.act` gets for the sub-environments `rows` besides the observations.
+        """Return the inputs of `agent.act` for the sub-environments `rows`, except the observations.
 
         It also remembers the memory where a sequence begins.
         """

@@ -78,7 +78,7 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` has found; `dataclasses.asdict` makes a dict of it."""
+    """The result of `compare`. `dataclasses.asdict` turns it into a dict."""
 
     metric: str
     confidence: float

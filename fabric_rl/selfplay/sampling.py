@@ -24,7 +24,7 @@ class Record(Protocol):
 
 
 class Sampling(ABC):
-    """How likely each opponent is."""
+    """Base class: the probability of each opponent."""
 
     @abstractmethod
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
@@ -46,7 +46,7 @@ class Newest(Sampling):
 
 
 class ByRating(Sampling):
-    r"""Those of about the learner's own rating: :math:`4 E (1 - E)`, with its expected score E by Elo."""
+    r"""Prefer opponents with about the learner's own rating: :math:`4 E (1 - E)`, with its expected score E by Elo."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
         expected = np.array([expected_score(rating, each.rating) for each in opponents])
@@ -54,7 +54,7 @@ class ByRating(Sampling):
 
 
 class PFSPHard(Sampling):
-    r"""Those who win: :math:`(1 - p)^k`, with the win rate p against them (Vinyals et al. 2019, AlphaStar)."""
+    r"""Prefer opponents that win: :math:`(1 - p)^k`, with win rate p against them (Vinyals et al. 2019, AlphaStar)."""
 
     def __init__(self, power: float = 2.0) -> None:
         """Takes `power`, k: the larger, the more it is about the hardest ones; 0 is uniform."""
@@ -67,14 +67,14 @@ class PFSPHard(Sampling):
 
 
 class PFSPVariance(Sampling):
-    r"""Those of about the same level: :math:`p (1 - p)`, with the win rate p against them (as `PFSPHard`)."""
+    r"""Prefer opponents of about the same level: :math:`p (1 - p)`, with win rate p against them (as `PFSPHard`)."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
         return np.array([each.win_rate * (1 - each.win_rate) for each in opponents])
 
 
 class Eviction(ABC):
-    """Who leaves a pool that has one opponent too many."""
+    """Base class: choose the opponent that leaves a full pool."""
 
     @abstractmethod
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
@@ -87,14 +87,14 @@ class Eviction(ABC):
 
 
 class Oldest(Eviction):
-    """Who is there for the longest time: the others are the window of ML-Agents."""
+    """Drop the opponent that has been in the pool longest; what stays is the window of ML-Agents."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
         return 0
 
 
 class Weakest(Eviction):
-    """Who has the lowest rating."""
+    """Drop the opponent with the lowest rating."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
         return int(np.argmin([each.rating for each in opponents[:-1]]))

@@ -134,7 +134,7 @@ class SelfPlay(Callback):
 
     @property
     def open(self) -> bool:
-        """Whether opponents of the pool play."""
+        """True if opponents of the pool play."""
         held = all(streak >= skill.for_iterations for streak, skill in zip(self._streaks, self.gate, strict=True))
         return held or self.force or self._saved_at != _NEVER
 

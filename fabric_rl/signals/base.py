@@ -97,7 +97,7 @@ class RewardSignal(nn.Module, ABC):
         """The loss of a minibatch (a scalar with a graph), and named statistics for the log."""
 
     def prepared(self, steps: Steps, generator: torch.Generator) -> Any:  # noqa: ANN401 - for `forward`
-        """What `forward` gets of a minibatch, with what is drawn at random for it; the steps, unless overridden."""
+        """Return the input of `forward` for a minibatch, random draws included. By default the steps."""
         return steps
 
     def update_statistics(self, steps: Steps, fabric: Fabric) -> dict[str, float]:
