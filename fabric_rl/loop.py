@@ -41,15 +41,15 @@ def train(
         env: Builds this rank's environment.
         agent: Builds the agent from the spaces of one sub-environment.
         args: Settings.
-        run: Where checkpoints and summary go; None keeps nothing (the caller's `fabric.loggers` still log).
+        run: Run folder for checkpoints and the summary. None: nothing is saved (`fabric.loggers` still log).
         callbacks: Hooks, called in order on every rank.
-        plain: Print lines instead of the live view. Default: when standard output is no terminal.
+        plain: Print lines instead of the live view. Default: only if standard output is not a terminal.
         saving: When `run` gets checkpoints and milestones.
-        resume: A checkpoint to go on from, see `fabric_rl.load_checkpoint`.
-        weights: A checkpoint whose weights a new run begins with.
-        inference: Play without learning; nothing is saved but metrics and summary.
-        estimator: Makes advantages and value targets of each rollout.
-        signals: Reward signals beside the environment's own, with a value head of the agent each.
+        resume: Checkpoint to resume from (see `fabric_rl.load_checkpoint`).
+        weights: Checkpoint whose weights a new run starts with.
+        inference: Play without learning; only metrics and the summary are saved.
+        estimator: Computes advantages and value targets for each rollout.
+        signals: Reward signals in addition to the environment's reward; the agent needs one value head for each.
 
     Returns:
         The summary that `runs/<run_id>/summary.json` holds (docs/runs.md). On rank 0 it has `unsaved_steps` where the
@@ -58,10 +58,10 @@ def train(
     Raises:
         ValueError: Settings, environment and agent do not fit or one of them is malformed; raised before anything is
             collected.
-        TypeError: The environment is no VectorEnv, the agent no ActorCritic, or its optimizer is none.
-        CheckpointError: `resume` or `weights` is of another architecture.
+        TypeError: The environment is not a VectorEnv, the agent not an ActorCritic, or its optimizer not an Optimizer.
+        CheckpointError: The checkpoint in `resume` or `weights` is for a different architecture.
         NonFiniteError: NaN or infinity in observations, rewards or the loss.
-        TooLittleMemoryError: A rollout or a training step needs more memory than there is.
+        TooLittleMemoryError: There is not enough memory for a rollout or a training step.
     """
     session = build(fabric, env, agent, args, callbacks, estimator, inference, Scheme(), signals)  # all tried
     session.try_estimator()

@@ -82,7 +82,7 @@ class RecordGames(Callback):
             cut_off = ""
             for seconds in stack.enter_context(closing(game)):
                 if time.monotonic() >= until and seconds < GAME_SECONDS:
-                    cut_off = f", cut off after {seconds:.0f} s, at {MOST_SHARE:.0%} of the time since the last one"
+                    cut_off = f", cut short after {seconds:.0f} s: recording may take {MOST_SHARE:.0%} of the time"
                     break
         self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{state.steps:012}{inspector.game_suffix}"

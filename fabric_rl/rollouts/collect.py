@@ -34,10 +34,11 @@ def collect(
 ) -> None:
     """Fills `rollout` with the next `T` steps; call it under `torch.no_grad()`.
 
-    Goes on where the last call ended (after `rollout.begin(obs, infos)` the first time). Truncated steps are
+    Continues where the last call ended; before the first call, call `rollout.begin(obs, infos)`. Truncated steps are
     bootstrapped from the value of their episode's own last observation; an `OffPolicyAgent` is asked for no values.
-    Actions outside of a Box are clipped for the environment; the rollout keeps them as they were sampled. Of an
-    environment with groups (`HasGroups`) one is stepped while the policy decides for another, always in the same order.
+    Actions outside of a Box are clipped for the environment; the rollout keeps them as they were sampled. If the
+    environment has groups (`HasGroups`), one group is stepped while the policy decides for another, always in the same
+    order.
 
     Args:
         env: Vector environment with SAME_STEP autoreset.

@@ -46,9 +46,10 @@ def train_off_policy(
 ) -> dict[str, Any]:
     """Trains an `OffPolicyAgent` with SAC; every rank calls it, after `fabric.launch()`.
 
-    What it takes, returns and raises is as with `fabric_rl.train`, but `sac` are the settings of replaying, `args` has
-    none that are PPO's alone, and a batch that `on_learn_start` returns goes into the buffer in the rollout's place.
-    `demonstrations` are what the files `sac.demonstrations` hold. The replay buffer is taken out of `resume`.
+    Takes, returns and raises the same as `fabric_rl.train`, with these differences: `sac` holds the settings of the
+    replay buffer, `args` must not set anything that only PPO uses, and a batch returned by `on_learn_start` is stored
+    in the buffer in place of the rollout. `demonstrations` are the episodes in the files `sac.demonstrations`. The
+    replay buffer is removed from `resume`.
 
     Raises:
         ValueError: Also where a setting is PPO's, or the buffer is too large or too small.

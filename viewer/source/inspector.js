@@ -172,7 +172,7 @@ export class Inspector {
     if (this.has.has("value")) this.value = new Chart(element, "value estimate", ["value"]);
     if (this.has.has("actions")) {
       const box = make("section", "actions");
-      box.append(make("header", "", "likeliest actions"));
+      box.append(make("header", "", "most likely actions"));
       this.list = make("ol", "");
       this.items = Array.from({ length: 5 }, () => {
         const item = make("li", "");

@@ -218,7 +218,7 @@ export class Replay {
     else if (kind === "V") game.events.push(...content.events);
     else {
       game.result = content;
-      if (content.seconds < this.about.seconds - 0.1) game.title += `, cut off after ${Math.round(content.seconds)} s`;
+      if (content.seconds < this.about.seconds - 0.1) game.title += `, cut short after ${Math.round(content.seconds)} s`;
     }
   }
 }
