@@ -4,24 +4,19 @@ import importlib
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-
-def described(value: object) -> str:
-    """How an error calls what came in place of a component: a class is told from an object of it."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}; write {value.__name__}()"
-    return str(getattr(value, "__name__", type(value).__name__))
+from fabric_rl.base.settings import describe_value, is_number, is_whole
 
 
 def check_part(owner: str, argument: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
     """`value`, if it is a component of that kind; else a TypeError."""
     if not isinstance(value, kind):
-        raise TypeError(f"{owner}: {argument} must be an envs {kind.__name__}, got {described(value)}")
+        raise TypeError(f"{owner}: {argument} must be an envs {kind.__name__}, got {describe_value(value)}")
     return value
 
 
@@ -29,7 +24,7 @@ def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any
     """`values` as a tuple, if all of them are components of that kind; else a TypeError."""
     for value in values:
         if not isinstance(value, kind):
-            raise TypeError(f"{owner}: {argument} must be envs {kind.__name__} objects, got {described(value)}")
+            raise TypeError(f"{owner}: {argument} must be envs {kind.__name__} objects, got {describe_value(value)}")
     return tuple(values)
 
 
@@ -52,16 +47,6 @@ def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any
         raise ValueError(f"{owner}: {argument} must name at least one {many}")
     for name, part in parts.items():
         check_part(owner, one.format(name), part, kind)
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether this is an int or float (numpy's too), and no bool."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether this is an int (numpy's too), and no bool."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def positive(owner: str, argument: str, value: object) -> float:
@@ -203,4 +188,8 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
 def _kind_of(actions: object) -> str:
     if isinstance(actions, np.ndarray):
         return f"an array of {actions.dtype}"
-    return f"a {type(actions).__name__} of something else" if isinstance(actions, list | tuple) else described(actions)
+    return (
+        f"a {type(actions).__name__} of something else"
+        if isinstance(actions, list | tuple)
+        else describe_value(actions)
+    )

@@ -1,21 +1,19 @@
 """Component: a part of a pool that may be made of other parts; the tree that reset, metrics, phases and saving walk."""
 
-import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from envs.checks import is_whole
-from envs.saved import check_like, within
+from fabric_rl.base.settings import check_settings
 
 if TYPE_CHECKING:
     from envs.state.game_state import GameState
     from envs.state.layout import Bool
 
-NOT_NEGATIVE = (0.0, math.inf)
 
-
+@dataclass(eq=False, repr=False)
 class Component:
     """Part of a pool, which may remember something between steps and contain other components.
 
@@ -23,13 +21,16 @@ class Component:
     `torch.nn.Module` finds its modules. So a component that wraps others has to write only what is its own: `reset` and
     `drain_metrics` reach those inside by default. A method that overrides them calls `super()` to include these.
 
-    A component that remembers something names it in `_in_state_dict`, or has both methods of saving itself.
+    Its settings are fields of a dataclass, with their ranges as annotations (`fabric_rl.base.settings`) and a docstring
+    below each; they are checked here. A component that remembers something names it in `_in_state_dict`, or has both
+    methods of saving itself.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
     """Key in `state_dict` -> attribute: a number, text or array, another component, or several of these."""
-    _state_bounds: ClassVar[dict[str, tuple[float, float]]] = {}
-    """Key in `state_dict` -> least and greatest possible number."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def children(self) -> Iterator["Component"]:
         """Yield the components directly inside this one, in the order of its attributes."""
@@ -63,16 +64,7 @@ class Component:
         return {key: _copied(getattr(self, name)) for key, name in self._in_state_dict.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned; a ValueError if it has another shape or is impossible."""
-        owner = type(self).__name__
-        check_like(state, self.state_dict(), f"{owner}: its state")
-        if missing := self._in_state_dict.keys() - state.keys():
-            raise ValueError(f"{owner}: its state lacks {', '.join(sorted(missing))}")
-        for key, name in self._in_state_dict.items():
-            if type(getattr(self, name)) is int and not is_whole(state[key]):
-                raise ValueError(f"{owner}: {key} must be a whole number, got {state[key]!r}")
-        for key, (low, high) in self._state_bounds.items():
-            within(f"{owner}: {key}", state[key], low, high)
+        """Restore what `state_dict` returned. Who reads it from a file compares the two first (`load_part`)."""
         for key, name in self._in_state_dict.items():
             setattr(self, name, _restored(getattr(self, name), state[key]))
 

@@ -8,7 +8,7 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
 from envs.checks import check_parts, positive
-from envs.component import NOT_NEGATIVE, Component
+from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -84,7 +84,6 @@ class BallOnGroundCondition(DoneCondition):
     MARGIN = 2.0
     """uu above the resting height 93.15 that still are the ground."""
     _in_state_dict: ClassVar = {"ticks_before": "_ticks_before"}
-    _state_bounds: ClassVar = {"ticks_before": NOT_NEGATIVE}
 
     def __init__(self, truncates: bool = False) -> None:
         """Creates the condition.

@@ -10,9 +10,9 @@ from envs.checks import check_named
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.signals import RewardSignals
-from envs.saved import load_part
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.state_schema import load_part
 
 
 class Phased(ABC):

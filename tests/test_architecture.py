@@ -24,7 +24,7 @@ AGENTS_MAY_IMPORT_FROM_FABRIC_RL = {
     "fabric_rl.schedules",
     "fabric_rl.sac.loss",
 }
-MOST_LINES, MOST_FLAT_FILES = 400, 10
+MOST_LINES, MOST_FLAT_FILES = 600, 10
 
 
 def parsed(file: Path) -> ast.Module:
@@ -137,7 +137,7 @@ def may_import(package: str, name: str) -> bool:
     if package == "fabric_rl":
         return top not in OUR_OWN
     if package == "envs":
-        return top in ENVS_MAY_IMPORT
+        return top in ENVS_MAY_IMPORT or name.startswith("fabric_rl.base.")
     if top == "fabric_rl":
         return any(name == allowed or name.startswith(f"{allowed}.") for allowed in AGENTS_MAY_IMPORT_FROM_FABRIC_RL)
     return top in AGENTS_MAY_IMPORT
@@ -340,11 +340,11 @@ def test_checker_finds_who_imports_a_command(tmp_path, file, source, count):
 
 
 def test_checker_finds_long_files_and_crowded_folders(tmp_path):
-    write(tmp_path, "envs/sub/a.py", "x = 1\n" * 401)
-    write(tmp_path, "train_fabric.py", "x = 1\n" * 400)
+    write(tmp_path, "envs/sub/a.py", "x = 1\n" * 601)
+    write(tmp_path, "train_fabric.py", "x = 1\n" * 600)
     for number in range(10):
         write(tmp_path, f"envs/file_{number}.py", "")
-    assert size_violations(tmp_path, "envs") == ["envs/sub/a.py: 401 lines"]
+    assert size_violations(tmp_path, "envs") == ["envs/sub/a.py: 601 lines"]
     assert size_violations(tmp_path, "train_fabric.py") == []
     write(tmp_path, "envs/__init__.py", "")
     assert size_violations(tmp_path, "envs")[1:] == ["envs: 11 files lie flat"]

@@ -11,7 +11,6 @@ from envs.actions.base import Controls
 from envs.actions.lookup import ActionTable, lookup_rows
 from envs.actions.situations import NUM_SITUATIONS, situations, without_effect
 from envs.checks import whole_number
-from envs.component import NOT_NEGATIVE
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -39,7 +38,6 @@ class StateAwareTable(ActionTable):
     """
 
     _in_state_dict: ClassVar = {"fallbacks": "_fallen_back"}
-    _state_bounds: ClassVar = {"fallbacks": NOT_NEGATIVE}
 
     def __init__(self, table: Sequence[Sequence[float]] | Float | None = None, horizon_ticks: int = 9) -> None:
         """Finds out, for every situation, which rows do the same.

@@ -6,9 +6,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from envs.checks import is_whole
 from envs.parameters import ParameterRandomizer
 from envs.parameters.samplers import drawn_from
+from fabric_rl.base.settings import is_whole
 
 
 class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from envs.adapters.drawn_numbers import DrawnNumbers
 from envs.adapters.flat_observations import FlatObservations
-from envs.checks import check_part, check_seed, finite_numbers, is_number, is_whole, whole_number
+from envs.checks import check_part, check_seed, finite_numbers, whole_number
 from envs.parameters import ParameterRandomizer
 from envs.render.videos import RecordVideos
+from fabric_rl.base.settings import is_number, is_whole
 
 _MOST_ENVS = 65_536
 """In one process; each is a Python object of its own."""

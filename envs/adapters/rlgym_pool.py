@@ -14,8 +14,9 @@ from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.rlgym_watched import WatchedGames, WatchedReward
-from envs.checks import as_actions, check_actions, check_parts, check_seed, described, whole_number
+from envs.checks import as_actions, check_actions, check_parts, check_seed, whole_number
 from envs.loggers.base import StateLogger
+from fabric_rl.base.settings import describe_value
 
 Array = NDArray[Any]
 AnyRLGym: TypeAlias = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
@@ -56,7 +57,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         if not callable(build_env):
             raise TypeError(
                 "RLGymPool: build_env (--env.build_env) must be a function that builds an RLGym, got "
-                f"{described(build_env)}" + (", which is one already" if isinstance(build_env, RLGym) else "")
+                f"{describe_value(build_env)}" + (", which is one already" if isinstance(build_env, RLGym) else "")
             )
         self._envs: list[Any] = [build_env() for _ in range(num_envs)]
         for env in self._envs:

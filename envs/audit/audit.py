@@ -11,9 +11,10 @@ from typing import Any
 from envs.audit.games import Games
 from envs.audit.parts import INVARIANT_UNITS, parts_of
 from envs.audit.result import Audit, Finding, PartReport
-from envs.checks import check_seed, is_number, whole_number
+from envs.checks import check_seed, whole_number
 from envs.matches.recipe import PoolRecipe
 from envs.rewards.base import Reward
+from fabric_rl.base.settings import is_number
 
 TOLERANCE, SKIP_TOLERANCE = 1e-3, 0.2
 """Parts of the pay that may differ in the mirror or in another order, and between tick skip 4 and 8."""

@@ -13,10 +13,11 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.audit.parts import parts_of
 from envs.audit.replay import replay
 from envs.bots import Bot, IdleBot, TeamBots
-from envs.checks import check_seed, is_number
+from envs.checks import check_seed
 from envs.matches.recipe import PoolRecipe
 from envs.matches.tape import Tape, record
 from envs.state.layout import CONTROL_NAMES
+from fabric_rl.base.settings import is_number
 
 TraceRow = dict[str, float]
 """A step of a trace; see `reward_trace`."""

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser
 from envs.bots.actions import nearest_actions
-from envs.checks import described
 from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Float
+from fabric_rl.base.settings import describe_value
 
 
 class Thoughts(NamedTuple):
@@ -85,7 +85,7 @@ class TeamBots(Bot):
     def __init__(self, blue: Bot, orange: Bot) -> None:
         for argument, bot in (("blue", blue), ("orange", orange)):
             if not isinstance(bot, Bot):
-                raise TypeError(f"TeamBots: {argument} must be an envs.bots.Bot object, got {described(bot)}")
+                raise TypeError(f"TeamBots: {argument} must be an envs.bots.Bot object, got {describe_value(bot)}")
         self.blue, self.orange = blue, orange
 
     def act(self, state: GameState) -> Float:

@@ -10,9 +10,9 @@ from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
 from envs.bots.base import Bot, Thoughts
 from envs.obs import ObsBuilder
-from envs.saved import HasState
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.state_schema import HasState
 
 Choose = Callable[[Float, Bool, Bool | None], NDArray[Any]]
 """A policy: observations `[N, ...]` float32, `[N]` bool where an episode begins, action mask `[N, n]` bool or None ->

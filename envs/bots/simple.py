@@ -11,7 +11,6 @@ from envs.actions.base import ANALOGUE, BUTTONS
 from envs.bots.base import Bot
 from envs.bots.driving import blank
 from envs.checks import check_seed
-from envs.saved import generator_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 
@@ -53,4 +52,4 @@ class RandomBot(Bot):
         return {"rng": dict(self._rng.bit_generator.state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._rng = generator_of(state["rng"])
+        self._rng.bit_generator.state = state["rng"]

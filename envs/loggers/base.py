@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from envs.component import NOT_NEGATIVE, Component
+from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -35,7 +35,6 @@ class EpisodeRatios(StateLogger):
     """
 
     _in_state_dict: ClassVar = {"touched": "_touched", "counts": "_counts"}
-    _state_bounds: ClassVar = {"counts": NOT_NEGATIVE}
 
     def __init__(self) -> None:
         self._touched = np.zeros(0, np.bool_)

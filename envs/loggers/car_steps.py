@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.component import NOT_NEGATIVE, Component
+from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool, Float
 
@@ -38,7 +38,6 @@ class CarSteps(Component):
     """Compares each state with the one before."""
 
     _in_state_dict: ClassVar = {"rows": "_rows", "ticks": "_ticks"}
-    _state_bounds: ClassVar = dict.fromkeys(_in_state_dict, NOT_NEGATIVE)
 
     def __init__(self) -> None:
         self._rows: Float = np.zeros((0, 0, 0), np.float32)

@@ -8,7 +8,6 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.loggers.base import StateLogger
 from envs.loggers.car_steps import COUNTED, CarSteps
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
@@ -60,7 +59,7 @@ class GameMetrics(StateLogger):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._cars.load_state_dict(state)
-        self._sums = {name: float(within(name, state["sums"][name])) for name in _SUMS}
+        self._sums = {name: float(state["sums"][name]) for name in _SUMS}
 
 
 def _dot(a: NDArray[Any], b: NDArray[Any]) -> float:

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import is_number, whole_number
-from envs.component import NOT_NEGATIVE
+from envs.checks import whole_number
 from envs.loggers.base import StateLogger
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from fabric_rl.base.settings import is_number
 
 _READY, _LYING, _LEFT = 0, 1, 2
 """A car's part in the count: none yet, being timed, or given up (it has to stand on its wheels before it counts
@@ -40,7 +40,6 @@ class TurtleRecoveryLogger(StateLogger):
     FRONT, BACK, SIDE, ROOF = 74.1, -46.4, 43.3, 40.1
     """uu, the roof of an Octane's hitbox in the car's frame: forward, backward, to both sides, up."""
     _in_state_dict: ClassVar = {"part": "_part", "since": "_since", "counts": "_counts"}
-    _state_bounds: ClassVar = {"part": (_READY, _LEFT), "since": NOT_NEGATIVE, "counts": NOT_NEGATIVE}
 
     def __init__(self, window_ticks: int = 360, max_speed: float = 500.0) -> None:
         """Creates the logger.

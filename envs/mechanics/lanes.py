@@ -1,6 +1,5 @@
 """MechanicsLanes: a share of the episodes begins in a mechanics lane."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -8,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.checks import check_part, described
-from envs.component import NOT_NEGATIVE
+from envs.checks import check_part
 from envs.dones import DoneCondition
 from envs.loggers.base import StateLogger
 from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
@@ -18,9 +16,9 @@ from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane
 from envs.mechanics.kickoffs import KickoffLane
 from envs.phased import Phased
 from envs.resets.base import Double, StateSetter, check_share, only, shares_of
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from fabric_rl.base.settings import describe_value
 
 NO_LANE = -1
 FIRST_PHASE = 4
@@ -42,7 +40,6 @@ class LaneEpisodes(StateLogger):
 
     _in_state_dict: ClassVar = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
     _in_state_dict |= {"notes": "_notes", "counts": "_counts"}
-    _state_bounds: ClassVar = {"counts": NOT_NEGATIVE}
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         self.lanes = tuple(lanes)
@@ -105,8 +102,6 @@ class LaneEpisodes(StateLogger):
         counts, notes = state["counts"], state["notes"]
         if counts.shape != self._counts.shape or notes.shape[1] != self._width:
             raise ValueError(f"{len(counts)} lanes with {notes.shape[1]} notes were saved, here are {len(self.lanes)}")
-        within("lane", state["lane"], -1, len(self.lanes) - 1)
-        within("actor", state["actor"], 0, (self._num_cars or math.inf) - 1)
         super().load_state_dict(state)
 
 
@@ -142,7 +137,6 @@ class MechanicsLanes(StateSetter, Phased):
     """
 
     _in_state_dict: ClassVar = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
-    _state_bounds: ClassVar = {"mechanics_weight": (0, 1)}
 
     def __init__(
         self,
@@ -165,7 +159,9 @@ class MechanicsLanes(StateSetter, Phased):
         self.lanes = default_lanes() if lanes is None else tuple(lanes)
         for lane in self.lanes:
             if not isinstance(lane, Lane):
-                raise TypeError(f"MechanicsLanes: lanes must be envs.mechanics Lane objects, got {described(lane)}")
+                raise TypeError(
+                    f"MechanicsLanes: lanes must be envs.mechanics Lane objects, got {describe_value(lane)}"
+                )
         names = [lane.name for lane in self.lanes]
         if len(set(names)) < len(names):
             raise ValueError(f"MechanicsLanes: every lane needs a name of its own, got {', '.join(names)}")

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
-from envs.checks import is_number, whole_number
+from envs.checks import whole_number
 from envs.obs.meanings import FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, Bool, Float
+from fabric_rl.base.settings import is_number
 
 PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""

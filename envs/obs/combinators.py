@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from envs.checks import check_part, whole_number
 from envs.obs.base import ObsBuilder, build_checked, build_named
 from envs.obs.meanings import Meaning, with_prefix
-from envs.saved import within
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -98,7 +97,7 @@ class StackedObs(ObsBuilder):
                 f"StackedObs: num_frames={self.num_frames}, but the saved state has {frames.shape[1]} frames"
             )
         self._frames, self._fresh = frames.copy(), state["fresh"].copy()
-        self._ticks = within("ticks", state["ticks"]).copy()
+        self._ticks = state["ticks"].copy()
         self.inner.load_state_dict(_part("inner", state))
 
 

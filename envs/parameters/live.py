@@ -11,7 +11,6 @@ from envs.parameters.arenas import TunableArenas
 from envs.parameters.catalogue import DELAY, PARAMETERS, check_known, default_values, known_parameters, mutators
 from envs.parameters.randomizer import ParameterRandomizer
 from envs.parameters.samplers import Sampler, as_sampler, drawn_from
-from envs.saved import check_like, generator_of, within
 
 OWNER = "RocketSimPool"
 
@@ -141,7 +140,7 @@ class LiveParameters:
         """
         if state is None and self._idle:
             return
-        saved = [] if state is None else self._checked(state)
+        saved = [] if state is None else state["sampled"]
         if set(saved) != set(self._base):
             raise ValueError(
                 f"{OWNER}: the snapshot's pool draws the parameters {', '.join(saved) or 'none'}, this one "
@@ -159,30 +158,6 @@ class LiveParameters:
             self._drawn_at[:], self._due[:] = state["drawn_at"], state["due"]
         for index in range(self._num_arenas):
             self._arenas.tune(index, *self._setting(index))
-
-    def _checked(self, state: dict[str, Any]) -> list[str]:
-        """What a saved state says that it samples.
-
-        Raises:
-            ValueError: It is none.
-        """
-        where, values = f"{OWNER}: what was saved of the parameters", np.zeros(self._num_arenas)
-        form = {"sampled": [""], "overrides": {}, "values": {}, "rngs": [{}], "steps": 0, "due": self._due}
-        form["drawn_at"] = self._drawn_at
-        if not isinstance(state, dict) or form.keys() - state.keys():
-            raise ValueError(f"{where} lacks something")
-        check_like(state, form, where)
-        names = list(dict.fromkeys([*state["sampled"], *self.check(state["overrides"])]))
-        check_known(OWNER, names)
-        if state["values"].keys() != set(names) or len(state["rngs"]) != self._num_arenas:
-            raise ValueError(f"{where} is not of {self._num_arenas} arenas with {', '.join(names) or 'nothing'}")
-        for name, array in state["values"].items():
-            check_like(array, values, name)
-            within(name, array, self._known[name].low, self._known[name].high)
-        for rng in state["rngs"]:
-            generator_of(rng)
-        within("drawn_at", state["drawn_at"], 0, within("steps", state["steps"]))
-        return list(state["sampled"])
 
     def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
         for name, sampler in samplers.items():

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.checks import finite_numbers, is_number, number_in
+from envs.checks import finite_numbers, number_in
+from fabric_rl.base.settings import is_number
 
 
 class Sampler(ABC):

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.saved import within
 from envs.state.layout import Bool
 
 HEADLINES = {"game/touches_per_minute": "touches/min", "game/goals_per_minute": "goals/min"}
@@ -58,7 +57,7 @@ class GameCounts:
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Takes what `state_dict` gave."""
-        self._counts = {name: int(within(name, state[name])) for name in _COUNTED}
+        self._counts = {name: int(state[name]) for name in _COUNTED}
 
 
 def results(scoring_team: NDArray[Any], team: NDArray[Any]) -> NDArray[np.float32]:

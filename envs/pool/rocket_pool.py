@@ -33,10 +33,10 @@ from envs.render.rocketsimvis import RocketSimVis
 from envs.render.videos import EpisodeVideos
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward, paid_by
-from envs.saved import load_part
 from envs.sim.arena import init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.state_schema import load_part
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):

@@ -11,10 +11,11 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
-from envs.checks import check_part, is_whole, whole_number
+from envs.checks import check_part, whole_number
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 from envs.state.layout import CONTROL_NAMES
+from fabric_rl.base.settings import is_whole
 
 MAX_CARS_PER_TEAM = 4
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200

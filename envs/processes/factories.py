@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from gymnasium.vector import VectorEnv
 
-from envs.checks import is_whole, whole_number
+from envs.checks import whole_number
 from envs.partials import taken_apart
+from fabric_rl.base.settings import is_whole
 
 _SIZES = ("num_arenas", "num_envs")
 """What says how large an environment is: the first of these parameters that the factory has is divided."""

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 
-from envs.checks import is_number
 from envs.resets.base import BALL_MAX_ANG_VEL, EachArena, inside_field
 from envs.state.game_state import GameState, stands
 from envs.state.layout import NUM_PADS, Bool
+from fabric_rl.base.settings import is_number
 
 Vectors = Sequence[Sequence[float]]
 

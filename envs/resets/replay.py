@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import described
 from envs.resets.base import EachArena
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE
+from fabric_rl.base.settings import describe_value
 
 BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
 CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")
@@ -57,7 +57,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     if isinstance(states, GameState):
         states = [states]
     elif not isinstance(states, Iterable):
-        raise TypeError(f"save_states: states must be GameState objects, got {described(states)}")
+        raise TypeError(f"save_states: states must be GameState objects, got {describe_value(states)}")
     elif isinstance(states, Sequence) and len({id(state) for state in states}) < len(states):
         raise ValueError(
             "save_states: the list holds the same GameState object several times, as it is now; keep pool.state.copy() "
@@ -67,7 +67,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     team = None
     for state in states:
         if not isinstance(state, GameState):
-            raise TypeError(f"save_states: states must be GameState objects, got {described(state)}")
+            raise TypeError(f"save_states: states must be GameState objects, got {describe_value(state)}")
         if team is not None and not np.array_equal(team, state.team):
             raise ValueError("save_states: all states must have the same team sizes, make one file for each")
         team = state.team.copy()

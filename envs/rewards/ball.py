@@ -1,5 +1,7 @@
 """Rewards for where the ball is and where it goes."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
@@ -19,6 +21,7 @@ from envs.rewards.geometry import length
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import POS, Bool, Float
+from fabric_rl.base.settings import Finite
 
 _NET_MIDDLE = np.array([0, game.BACK_NET_Y, game.GOAL_HEIGHT / 2], np.float32)
 _NET_DEPTH = np.float32(game.BACK_NET_Y - game.BACK_WALL_Y + game.BALL_RADIUS)
@@ -56,6 +59,7 @@ class LiuDistanceBallToGoalReward(Reward):
         return only_present(state, of_team(state, near))
 
 
+@dataclass(eq=False, repr=False)
 class BallTravelReward(RememberingReward):
     """Distance of the ball from one touch to the next, in field lengths, by who touches it then.
 
@@ -71,35 +75,26 @@ class BallTravelReward(RememberingReward):
 
     unit = "per event"
 
-    def __init__(
-        self,
-        own_touch: float = 0.0,
-        pass_made: float = 0.0,
-        pass_received: float = 0.0,
-        giveaway: float = 0.0,
-        interception: float = 0.0,
-        goal: float = 1.0,
-        own_goal: float = -1.0,
-        by_height: bool = False,
-    ) -> None:
-        """Creates the reward.
+    own_touch: Finite = 0.0
+    """Weight when the same car touches again."""
+    pass_made: Finite = 0.0
+    """Weight for the passer when a mate touches next."""
+    pass_received: Finite = 0.0
+    """Weight for the receiver of a mate's pass."""
+    giveaway: Finite = 0.0
+    """Weight for the last toucher when an opponent touches next; a negative one discourages it."""
+    interception: Finite = 0.0
+    """Weight for the car that takes the ball from an opponent."""
+    goal: Finite = 1.0
+    """Weight when the last touch leads to a goal."""
+    own_goal: Finite = -1.0
+    """Weight when it leads to an own goal."""
+    by_height: bool = False
+    """Measure the area under the path, over half the field times half its height, so that a high ball counts more."""
 
-        Args:
-            own_touch: Weight when the same car touches again.
-            pass_made: Weight for the passer when a mate touches next.
-            pass_received: Weight for the receiver of a mate's pass.
-            giveaway: Weight for the last toucher when an opponent touches next; a negative one discourages it.
-            interception: Weight for the car that takes the ball from an opponent.
-            goal: Weight when the last touch leads to a goal.
-            own_goal: Weight when it leads to an own goal.
-            by_height: Measure the area under the path, over half the field times half its height, so that a high ball
-                counts more.
-        """
-        super().__init__()
-        given = {"own_touch": own_touch, "pass_made": pass_made, "pass_received": pass_received, "giveaway": giveaway}
-        given |= {"interception": interception, "goal": goal, "own_goal": own_goal}
-        self.weights = weights_of("BallTravelReward", given)
-        self.by_height = bool(by_height)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.weights = weights_of(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         travelled = np.zeros(state.num_arenas, np.float32)

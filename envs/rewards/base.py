@@ -13,16 +13,17 @@ Units, as `Reward.unit` states them:
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import number_in
 from envs.component import Component
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import annotations_of
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
@@ -55,6 +56,7 @@ class Reward(Component, ABC):
         return self.value_range[1] <= 0
 
 
+@dataclass(eq=False, repr=False)
 class RememberingReward(Reward):
     """A reward that compares a state with the one before it.
 
@@ -72,7 +74,8 @@ class RememberingReward(Reward):
             return gained / 1000
     """
 
-    def __init__(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._kept: dict[str, NDArray[Any]] = {}
 
     @abstractmethod
@@ -107,12 +110,6 @@ class RememberingReward(Reward):
         return {name: array.copy() for name, array in self._kept.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave; a ValueError for another reward's, or other numbers of arenas or cars."""
-        if not (isinstance(state, dict) and all(isinstance(array, np.ndarray) for array in state.values())):
-            raise ValueError(f"{type(self).__name__}: its state must be arrays by their names, got {state!r:.100}")
-        mine, saved = ({name: array.shape for name, array in kept.items()} for kept in (self._kept, state))
-        if mine and mine != saved:
-            raise ValueError(f"{type(self).__name__}: remembers {mine}, the saved one {saved}")
         self._kept = {name: np.array(array) for name, array in state.items()}
 
     def remembers(self) -> bool:
@@ -140,12 +137,14 @@ def paid_by(reward: Reward, state: GameState, name: str | None = None) -> Float:
     raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
 
 
-def weights_of(owner: str, weights: dict[str, Any]) -> dict[str, float]:
-    """The weights as floats; a ValueError if one is no finite number, or all are zero."""
-    numbers = {name: number_in(owner, name, weight) for name, weight in weights.items()}
-    if not any(numbers.values()):
-        raise ValueError(f"{owner}: all weights are zero, it would pay nothing; set one of {', '.join(numbers)}")
-    return numbers
+def weights_of(reward: Reward) -> dict[str, float]:
+    """Return the numbers among the settings, which are weights; a ValueError if all of them are zero."""
+    settings = {name: getattr(reward, name) for name in annotations_of(type(reward))}
+    weights = {name: value for name, value in settings.items() if isinstance(value, float)}
+    if not any(weights.values()):
+        owner = type(reward).__name__
+        raise ValueError(f"{owner}: all weights are zero, it would pay nothing; set one of {', '.join(weights)}")
+    return weights
 
 
 # ---------------------------------------------------------------- arrays

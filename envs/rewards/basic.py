@@ -1,5 +1,7 @@
 """The rewards of RLGym's training guide, and facing the ball."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED
 
@@ -10,6 +12,7 @@ from envs.state.game_state import GameState
 from envs.state.layout import Float
 
 
+@dataclass(eq=False, repr=False)
 class SpeedTowardBallReward(Reward):
     """Drive toward the ball: `max(0, v_car . d_ball / 2300)`.
 
@@ -19,13 +22,8 @@ class SpeedTowardBallReward(Reward):
 
     value_range = (0, 1)
 
-    def __init__(self, signed: bool = False) -> None:
-        """Creates the reward.
-
-        Args:
-            signed: Also charge for driving away from the ball.
-        """
-        self.signed = bool(signed)
+    signed: bool = False
+    """Also charge for driving away from the ball."""
 
     def compute(self, state: GameState) -> Float:
         shared = shared_of(state)

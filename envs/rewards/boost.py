@@ -1,14 +1,16 @@
 """Rewards for boost: having it, taking it, spending it."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import number_in
 from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, only_present, weights_of
 from envs.rewards.combinators import PerSecondReward
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
+from fabric_rl.base.settings import Finite, NonNegative
 
 _PER_UNIT = np.float32(0.01)
 
@@ -26,6 +28,7 @@ class SaveBoostReward(Reward):
         return only_present(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
 
 
+@dataclass(eq=False, repr=False)
 class BoostKeepReward(PerSecondReward):
     """Have boost: `sqrt(boost / 100)` a second.
 
@@ -35,8 +38,7 @@ class BoostKeepReward(PerSecondReward):
 
     value_range = (0, 1)
 
-    def __init__(self) -> None:
-        super().__init__(SaveBoostReward())
+    reward: Reward = field(default_factory=SaveBoostReward, init=False)
 
     def label(self) -> str:
         """BoostKeepReward."""
@@ -79,6 +81,7 @@ class CollectBoostReward(_BoostDifference):
         return only_present(state, np.maximum(self._change(state), ZERO))
 
 
+@dataclass(eq=False, repr=False)
 class BoostChangeReward(_BoostDifference):
     """Gain boost, do not spend it: the change of `sqrt(boost / 100)`, with a weight for gains and one for losses.
 
@@ -89,16 +92,14 @@ class BoostChangeReward(_BoostDifference):
     unit = "per change"
     value_range = (-1, 1)
 
-    def __init__(self, gain: float = 1.0, loss: float = 1.0) -> None:
-        """Creates the reward.
+    gain: Finite = 1.0
+    """Factor on gains."""
+    loss: NonNegative = 1.0
+    """Factor on losses, at least 0; they are negative already."""
 
-        Args:
-            gain: Factor on gains.
-            loss: Factor on losses, at least 0; they are negative already.
-        """
-        super().__init__()
-        weights = weights_of("BoostChangeReward", {"gain": gain, "loss": loss})
-        self.gain, self.loss = weights["gain"], number_in("BoostChangeReward", "loss", loss, 0)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        weights_of(self)
 
     @staticmethod
     def _amount(state: GameState) -> Float:

@@ -1,14 +1,16 @@
 """Rewards for where a car is and how it lies."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
-from envs.checks import number_in
 from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, except_for, only_present
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
+from fabric_rl.base.settings import NonNegative
 
 ROOF_HEIGHT = 60
 """uu: a car upside down below this lies on its roof (it rests at about 40)."""
@@ -30,6 +32,7 @@ class LiuDistancePlayerToBallReward(Reward):
         return only_present(state, except_for(shared.is_demoed if shared.any_demoed else None, near))
 
 
+@dataclass(eq=False, repr=False)
 class BadOrientationReward(Reward):
     """Charge for a roof that points down near the floor: `-max(0, -up_z)` below `max_height`, off the wheels.
 
@@ -39,13 +42,8 @@ class BadOrientationReward(Reward):
 
     value_range = (-1, 0)
 
-    def __init__(self, max_height: float = 200.0) -> None:
-        """Creates the reward.
-
-        Args:
-            max_height: Height of the car, uu, up to which it is charged.
-        """
-        self.max_height = number_in("BadOrientationReward", "max_height", max_height, 0)
+    max_height: NonNegative = 200.0
+    """Height of the car, uu, up to which it is charged."""
 
     def compute(self, state: GameState) -> Float:
         shared = shared_of(state)

@@ -2,32 +2,29 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import check_part, finite_numbers, number_in, whole_number
-from envs.component import NOT_NEGATIVE
 from envs.rewards.base import Reward, of_team, only_present, paid_by, sums_of_teams
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import CountOrZero, Finite, NonNegative, Positive, Share
 
 
+@dataclass(eq=False, repr=False)
 class WrappedReward(Reward):
-    """A reward that changes what another one pays.
-
-    Attributes:
-        reward: The other one.
-    """
+    """A reward that changes what another one pays."""
 
     unit = "as the inner reward"
     _in_state_dict: ClassVar = {"inner": "reward"}
 
-    def __init__(self, reward: Reward) -> None:
-        self.reward: Reward = check_part(type(self).__name__, "reward", reward, Reward)
+    reward: Reward
+    """The reward inside."""
 
     def label(self) -> str:
         """The inner reward's name."""
@@ -42,6 +39,7 @@ class WrappedReward(Reward):
         return self.reward.only_charges()
 
 
+@dataclass(eq=False, repr=False)
 class PerSecondReward(WrappedReward):
     """Pay another reward per second instead of per step: `r * seconds`.
 
@@ -52,10 +50,9 @@ class PerSecondReward(WrappedReward):
 
     unit = "per second"
     _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"ticks": "_ticks"}
-    _state_bounds: ClassVar = {"ticks": NOT_NEGATIVE}
 
-    def __init__(self, reward: Reward) -> None:
-        super().__init__(reward)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -73,6 +70,7 @@ class PerSecondReward(WrappedReward):
         return (paid_by(self.reward, state, self.reward.label()) * seconds).astype(np.float32, copy=False)
 
 
+@dataclass(eq=False, repr=False)
 class TeamSpiritReward(WrappedReward):
     """Shares a reward: `(1 - s) r + s mean_team(r) - k mean_opponents(r)`, s = `team_spirit`, k = `opponent_scale`.
 
@@ -82,17 +80,10 @@ class TeamSpiritReward(WrappedReward):
     (Berner et al. 2019), rlgym-tools' `DistributeRewardsWrapper` (which also halves both parts by default).
     """
 
-    def __init__(self, reward: Reward, team_spirit: float = 0.0, opponent_scale: float = 0.0) -> None:
-        """Wraps `reward`.
-
-        Args:
-            reward: What is shared.
-            team_spirit: 0 each car for itself ... 1 all cars of a team alike.
-            opponent_scale: How much of the opponents' mean is taken off; 0 for none, 1 for zero-sum.
-        """
-        super().__init__(reward)
-        self.team_spirit = number_in("TeamSpiritReward", "team_spirit", team_spirit, 0, 1)
-        self.opponent_scale = number_in("TeamSpiritReward", "opponent_scale", opponent_scale, 0)
+    team_spirit: Share = 0.0
+    """0 each car for itself ... 1 all cars of a team alike."""
+    opponent_scale: NonNegative = 0.0
+    """How much of the opponents' mean is taken off; 0 for none, 1 for zero-sum."""
 
     def compute(self, state: GameState) -> Float:
         own = only_present(state, paid_by(self.reward, state, self.reward.label()))
@@ -107,6 +98,7 @@ class TeamSpiritReward(WrappedReward):
         return not self.opponent_scale and super().only_charges()
 
 
+@dataclass(eq=False, repr=False)
 class AnnealedReward(WrappedReward):
     """A reward whose weight changes during training: `w(n) r`, w linear between given points.
 
@@ -117,32 +109,24 @@ class AnnealedReward(WrappedReward):
     """
 
     _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"taken": "_taken", "sum": "_sum", "count": "_count"}
-    _state_bounds: ClassVar = {"taken": NOT_NEGATIVE, "count": NOT_NEGATIVE}
 
-    def __init__(
-        self, reward: Reward, steps: Sequence[int] = (0, 10_000), weights: Sequence[float] = (1.0, 0.0)
-    ) -> None:
-        """Wraps `reward`.
+    steps: Sequence[CountOrZero] = (0, 10_000)
+    """Rising numbers of environment steps, 0 or more."""
+    weights: Sequence[Finite] = (1.0, 0.0)
+    """The weight at each of them."""
 
-        Args:
-            reward: What is weighted.
-            steps: Rising numbers of environment steps, 0 or more.
-            weights: The weight at each of them.
-        """
-        super().__init__(reward)
-        listed = steps if hasattr(steps, "__iter__") else [steps]
-        at = [float(whole_number("AnnealedReward", "steps", step, 0)) for step in listed]
-        self.weights = finite_numbers("AnnealedReward", "weights", weights)
-        if not at or len(at) != len(self.weights) or any(b <= a for a, b in pairwise(at)):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rising = all(earlier < later for earlier, later in pairwise(self.steps))
+        if not self.steps or len(self.steps) != len(self.weights) or not rising:
             raise ValueError(
-                f"AnnealedReward: steps must rise and have one weight each, got steps {steps} and weights {weights}"
+                f"AnnealedReward: steps must rise and have one weight each, got {self.steps} and weights {self.weights}"
             )
-        if reward.only_charges() and min(self.weights) < 0:
+        if self.reward.only_charges() and min(self.weights) < 0:
             raise ValueError(
-                f"AnnealedReward: {reward.label()} is a charge already, a negative weight would pay for it; give "
+                f"AnnealedReward: {self.reward.label()} is a charge already, a negative weight would pay for it; give "
                 "weights of 0 or more"
             )
-        self.steps = at
         self._taken, self._sum, self._count = 0, 0.0, 0
 
     @property
@@ -164,6 +148,7 @@ class AnnealedReward(WrappedReward):
         return metrics
 
 
+@dataclass(eq=False, repr=False)
 class ClippedReward(WrappedReward):
     """Another reward between bounds: `min(high, max(low, r))`.
 
@@ -172,24 +157,23 @@ class ClippedReward(WrappedReward):
 
     value_range = (-1, 1)
 
-    def __init__(self, reward: Reward, low: float = -1.0, high: float = 1.0) -> None:
-        """Wraps `reward`.
+    low: Finite = -1.0
+    """Least reward, at most 0 (a car that earns nothing must stay at nothing)."""
+    high: Finite = 1.0
+    """Greatest reward, at least 0."""
 
-        Args:
-            reward: What is clipped.
-            low: Least reward, at most 0 (a car that earns nothing must stay at nothing).
-            high: Greatest reward, at least 0.
-        """
-        super().__init__(reward)
-        self.low, self.high = number_in("ClippedReward", "low", low), number_in("ClippedReward", "high", high)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.low <= 0 <= self.high or self.low == self.high:
-            raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got low={low}, high={high}")
+            found = f"low={self.low}, high={self.high}"
+            raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got {found}")
 
     def compute(self, state: GameState) -> Float:
         paid = np.clip(paid_by(self.reward, state, self.reward.label()), self.low, self.high)
         return paid.astype(np.float32, copy=False)
 
 
+@dataclass(eq=False, repr=False)
 class EMANormalizedReward(WrappedReward):
     """Another reward over a moving average of its size: `clip(r / sqrt(EMA(r^2)))`, or centered `(r - EMA(r)) / std`.
 
@@ -201,26 +185,19 @@ class EMANormalizedReward(WrappedReward):
 
     value_range = (-10, 10)
     _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"mean": "_mean", "square": "_square", "steps": "_steps"}
-    _state_bounds: ClassVar = {"square": NOT_NEGATIVE, "steps": NOT_NEGATIVE}
 
-    def __init__(
-        self, reward: Reward, half_life: float = 10_000, center: bool = False, clip: float = 10.0, epsilon: float = 1e-6
-    ) -> None:
-        """Wraps `reward`.
+    half_life: Positive = 10_000
+    """Environment steps after which a step counts half."""
+    center: bool = False
+    """Take off the moving mean."""
+    clip: Positive = 10.0
+    """Greatest size of what is paid."""
+    epsilon: Positive = 1e-6
+    """Least size that is divided by."""
 
-        Args:
-            reward: What is normalised.
-            half_life: Environment steps after which a step counts half.
-            center: Take off the moving mean.
-            clip: Greatest size of what is paid.
-            epsilon: Least size that is divided by.
-        """
-        super().__init__(reward)
-        for name, value in (("half_life", half_life), ("clip", clip), ("epsilon", epsilon)):
-            if number_in("EMANormalizedReward", name, value) <= 0:
-                raise ValueError(f"EMANormalizedReward: {name} must be positive, got {value!r}")
-        self.half_life, self.clip, self.epsilon, self.center = half_life, clip, epsilon, bool(center)
-        self._decay = 0.5 ** (1 / half_life)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._decay = 0.5 ** (1 / self.half_life)
         self._mean, self._square, self._steps = 0.0, 0.0, 0
 
     def compute(self, state: GameState) -> Float:

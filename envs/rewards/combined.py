@@ -1,19 +1,21 @@
 """CombinedReward: the weighted sum, and the sum of RLGym's training guide."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from envs.checks import check_parts, finite_numbers
 from envs.rewards.base import Reward, numbered, paid_by
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.part_sums import PartSums, under
 from envs.rewards.shared import sharing
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import Finite
 
 
+@dataclass(eq=False, repr=False)
 class CombinedReward(Reward):
     """Weighted sum of rewards; reports the mean of each weighted term as `reward/<class name>`.
 
@@ -30,24 +32,17 @@ class CombinedReward(Reward):
 
     unit = "as the inner reward"
 
-    def __init__(self, rewards: Sequence[Reward], weights: Sequence[float]) -> None:
-        """Creates the sum.
+    rewards: Sequence[Reward]
+    """The terms."""
+    weights: Sequence[Finite]
+    """One factor per term."""
 
-        Args:
-            rewards: The terms.
-            weights: One factor per term.
-
-        Raises:
-            ValueError: Not one weight for each reward, one that is no finite number, or a negative one for a term that
-                only charges (it would pay for what the term is to prevent).
-            TypeError: A term is no reward.
-        """
-        if len(rewards) == 0 or len(rewards) != len(weights):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.rewards) == 0 or len(self.rewards) != len(self.weights):
             raise ValueError(
-                f"CombinedReward: {len(rewards)} rewards but {len(weights)} weights; give one weight for each reward"
+                f"CombinedReward: {len(self.rewards)} rewards but {len(self.weights)} weights; give one for each reward"
             )
-        self.rewards: tuple[Reward, ...] = check_parts("CombinedReward", "rewards", rewards, Reward)
-        self.weights = tuple(finite_numbers("CombinedReward", "weights", weights))
         for reward, weight in zip(self.rewards, self.weights, strict=True):
             if weight < 0 and reward.only_charges():
                 raise ValueError(

@@ -1,18 +1,19 @@
 """Rewards for what the game counts: goals, touches, shots, saves, demolitions, boost pads."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.checks import number_in
 from envs.rewards.base import ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
 from envs.rewards.geometry import length
 from envs.rewards.part_sums import PartSums
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS, Bool, Float
+from fabric_rl.base.settings import Finite, NonNegative
 
 _DEMOS = DEMOS - SAVES
 _COUNTED = {"save": 0, "shot": SHOTS - SAVES, "boost_pickup": BOOST_PICKUPS - SAVES}
@@ -39,6 +40,7 @@ def demolitions(state: GameState, was_demoed: Bool, demos: Float) -> tuple[Float
     return counts, victims
 
 
+@dataclass(eq=False, repr=False)
 class EventReward(RememberingReward):
     """A weighted sum of events: goal, team goal, concede, touch, shot, save, demo, demoed, boost pickup.
 
@@ -51,35 +53,28 @@ class EventReward(RememberingReward):
 
     unit = "per event"
 
-    def __init__(
-        self,
-        goal: float = 0.0,
-        team_goal: float = 0.0,
-        concede: float = 0.0,
-        touch: float = 0.0,
-        shot: float = 0.0,
-        save: float = 0.0,
-        demo: float = 0.0,
-        demoed: float = 0.0,
-        boost_pickup: float = 0.0,
-    ) -> None:
-        """Creates the sum.
+    goal: Finite = 0.0
+    """For the scorer."""
+    team_goal: Finite = 0.0
+    """For every car of the team that scored."""
+    concede: Finite = 0.0
+    """For every car of the other team; a negative weight to discourage it."""
+    touch: Finite = 0.0
+    """For a contact with the ball that begins."""
+    shot: Finite = 0.0
+    """For a shot on goal."""
+    save: Finite = 0.0
+    """For a save."""
+    demo: Finite = 0.0
+    """For an opponent demolished."""
+    demoed: Finite = 0.0
+    """For being demolished; a negative weight to discourage it."""
+    boost_pickup: Finite = 0.0
+    """For a boost pad taken."""
 
-        Args:
-            goal: For the scorer.
-            team_goal: For every car of the team that scored.
-            concede: For every car of the other team; a negative weight to discourage it.
-            touch: For a contact with the ball that begins.
-            shot: For a shot on goal.
-            save: For a save.
-            demo: For an opponent demolished.
-            demoed: For being demolished; a negative weight to discourage it.
-            boost_pickup: For a boost pad taken.
-        """
-        super().__init__()
-        given = {"goal": goal, "team_goal": team_goal, "concede": concede, "touch": touch, "shot": shot, "save": save}
-        given |= {"demo": demo, "demoed": demoed, "boost_pickup": boost_pickup}
-        self.weights = weights = weights_of("EventReward", given)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.weights = weights = weights_of(self)
         self._parts = PartSums([event for event, weight in weights.items() if weight])
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
@@ -131,6 +126,7 @@ class EventReward(RememberingReward):
             self._parts.load_state_dict(state["events"])
 
 
+@dataclass(eq=False, repr=False)
 class DemoReward(RememberingReward):
     """`attacker` for demolishing an opponent, `-victim` for being demolished, and something for hard bumps.
 
@@ -143,17 +139,16 @@ class DemoReward(RememberingReward):
     unit = "per event"
     value_range = (-1, 1)
 
-    def __init__(self, attacker: float = 1.0, victim: float = 1.0, bump: float = 0.0) -> None:
-        """Creates the reward.
+    attacker: Finite = 1.0
+    """For demolishing an opponent."""
+    victim: NonNegative = 1.0
+    """What being demolished costs, at least 0."""
+    bump: Finite = 0.0
+    """For bumps, see above; not zero, it makes every step read more from the simulation (2 us a car)."""
 
-        Args:
-            attacker: For demolishing an opponent.
-            victim: What being demolished costs, at least 0.
-            bump: For bumps, see above; not zero, it makes every step read more from the simulation (2 us a car).
-        """
-        super().__init__()
-        self.weights = weights_of("DemoReward", {"attacker": attacker, "victim": victim, "bump": bump})
-        number_in("DemoReward", "victim", victim, 0)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.weights = weights_of(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         cooldown = state.bump_cooldown if self.weights["bump"] else zeros(state)

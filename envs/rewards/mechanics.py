@@ -1,21 +1,23 @@
 """Rewards for mechanics: flip resets, wavedashes, carrying the ball through the air."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
-from envs.checks import number_in
 from envs.rewards.base import ZERO, RememberingReward, only_present, weights_of, zeros
 from envs.rewards.geometry import dot, length
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
+from fabric_rl.base.settings import Finite, NonNegative
 
 _WITHIN_45_DEGREES = np.float32(math.sqrt(0.5))
 
 
+@dataclass(eq=False, repr=False)
 class FlipResetReward(RememberingReward):
     """`obtain` for winning the flip back with the wheels on the ball, `hit` for a touch after that flip was used.
 
@@ -27,15 +29,14 @@ class FlipResetReward(RememberingReward):
     unit = "per event"
     value_range = (0, 2)
 
-    def __init__(self, obtain: float = 1.0, hit: float = 1.0) -> None:
-        """Creates the reward.
+    obtain: Finite = 1.0
+    """For the flip reset."""
+    hit: Finite = 1.0
+    """For the touch with it."""
 
-        Args:
-            obtain: For the flip reset.
-            hit: For the touch with it.
-        """
-        super().__init__()
-        self.weights = weights_of("FlipResetReward", {"obtain": obtain, "hit": hit})
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.weights = weights_of(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         none = np.zeros(state.present.shape, np.bool_)
@@ -63,6 +64,7 @@ class FlipResetReward(RememberingReward):
         return only_present(state, paid)
 
 
+@dataclass(eq=False, repr=False)
 class WavedashReward(RememberingReward):
     """Land while flipping: `|dv| / 2300`, dv what the car's velocity changed in the step in which the flip began.
 
@@ -73,14 +75,8 @@ class WavedashReward(RememberingReward):
     unit = "per event"
     value_range = (0, 2)
 
-    def __init__(self, by_acceleration: bool = True) -> None:
-        """Creates the reward.
-
-        Args:
-            by_acceleration: Pay for the speed that the flip gave.
-        """
-        super().__init__()
-        self.by_acceleration = bool(by_acceleration)
+    by_acceleration: bool = True
+    """Pay for the speed that the flip gave."""
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         gained = np.zeros(state.present.shape, np.float32)
@@ -106,6 +102,7 @@ class WavedashReward(RememberingReward):
         return only_present(state, paid)
 
 
+@dataclass(eq=False, repr=False)
 class AerialDistanceReward(RememberingReward):
     """Carry the ball through the air: the way that car and ball went, over 5120, from one own touch to the next.
 
@@ -120,19 +117,16 @@ class AerialDistanceReward(RememberingReward):
     unit = "per event"
     value_range = (0, math.inf)
 
-    def __init__(self, first_touch: float = 1.0, car: float = 1.0, ball: float = 1.0) -> None:
-        """Creates the reward.
+    first_touch: Finite = 1.0
+    """Factor for the height of the first touch."""
+    car: NonNegative = 1.0
+    """Factor for the car's way, at least 0."""
+    ball: NonNegative = 1.0
+    """Factor for the ball's way, at least 0."""
 
-        Args:
-            first_touch: Factor for the height of the first touch.
-            car: Factor for the car's way, at least 0.
-            ball: Factor for the ball's way, at least 0.
-        """
-        super().__init__()
-        weights_of("AerialDistanceReward", {"first_touch": first_touch, "car": car, "ball": ball})
-        self.first_touch = number_in("AerialDistanceReward", "first_touch", first_touch)
-        self.car = number_in("AerialDistanceReward", "car", car, 0)
-        self.ball = number_in("AerialDistanceReward", "ball", ball, 0)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        weights_of(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         shape = state.present.shape

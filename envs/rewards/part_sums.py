@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.saved import within
-
 
 class PartSums:
     """Adds up what each part pays and charges.
@@ -42,8 +40,8 @@ class PartSums:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave; what older versions have saved has no sizes."""
-        self._sums, self._count = state["sums"].copy(), int(within("count", state["count"]))
-        self._sizes = within("sizes", state["sizes"]).copy() if "sizes" in state else np.zeros(len(self.names))
+        self._sums, self._count = state["sums"].copy(), int(state["count"])
+        self._sizes = state["sizes"].copy() if "sizes" in state else np.zeros(len(self.names))
 
 
 def under(name: str, metrics: dict[str, tuple[float, float]], weight: float = 1.0) -> dict[str, tuple[float, float]]:

@@ -1,22 +1,24 @@
 """Potential-based shaping: rewards that add up to the same whatever way a car takes, so they cannot be farmed."""
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, GOAL_HEIGHT, GOAL_THRESHOLD
 
-from envs.checks import number_in
-from envs.rewards.base import ZERO, RememberingReward, Reward, of_team, only_present, paid_by
+from envs.rewards.base import ZERO, RememberingReward, of_team, only_present, paid_by
 from envs.rewards.combinators import WrappedReward
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import Share
 
 _TWO_SIDES = np.array([1, -1], np.float32)
 
 
+@dataclass(eq=False, repr=False)
 class PotentialReward(WrappedReward):
     """Shaping with another reward as potential: `gamma * q(s') - q(s)`, q = 0 after a goal.
 
@@ -28,24 +30,16 @@ class PotentialReward(WrappedReward):
     unit = "per change"
     _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"before": "_before"}
 
-    def __init__(self, reward: Reward, gamma: float = 1.0) -> None:
-        """Wraps `reward`, which becomes the potential.
+    gamma: Share = 1.0
+    """Discount of training per step, or 1."""
 
-        Args:
-            reward: A reward that looks at the present state only, such as `LiuDistanceBallToGoalReward`.
-            gamma: Discount of training per step, or 1.
-
-        Raises:
-            TypeError: `reward` is no reward.
-            ValueError: It remembers earlier states, or `gamma` is not from 0 to 1.
-        """
-        super().__init__(reward)
-        if reward.remembers():
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reward.remembers():
             raise ValueError(
-                f"PotentialReward: {reward.label()} depends on earlier states and is no potential; take a reward of "
-                "the present state, such as LiuDistanceBallToGoalReward"
+                f"PotentialReward: {self.reward.label()} depends on earlier states and is no potential; take a reward "
+                "of the present state, such as LiuDistanceBallToGoalReward"
             )
-        self.gamma = number_in("PotentialReward", "gamma", gamma, 0, 1)
         self._before: Float = np.zeros((0, 0), np.float32)
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -72,6 +66,7 @@ class PotentialReward(WrappedReward):
         return False
 
 
+@dataclass(eq=False, repr=False)
 class GoalViewReward(RememberingReward):
     """Change of the chance to score next: `gamma * q(s') - q(s)`, q = 2p - 1, p = view_theirs / (view_theirs + own).
 
@@ -84,14 +79,8 @@ class GoalViewReward(RememberingReward):
     unit = "per change"
     value_range = (-2, 2)
 
-    def __init__(self, gamma: float = 1.0) -> None:
-        """Creates the reward.
-
-        Args:
-            gamma: Discount of training per step, 0..1. Less than 1, standing still where the chance is good costs.
-        """
-        super().__init__()
-        self.gamma = number_in("GoalViewReward", "gamma", gamma, 0, 1)
+    gamma: Share = 1.0
+    """Discount of training per step, 0..1. Less than 1, standing still where the chance is good costs."""
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         return {"blue": self._potential(state)}

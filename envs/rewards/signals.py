@@ -1,16 +1,17 @@
 """RewardSignals: rewards that stay apart, so that each can have a value function and a discount of its own."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from envs.checks import check_named
 from envs.rewards.base import Reward, paid_by
 from envs.rewards.part_sums import under
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 
 
+@dataclass(eq=False, repr=False)
 class RewardSignals(Reward):
     """Named rewards that are learned from separately; the reward of a step is their sum.
 
@@ -24,11 +25,15 @@ class RewardSignals(Reward):
 
     unit = "as the inner reward"
 
-    def __init__(self, signals: dict[str, Reward]) -> None:
-        """Takes name -> reward; give a `CombinedReward` as a signal for weights."""
-        check_named("RewardSignals", "signals", signals, Reward, "signal {}", "reward")
-        self.names, self.signals = tuple(signals), dict(signals)
-        self.last: Float = np.zeros((0, 0, len(signals)), np.float32)
+    signals: dict[str, Reward]
+    """Rewards by name; use a `CombinedReward` as a signal for a weighted sum."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.signals:
+            raise ValueError("RewardSignals: signals must name at least one reward")
+        self.names = tuple(self.signals)
+        self.last: Float = np.zeros((0, 0, len(self.signals)), np.float32)
 
     def compute(self, state: GameState) -> Float:
         """The sum of all signals; keeps them in `last`.

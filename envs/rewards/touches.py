@@ -1,19 +1,20 @@
 """Rewards for what a touch does to the ball. All of them look at the touching step only."""
 
 import math
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
-from envs.checks import number_in
 from envs.rewards.ballistics import flies_into_goal
 from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
 from envs.rewards.geometry import dot, length, seconds_between
 from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, POS, VEL, Float
+from fabric_rl.base.settings import Between, Finite
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
 """Names in checkpoints, and the quantities of `Shared`."""
@@ -66,6 +67,7 @@ class StrongHitReward(_TouchReward):
         return np.where(shared_of(state).touched, np.sqrt(size * np.float32(0.01))[:, None], ZERO)
 
 
+@dataclass(eq=False, repr=False)
 class AdvancedTouchReward(_TouchReward):
     """`touch + acceleration * |dv_ball| / 6000` on a step with a touch.
 
@@ -76,15 +78,14 @@ class AdvancedTouchReward(_TouchReward):
     unit = "per touching step"
     value_range = (0, 1)
 
-    def __init__(self, touch: float = 1.0, acceleration: float = 0.0) -> None:
-        """Creates the reward.
+    touch: Finite = 1.0
+    """For the touch itself."""
+    acceleration: Finite = 0.0
+    """Factor on the change of the ball's velocity over 6000 uu/s."""
 
-        Args:
-            touch: For the touch itself.
-            acceleration: Factor on the change of the ball's velocity over 6000 uu/s.
-        """
-        super().__init__()
-        self.weights = weights_of("AdvancedTouchReward", {"touch": touch, "acceleration": acceleration})
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.weights = weights_of(self)
 
     def _of_touches(self, state: GameState) -> Float:
         change = length(state.world.ball_vel - self._kept["vel"][:, 0]) / np.float32(BALL_MAX_SPEED)
@@ -125,6 +126,7 @@ class JumpShotReward(_TouchReward):
         return np.where(shot, height[:, None], ZERO)
 
 
+@dataclass(eq=False, repr=False)
 class BasicAerialReward(_TouchReward):
     """Touch the ball high in the air: 0 at `min_height` to 1 at the ceiling, when the contact begins.
 
@@ -135,14 +137,8 @@ class BasicAerialReward(_TouchReward):
     value_range = (0, 1)
     _needs = ("touched",)
 
-    def __init__(self, min_height: float = float(RAMP_HEIGHT)) -> None:
-        """Creates the reward.
-
-        Args:
-            min_height: Height, uu, 0..1900, above which car and ball must be; 256 is where the walls' ramps end.
-        """
-        super().__init__()
-        self.min_height = number_in("BasicAerialReward", "min_height", min_height, 0, 1900)
+    min_height: Annotated[float, Between(0, 1900)] = float(RAMP_HEIGHT)
+    """Height, uu, 0..1900, above which car and ball must be; 256 is where the walls' ramps end."""
 
     def _of_touches(self, state: GameState) -> Float:
         begins = shared_of(state).touched & ~self._kept["touched"] & ~state.on_ground
@@ -151,6 +147,7 @@ class BasicAerialReward(_TouchReward):
         return np.where(begins, np.clip(share, ZERO, ONE).astype(np.float32)[:, None], ZERO)
 
 
+@dataclass(eq=False, repr=False)
 class SaveReward(_TouchReward):
     """1 for a touch of a ball that was flying into the own goal and no longer is.
 
@@ -162,14 +159,8 @@ class SaveReward(_TouchReward):
     value_range = (0, 1)
     _needs = ("pos", "vel")
 
-    def __init__(self, horizon_seconds: float = 3.0) -> None:
-        """Creates the reward.
-
-        Args:
-            horizon_seconds: How far ahead the ball's path is looked at, 0.1..10.
-        """
-        super().__init__()
-        self.horizon_seconds = number_in("SaveReward", "horizon_seconds", horizon_seconds, 0.1, 10)
+    horizon_seconds: Annotated[float, Between(0.1, 10)] = 3.0
+    """How far ahead the ball's path is looked at, 0.1..10."""
 
     def _of_touches(self, state: GameState) -> Float:
         rows = np.flatnonzero(shared_of(state).hit)

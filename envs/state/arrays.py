@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from envs.saved import check_like, within
 from envs.state import layout
 from envs.state.layout import Bool, Float
 from envs.state.view import View
+from fabric_rl.base.state_schema import check_like
 
 State = TypeVar("State", bound="StateArrays")
 
@@ -134,26 +134,13 @@ class StateArrays:
         return arrays
 
     def check(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Checks what `state_dict` gave.
-
-        Raises:
-            ValueError: Another number of arenas or cars, or numbers that no game can have come to.
-        """
+        """Raise a ValueError unless `arrays` are those of a state with as many arenas and cars."""
         for name in _ARRAYS:
             mine, saved = getattr(self, name), arrays[name]
             try:
                 check_like(saved, _plain(mine), f"GameState: the saved {name}")
             except ValueError as error:
                 raise ValueError(f"{error}; restore into a pool with the same number of arenas and cars") from error
-            for field in mine.dtype.names or (None,):
-                column = saved if field is None else saved.view(mine.dtype)[field]
-                if column.dtype == np.bool_:
-                    within(f"GameState: the saved {field or name}", column.view(np.uint8), 0, 1)
-                elif name == "last_touch_car" or field == "bump_victim":
-                    within(f"GameState: the saved {field or name}", column, -1, self.num_cars - 1)
-                else:
-                    low = -LARGEST if column.dtype.kind == "f" else 0
-                    within(f"GameState: the saved {field or name}", column, low, LARGEST)
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Takes what `state_dict` gave; a ValueError as that of `check`."""

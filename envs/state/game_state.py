@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rlgym.rocket_league import common_values as game
 
-from envs.checks import is_whole
 from envs.state import layout
 from envs.state.arrays import StateArrays
 from envs.state.derived import Derived
 from envs.state.layout import Bool, Float
 from envs.state.rotations import quaternions
+from fabric_rl.base.settings import is_whole
 
 HIGHEST_ON_WHEELS = 20.0
 """uu: a level car whose centre is no higher stands on its wheels, unless something else is said."""

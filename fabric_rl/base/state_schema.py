@@ -1,4 +1,7 @@
-"""What was saved of a component, set beside what it would save now: asked before anything is taken from it."""
+"""Compares a saved state with the state that would be saved now, before anything is taken from it.
+
+The structure is compared, its meaning is not: a file whose checksum is right was written by this program.
+"""
 
 import math
 import reprlib
@@ -8,22 +11,22 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import is_number
+from fabric_rl.base.settings import is_number
 
 
 @runtime_checkable
 class HasState(Protocol):
-    """A component: what it remembers can be saved."""
+    """Something whose state can be saved."""
 
     def state_dict(self) -> Any:  # noqa: ANN401
-        """What it remembers."""
+        """Return copies of its state."""
 
     def load_state_dict(self, state: Any) -> None:  # noqa: ANN401
-        """Takes what `state_dict` gave."""
+        """Restore what `state_dict` returned."""
 
 
 def load_part(part: HasState, saved: Any, what: str) -> None:  # noqa: ANN401 - whatever was saved
-    """Gives a component that has been reset what was saved of it.
+    """Restore a component, which has been reset, from what was saved of it.
 
     Raises:
         ValueError: It cannot be its own, see `check_like`, or the component refuses it; `what` begins the message.
@@ -37,7 +40,7 @@ def load_part(part: HasState, saved: Any, what: str) -> None:  # noqa: ANN401 - 
 
 
 def check_like(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
-    """Checks that `saved` has the form of `own`, which comes from the same thing after a reset.
+    """Check that `saved` has the structure of `own`, which comes from the same thing after a reset.
 
     What has the same key in two dicts looks alike (who reads a key finds out that it is missing), arrays have the same
     dtype and shape, a number stays a number, a bool a bool, text text. Lists may have any length, their items look like
@@ -69,35 +72,6 @@ def check_like(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
     elif not isinstance(own, str | bytes) and hasattr(own, "__getitem__"):
         for number, item in enumerate(saved):
             check_like(item, own[min(number, len(own) - 1)], f"{where}[{number}]")
-
-
-def within(name: str, saved: Any, low: float = 0, high: float = math.inf) -> Any:  # noqa: ANN401 - what it was given
-    """A saved number or array, if all of it lies between the bounds.
-
-    Raises:
-        ValueError: It does not; `name` is what the message calls it.
-    """
-    numbers = np.asarray(saved)
-    if numbers.dtype.kind not in "?biuf" or not ((numbers >= low) & (numbers <= high)).all():
-        raise ValueError(f"{name} must be between {low:g} and {high:g}, got {reprlib.repr(saved)}")
-    return saved
-
-
-def generator_of(saved: Any) -> np.random.Generator:  # noqa: ANN401
-    """A generator that goes on where the one was whose `bit_generator.state` was saved.
-
-    Raises:
-        ValueError: It is the state of none.
-    """
-    rng = np.random.default_rng(0)
-    try:
-        rng.bit_generator.state = saved
-        halves = saved["has_uint32"] in (0, 1) and 0 <= saved["uinteger"] < 2**32
-        if rng.bit_generator.state != saved or not (saved["state"]["inc"] % 2 and halves):
-            raise ValueError("other numbers than it can have")
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"what was saved is no state of a {type(rng.bit_generator).__name__} ({error})") from error
-    return rng
 
 
 def _is_empty(own: Any) -> bool:  # noqa: ANN401

@@ -1,0 +1,125 @@
+"""Settings: fields of dataclasses, whose annotations say which values they take, and the only checker of them.
+
+    @dataclass(eq=False, repr=False)
+    class TouchReward(Reward):
+        weight: Positive = 1.0
+
+`check_settings(made)` compares every field with its annotation: numbers with `Between`, names with `Literal`, objects
+with their class; also inside `tuple`, `Sequence`, `dict` and `| None`. What relates two fields a class checks itself.
+"""
+
+import dataclasses
+import math
+import types
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Between:
+    """The range of a setting: finite numbers from `low` to `high`, without `low` itself if `above`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+
+    def check(self, where: str, value: Any, whole: bool = False) -> float:  # noqa: ANN401 - anything may be given
+        """Return `value` as a float, or as an int if `whole`.
+
+        Raises:
+            ValueError: It is another kind of number, or outside; the message begins with `where`.
+        """
+        right = is_whole(value) if whole else is_number(value) and math.isfinite(value)
+        if not (right and self.low <= value <= self.high) or (self.above and value == self.low):
+            raise ValueError(f"{where} must be {self.describe(whole)}, got {value!r}")
+        return int(value) if whole else float(value)
+
+    def describe(self, whole: bool = False) -> str:
+        """Return the range in words, such as `a number from 0 to 1`."""
+        kind = "a whole number" if whole else "a number"
+        low, high = (f"{bound:,.10g}" for bound in (self.low, self.high))
+        if math.isinf(self.high):
+            if math.isinf(self.low):
+                return kind if whole else "a finite number"
+            return f"{kind} above {low}" if self.above else f"{kind} of at least {low}"
+        return f"{kind} above {low}, at most {high}" if self.above else f"{kind} from {low} to {high}"
+
+
+Finite = Annotated[float, Between()]
+NonNegative = Annotated[float, Between(0)]
+Positive = Annotated[float, Between(0, above=True)]
+Share = Annotated[float, Between(0, 1)]
+Count = Annotated[int, Between(1)]
+CountOrZero = Annotated[int, Between(0)]
+
+
+def check_settings(made: Any) -> None:  # noqa: ANN401 - any dataclass
+    """Compare every field of a dataclass object with its annotation, and convert numbers and lists to that type.
+
+    Raises:
+        ValueError: A number is outside its range, or a name is not one of those allowed.
+        TypeError: An object is of another class.
+    """
+    for name, kind in annotations_of(type(made)).items():  # type: ignore[arg-type]
+        object.__setattr__(made, name, check_value(f"{type(made).__name__}: {name}", getattr(made, name), kind))
+
+
+@cache
+def annotations_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
+    """Return the annotations of the fields that `kind` is built with, in their order."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
+
+
+def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a value of any kind
+    """Return `value` as the annotation `kind` wants it; an error that begins with `where` if it does not fit."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        for rule in inner[1:]:
+            value = rule.check(where, value, inner[0] is int) if isinstance(rule, Between) else value
+    elif origin in (Union, types.UnionType):
+        kinds = [each for each in inner if each is not types.NoneType]
+        if len(kinds) == 1 and not (value is None and len(inner) == 2):
+            return check_value(where, value, kinds[0])
+    elif origin is Literal:
+        if value not in inner:
+            raise ValueError(f"{where} must be one of {', '.join(map(str, inner))}, got {value!r}")
+    elif origin in (tuple, list, Sequence) and inner:
+        if not hasattr(value, "__iter__") or isinstance(value, str | Mapping):
+            raise TypeError(f"{where} must be a list, got {value!r:.100}")
+        each = inner[0]
+        if origin is tuple and inner[-1] is not ... and len(value := tuple(value)) != len(inner):
+            raise ValueError(f"{where} must be a list of {len(inner)}, got {value!r:.100}")
+        return tuple(check_value(where, part, each) for part in value)
+    elif origin in (dict, Mapping):
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{where} must be a mapping of names, got {value!r:.100}")
+        return {name: check_value(f"{where}[{name}]", part, inner[1]) for name, part in value.items()}
+    elif isinstance(kind, type) and kind.__module__.partition(".")[0] in _PACKAGES and not isinstance(value, kind):
+        raise TypeError(
+            f"{where} must be an {kind.__module__.partition('.')[0]} {kind.__name__}, got {describe_value(value)}"
+        )
+    return value
+
+
+_PACKAGES = {"envs", "agents"}
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether this is an int or float (numpy's too), and no bool."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Return whether this is an int (numpy's too), and no bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def describe_value(value: object) -> str:
+    """Return how an error calls what came in place of an object: a class is told from an object of it."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}; write {value.__name__}()"
+    return str(getattr(value, "__name__", type(value).__name__))

@@ -1,0 +1,102 @@
+"""Every setting of every component: values outside its range, and objects of another kind, are refused by name."""
+
+import dataclasses
+import typing
+from typing import Annotated, get_args, get_origin
+
+import pytest
+
+import envs
+import envs.bots
+import envs.mechanics
+import envs.parameters
+from envs.component import Component
+from fabric_rl.base.settings import Between, annotations_of
+
+MADE = {
+    envs.Reward: envs.GoalReward,
+    envs.StateSetter: envs.Kickoff,
+    envs.DoneCondition: envs.GoalCondition,
+    envs.ObsBuilder: envs.DefaultObs,
+    envs.ActionParser: envs.LookupTable,
+    envs.bots.Bot: envs.bots.BallChaser,
+}
+"""An object for every kind of component that a setting may want."""
+NEEDED = {"EventReward": {"goal": 1.0}, "RewardSignals": {"signals": {"a": envs.GoalReward()}}}
+"""Settings without which a component cannot be built, besides other components."""
+KINDS = sorted(
+    {
+        kind
+        for module in (envs, envs.mechanics, envs.parameters)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and issubclass(kind, Component)
+    },
+    key=lambda kind: kind.__name__,
+)
+
+
+def needed(kind):
+    """Settings with which `kind` can be built."""
+    settings = dict(NEEDED.get(kind.__name__, {}))
+    defaults = {field.name: field for field in dataclasses.fields(kind) if field.init}
+    for name, annotation in annotations_of(kind).items():
+        field = defaults[name]
+        if name not in settings and (field.default, field.default_factory) == (dataclasses.MISSING,) * 2:
+            listed = get_origin(annotation) not in (None, Annotated)
+            inner = get_args(annotation)[0] if listed else annotation
+            value = MADE[inner]() if inner in MADE else 1.0
+            settings[name] = [value] if listed else value
+    return settings
+
+
+def wrong_values(annotation):
+    """Values that the annotation of a setting excludes, each with the kind of error."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        rule = next(rule for rule in inner[1:] if isinstance(rule, Between))
+        yield from ((value, ValueError) for value in ("1", True, float("nan"), [0.5]))
+        if inner[0] is int:
+            yield 0.5, ValueError
+        if rule.low > -float("inf"):
+            yield (rule.low if rule.above else rule.low - 1), ValueError
+        if rule.high < float("inf"):
+            yield rule.high + 1, ValueError
+    elif origin is typing.Literal:
+        yield "something else", ValueError
+    elif origin in (tuple, list, typing.get_origin(typing.Sequence[int])):
+        yield 5, TypeError
+        yield from (([value], error) for value, error in wrong_values(inner[0]))
+    elif origin is dict:
+        yield 5, TypeError
+        yield from (({"a": value}, error) for value, error in wrong_values(inner[1]))
+    elif annotation in MADE:
+        yield "x", TypeError
+        yield MADE[annotation], TypeError
+
+
+CASES = [
+    pytest.param(kind, name, value, error, id=f"{kind.__name__}-{name}-{value!r:.40}")
+    for kind in KINDS
+    for name, annotation in annotations_of(kind).items()
+    for value, error in wrong_values(annotation)
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "value", "error"), CASES)
+def test_a_value_outside_its_range_is_refused_by_name(kind, name, value, error):
+    with pytest.raises(error, match=rf"^{kind.__name__}: {name}(\[\w+\])? must be (?!.*\n)"):
+        kind(**needed(kind) | {name: value})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_component_can_be_built_and_remembers_its_settings(kind):
+    made = kind(**needed(kind))
+    again = kind(**{name: getattr(made, name) for name in annotations_of(kind)})
+    assert all(getattr(again, name) == getattr(made, name) for name in annotations_of(kind))
+
+
+def test_a_class_is_told_from_its_object():
+    with pytest.raises(
+        TypeError, match=r"reward must be an envs Reward, got the class GoalReward; write GoalReward\(\)"
+    ):
+        envs.PerSecondReward(envs.GoalReward)
