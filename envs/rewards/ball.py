@@ -61,7 +61,7 @@ class LiuDistanceBallToGoalReward(Reward):
 
 @dataclass(eq=False, repr=False)
 class BallTravelReward(RememberingReward):
-    """Distance of the ball from one touch to the next, in field lengths, by who touches it then.
+    """Distance of the ball from one touch to the next, in field lengths, weighted by who touched it next.
 
     For `L` = the path length, over 10240 uu, since the last touch: the car that touched last earns `L` times
     `own_touch`, `pass_made` or `giveaway` when itself, a mate or an opponent touches next, or `goal` or `own_goal` when

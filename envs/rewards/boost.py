@@ -30,7 +30,7 @@ class SaveBoostReward(Reward):
 
 @dataclass(eq=False, repr=False)
 class BoostKeepReward(PerSecondReward):
-    """Have boost: `sqrt(boost / 100)` a second.
+    """Have boost: `sqrt(boost / 100)` per second.
 
     Range 0..1 for each second; per second, whatever the tick skip. Source: rlgym-tools' `BoostKeepReward`, which also
     pays demolished cars.

@@ -150,7 +150,7 @@ class AnnealedReward(WrappedReward):
 
 @dataclass(eq=False, repr=False)
 class ClippedReward(WrappedReward):
-    """Another reward between bounds: `min(high, max(low, r))`.
+    """Another reward, clipped to bounds: `min(high, max(low, r))`.
 
     Range `low`..`high`; unit: the inner reward's. Source: reward clipping of Mnih et al. 2015.
     """
@@ -175,7 +175,7 @@ class ClippedReward(WrappedReward):
 
 @dataclass(eq=False, repr=False)
 class EMANormalizedReward(WrappedReward):
-    """Another reward over a moving average of its size: `clip(r / sqrt(EMA(r^2)))`, or centered `(r - EMA(r)) / std`.
+    """Another reward divided by a moving average of its size: `clip(r / sqrt(EMA(r^2)))`; or `(r - EMA(r)) / std`.
 
     The averages are over all cars of this environment, bias-corrected as in Adam, with `half_life` steps; they include
     the current step. Range `-clip`..`clip`, rms about 1; unit: the inner reward's. A process of a `ProcessPool` and a

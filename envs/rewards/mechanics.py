@@ -66,7 +66,7 @@ class FlipResetReward(RememberingReward):
 
 @dataclass(eq=False, repr=False)
 class WavedashReward(RememberingReward):
-    """Land while flipping: `|dv| / 2300`, dv what the car's velocity changed in the step in which the flip began.
+    """Land while flipping: `|dv| / 2300`, dv the change of the car's velocity in the step in which the flip began.
 
     Without `by_acceleration` 1 for each. Range 0..2 (in practice up to 0.3); per event, but the step in which a flip
     begins changes the velocity more at a higher tick skip. Source: rlgym-tools' `WavedashReward`.
@@ -104,7 +104,7 @@ class WavedashReward(RememberingReward):
 
 @dataclass(eq=False, repr=False)
 class AerialDistanceReward(RememberingReward):
-    """Carry the ball through the air: the way that car and ball went, over 5120, from one own touch to the next.
+    """Carry the ball through the air: the distance that car and ball go, over 5120, from one own touch to the next.
 
     The first touch of a flight earns `first_touch` times the height of car and ball above 256 uu (mean by `car` and
     `ball`), over 5120; each further one `car` times the car's way plus `ball` times the ball's. A flight ends when the

@@ -47,7 +47,7 @@ class _TouchReward(RememberingReward):
 
 
 class StrongHitReward(_TouchReward):
-    """Hit hard: `sqrt(|dv_ball| / 100)` on a step with a touch, dv the change of the ball's velocity in it.
+    """Hit hard: `sqrt(|dv_ball| / 100)` on a step with a touch, dv the change of the ball's velocity in that step.
 
     Of the change from the last velocity and that from free fall the smaller one counts, so neither gravity nor the
     ground's push against it is paid for. Range 0..11; per touching step: a contact over two steps pays for two parts,

@@ -71,7 +71,7 @@ class Candidate:
 
 
 def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
-    """Find the fastest settings for this machine with short trainings, and write them to a YAML file.
+    """Find the fastest settings for this machine with short training runs, and write them to a YAML file.
 
     It tries other numbers of ranks, arenas, threads and workers, and settings such as overlap and precision.
     Agent-steps per iteration and optimizer step stay the same, so training changes very little: more arenas mean

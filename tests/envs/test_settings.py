@@ -1,6 +1,7 @@
 """Every setting of every component: values outside its range, and objects of another kind, are refused by name."""
 
 import dataclasses
+import inspect
 import typing
 from typing import Annotated, get_args, get_origin
 
@@ -29,7 +30,8 @@ KINDS = sorted(
         kind
         for module in (envs, envs.mechanics, envs.parameters)
         for kind in vars(module).values()
-        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and issubclass(kind, Component)
+        if isinstance(kind, type) and issubclass(kind, Component) and "__dataclass_fields__" in vars(kind)
+        if not inspect.isabstract(kind)
     },
     key=lambda kind: kind.__name__,
 )
