@@ -8,7 +8,7 @@ import numpy as np
 
 from envs.checks import check_named
 from envs.resets.base import StateSetter
-from envs.rewards.base import Reward, paid_by
+from envs.rewards.base import Reward
 from envs.rewards.signals import RewardSignals
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -96,7 +96,8 @@ class PhasedReward(Reward, Phased):
 
     def compute(self, state: GameState) -> Float:
         """Compute the reward of the current phase."""
-        return paid_by(self.rewards[self.phase], state, f"{type(self.rewards[self.phase]).__name__} ({self.phase})")
+        reward = self.rewards[self.phase]
+        return reward(state, f"{type(reward).__name__} ({self.phase})")
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Resets the present phase's reward."""

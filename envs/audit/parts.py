@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from envs.phased import PhasedReward
-from envs.rewards.base import Reward, numbered, paid_by
+from envs.rewards.base import Reward, numbered
 from envs.rewards.combinators import AnnealedReward, PerSecondReward, TeamSpiritReward, WrappedReward
 from envs.rewards.combined import CombinedReward
 from envs.rewards.events import EventReward
@@ -51,7 +51,7 @@ class _Weighted(WrappedReward):
         self.weight = weight
 
     def compute(self, state: GameState) -> Float:
-        return (paid_by(self.reward, state) * np.float32(self.weight)).astype(np.float32)
+        return (self.reward(state) * np.float32(self.weight)).astype(np.float32)
 
 
 class _Event(EventReward):

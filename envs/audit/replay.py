@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.matches.tape import Tape
-from envs.rewards.base import Reward, paid_by
+from envs.rewards.base import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, TOUCHED, Bool
 
@@ -31,7 +31,7 @@ def replay(reward: Reward, tape: Tape, name: str | None = None) -> Paid:
             reward.reset(mask, state)
             over = over & ~mask
             continue
-        now = np.where(state.present, paid_by(reward, state, name), 0).astype(np.float64)
+        now = np.where(state.present, reward(state, name), 0).astype(np.float64)
         paid.append(np.where(over[:, None], 0, now))
         over = over | state.goal_scored
     return np.stack(paid)

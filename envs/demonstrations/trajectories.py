@@ -15,7 +15,7 @@ from envs.demonstrations.file import Demonstration, Episode
 from envs.demonstrations.states import MEANT, WEIGHT, states_of
 from envs.obs import ObsBuilder
 from envs.obs.base import build_named
-from envs.rewards import Reward, RewardSignals, paid_by
+from envs.rewards import Reward, RewardSignals
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -127,7 +127,7 @@ class _Replayed:
             if number == 0:
                 reward.reset(np.ones(1, np.bool_), state)
                 continue
-            total = paid_by(reward, state)[0]
+            total = reward(state)[0]
             paid.append(reward.last[0] if isinstance(reward, RewardSignals) else total)
         return np.array(paid, np.float32)
 

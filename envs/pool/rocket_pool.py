@@ -32,7 +32,7 @@ from envs.render.frame import render_frame
 from envs.render.rocketsimvis import RocketSimVis
 from envs.render.videos import EpisodeVideos
 from envs.resets import Kickoff, StateSetter
-from envs.rewards import Reward, RewardSignals, default_reward, paid_by
+from envs.rewards import Reward, RewardSignals, default_reward
 from envs.sim.arena import init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -388,6 +388,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     def _rewards(self) -> Float:
         state = self.state
-        paid = paid_by(self.reward, state)
+        paid: Float = self.reward(state)
         require_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
         return paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state

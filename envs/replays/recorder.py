@@ -12,7 +12,7 @@ from envs.bots.base import TeamBots
 from envs.loggers.base import StateLogger
 from envs.replays.columns import Column
 from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
-from envs.rewards.base import Reward, paid_by
+from envs.rewards.base import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import NUM_PADS, Bool, Float
 
@@ -107,7 +107,7 @@ class ReplayRecorder(StateLogger):
         self._emit(decided=True)
         self._ticks += int(one.episode_ticks[0]) - self._episode_ticks
         self._episode_ticks = int(one.episode_ticks[0])
-        paid = [paid_by(reward, one)[0] for reward in self._rewards]
+        paid = [reward(one)[0] for reward in self._rewards]
         self._keep(one, self._events(one), paid)
 
     def reset(self, mask: Bool, state: GameState) -> None:

@@ -11,7 +11,6 @@ from envs.rewards.ball import NegativeVelocityTowardOwnGoalReward as NegativeVel
 from envs.rewards.ball import PossessionReward as PossessionReward
 from envs.rewards.base import RememberingReward as RememberingReward
 from envs.rewards.base import Reward as Reward
-from envs.rewards.base import paid_by as paid_by
 from envs.rewards.basic import FaceBallReward as FaceBallReward
 from envs.rewards.basic import GoalReward as GoalReward
 from envs.rewards.basic import InAirReward as InAirReward

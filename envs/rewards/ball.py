@@ -17,10 +17,9 @@ from envs.rewards.base import (
     weights_of,
     zeros,
 )
-from envs.rewards.geometry import length
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import POS, Bool, Float
+from envs.state.quantities import length
 from fabric_rl.base.settings import Finite
 
 _NET_MIDDLE = np.array([0, game.BACK_NET_Y, game.GOAL_HEIGHT / 2], np.float32)
@@ -39,7 +38,7 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         # Mirrored, what one team attacks is what the other one defends: the same speeds, to the bit.
-        share = shared_of(state).ball_speed_to_net[:, ::-1] / np.float32(game.BALL_MAX_SPEED)
+        share = state.quantities.ball_speed_to_net[:, ::-1] / np.float32(game.BALL_MAX_SPEED)
         return only_present(state, of_team(state, -np.maximum(share, ZERO)))
 
 
@@ -98,11 +97,11 @@ class BallTravelReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         travelled = np.zeros(state.num_arenas, np.float32)
-        shared = shared_of(state)
+        shared = state.quantities
         return {"ball": shared.ball_pos, "last": shared.touched, "travelled": travelled}
 
     def compute(self, state: GameState) -> Float:
-        kept, shared = self._recall(), shared_of(state)
+        kept, shared = self._recall(), state.quantities
         ball, touched = shared.ball_pos, shared.touched
         way = length(ball - kept["ball"])
         if self.by_height:
@@ -152,7 +151,7 @@ class PossessionReward(RememberingReward):
         return {"owner": np.zeros((state.num_arenas, 2), np.float32)}
 
     def compute(self, state: GameState) -> Float:
-        owner, shared = self._recall()["owner"], shared_of(state)
+        owner, shared = self._recall()["owner"], state.quantities
         if shared.any_touched:
             now = (sums_of_teams(state, shared.touched) > 0).astype(np.float32)
             owner = np.where(now.any(axis=1, keepdims=True), now - now[:, ::-1], owner)

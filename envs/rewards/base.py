@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.component import Component
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.settings import annotations_of
@@ -42,6 +41,21 @@ class Reward(Component, ABC):
     @abstractmethod
     def compute(self, state: GameState) -> Float:
         """`[A, C]` float32, the reward of the step that led to `state`."""
+
+    def __call__(self, state: GameState, name: str | None = None) -> Float:
+        """Return `compute(state)` if that is an array of numbers `[A, C]`.
+
+        Raises:
+            ValueError: It is something else; the message calls this reward `name`, by default by its class.
+        """
+        paid, shape = self.compute(state), (state.num_arenas, state.num_cars)
+        numbers = isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf"
+        if numbers and paid.shape == shape:
+            return paid
+        got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
+        got = f"shape {list(paid.shape)}" if numbers else got
+        name = name or type(self).__name__
+        raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
 
     def label(self) -> str:
         """Its name in metrics and errors. A wrapper has the name of the reward inside."""
@@ -84,12 +98,12 @@ class RememberingReward(Reward):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Forgets the episodes of the arenas in `mask [A]`."""
-        first, shared = self._first(state), shared_of(state)
+        first = self._first(state)
         if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
             self._kept = {name: np.array(array) for name, array in first.items()}
         else:
             for name, array in first.items():
-                self._kept[name] = shared.begun(mask, array, self._kept[name])
+                self._kept[name] = replace_rows(mask, array, self._kept[name])
 
     def _recall(self) -> dict[str, NDArray[Any]]:
         if not self._kept:
@@ -120,23 +134,6 @@ class RememberingReward(Reward):
 # ---------------------------------------------------------------- checks
 
 
-def paid_by(reward: Reward, state: GameState, name: str | None = None) -> Float:
-    """What `reward` pays in `state`, `[A, C]`.
-
-    Raises:
-        ValueError: It returned something else; the message calls it `name`, by default by its class.
-    """
-    paid, shape = reward.compute(state), (state.num_arenas, state.num_cars)
-    if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
-        return paid
-    if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf":
-        got = f"shape {list(paid.shape)}"
-    else:
-        got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
-    name = name or type(reward).__name__
-    raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
-
-
 def weights_of(reward: Reward) -> dict[str, float]:
     """Return the numbers among the settings, which are weights; a ValueError if all of them are zero."""
     settings = {name: getattr(reward, name) for name in annotations_of(type(reward))}
@@ -165,6 +162,19 @@ def only_present(state: GameState, paid: NDArray[Any]) -> Float:
 def of_team(state: GameState, both: NDArray[Any]) -> NDArray[Any]:
     """`[A, 2]`, a number for blue and one for orange -> `[A, C]`, for each car its team's; may be `both` itself."""
     return both if state.num_blue == 1 and state.num_orange == 1 else both.take(state.team, axis=1)
+
+
+def replace_rows(mask: Bool, first: NDArray[Any], kept: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of `kept [A, ...]` with the rows of `first` where `mask [A]`."""
+    rows = kept.copy()
+    rows[mask] = first[mask]
+    return rows
+
+
+def demoed_now_or_before(state: GameState, was_demoed: Bool) -> Bool | None:
+    """`[A, C]` demolished in this state or the last one; None if no car is."""
+    gone: Bool = state.quantities.is_demoed | was_demoed
+    return gone if gone.any() else None
 
 
 def except_for(gone: Bool | None, paid: Float) -> Float:

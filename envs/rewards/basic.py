@@ -6,10 +6,9 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED
 
 from envs.rewards.base import ZERO, Reward, of_team, only_present, zeros
-from envs.rewards.geometry import dot
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
+from envs.state.quantities import dot
 
 
 @dataclass(eq=False, repr=False)
@@ -26,7 +25,7 @@ class SpeedTowardBallReward(Reward):
     """Also charge for driving away from the ball."""
 
     def compute(self, state: GameState) -> Float:
-        shared = shared_of(state)
+        shared = state.quantities
         share = dot(state.world.car_vel, shared.to_ball) / shared.ball_divisor / np.float32(CAR_MAX_SPEED)
         return only_present(state, share if self.signed else np.maximum(share, ZERO))
 
@@ -40,7 +39,7 @@ class InAirReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        return only_present(state, ~shared_of(state).on_ground)
+        return only_present(state, ~state.quantities.on_ground)
 
 
 class VelocityBallToGoalReward(Reward):
@@ -53,7 +52,7 @@ class VelocityBallToGoalReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        share = shared_of(state).ball_speed_to_net / np.float32(BALL_MAX_SPEED)
+        share = state.quantities.ball_speed_to_net / np.float32(BALL_MAX_SPEED)
         return only_present(state, of_team(state, np.maximum(share, ZERO)))
 
 
@@ -67,7 +66,7 @@ class GoalReward(Reward):
     value_range = (-1, 1)
 
     def compute(self, state: GameState) -> Float:
-        if not shared_of(state).any_goal:
+        if not state.quantities.any_goal:
             return zeros(state)
         scoring = state.scoring_team[:, None]
         return only_present(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
@@ -84,7 +83,7 @@ class TouchReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        return shared_of(state).touched.astype(np.float32)
+        return state.quantities.touched.astype(np.float32)
 
 
 class FaceBallReward(Reward):
@@ -96,5 +95,5 @@ class FaceBallReward(Reward):
     value_range = (-1, 1)
 
     def compute(self, state: GameState) -> Float:
-        shared = shared_of(state)
+        shared = state.quantities
         return only_present(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)

@@ -5,9 +5,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.rewards.base import ZERO, RememberingReward, Reward, except_for, only_present, weights_of
+from envs.rewards.base import (
+    ZERO,
+    RememberingReward,
+    Reward,
+    demoed_now_or_before,
+    except_for,
+    only_present,
+    weights_of,
+)
 from envs.rewards.combinators import PerSecondReward
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 from fabric_rl.base.settings import Finite, NonNegative
@@ -24,7 +31,7 @@ class SaveBoostReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        shared = shared_of(state)
+        shared = state.quantities
         return only_present(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
 
 
@@ -49,7 +56,7 @@ class _BoostDifference(RememberingReward):
     """Keeps the last amounts; what a car has after a demolition is no gain and no loss."""
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        return {"amount": self._amount(state), "demoed": shared_of(state).is_demoed}
+        return {"amount": self._amount(state), "demoed": state.quantities.is_demoed}
 
     @staticmethod
     def _amount(state: GameState) -> Float:
@@ -57,8 +64,8 @@ class _BoostDifference(RememberingReward):
         raise NotImplementedError
 
     def _change(self, state: GameState) -> Float:
-        kept, amount, shared = self._recall(), self._amount(state), shared_of(state)
-        change = except_for(shared.gone(kept["demoed"]), amount - kept["amount"])
+        kept, amount, shared = self._recall(), self._amount(state), state.quantities
+        change = except_for(demoed_now_or_before(state, kept["demoed"]), amount - kept["amount"])
         self._hold(amount=amount, demoed=shared.is_demoed)
         return change
 
@@ -103,7 +110,7 @@ class BoostChangeReward(_BoostDifference):
 
     @staticmethod
     def _amount(state: GameState) -> Float:
-        return shared_of(state).boost_root
+        return state.quantities.boost_root
 
     def compute(self, state: GameState) -> Float:
         change = self._change(state)

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
-from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, except_for, only_present
-from envs.rewards.shared import shared_of
+from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, demoed_now_or_before, except_for, only_present
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 from fabric_rl.base.settings import NonNegative
@@ -26,7 +25,7 @@ class LiuDistancePlayerToBallReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        shared = shared_of(state)
+        shared = state.quantities
         gap = shared.ball_distance - np.float32(BALL_RADIUS)
         near = np.minimum(np.exp(gap * np.float32(-0.5 / CAR_MAX_SPEED)), ONE)
         return only_present(state, except_for(shared.is_demoed if shared.any_demoed else None, near))
@@ -46,7 +45,7 @@ class BadOrientationReward(Reward):
     """Height of the car, uu, up to which it is charged."""
 
     def compute(self, state: GameState) -> Float:
-        shared = shared_of(state)
+        shared = state.quantities
         free = shared.on_ground | shared.is_flipping | shared.is_demoed | (shared.car_height > self.max_height)
         return only_present(state, np.where(free, ZERO, np.minimum(shared.car_up, ZERO)))
 
@@ -63,17 +62,17 @@ class RecoveryAndLandingReward(RememberingReward):
     value_range = (-2, 2)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        return {"quality": self._quality(state), "demoed": shared_of(state).is_demoed}
+        return {"quality": self._quality(state), "demoed": state.quantities.is_demoed}
 
     @staticmethod
     def _quality(state: GameState) -> Float:
-        shared = shared_of(state)
+        shared = state.quantities
         up = shared.car_up
         lying = (up < 0) & (shared.car_height < ROOF_HEIGHT)
         return np.where(shared.on_ground, ONE, np.where(lying, -ONE, np.float32(0.5) * up))
 
     def compute(self, state: GameState) -> Float:
-        kept, quality, shared = self._recall(), self._quality(state), shared_of(state)
-        paid = except_for(shared.gone(kept["demoed"]), quality - kept["quality"])
+        kept, quality, shared = self._recall(), self._quality(state), state.quantities
+        paid = except_for(demoed_now_or_before(state, kept["demoed"]), quality - kept["quality"])
         self._hold(quality=quality, demoed=shared.is_demoed)
         return only_present(state, paid)

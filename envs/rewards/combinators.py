@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.rewards.base import Reward, of_team, only_present, paid_by, sums_of_teams
-from envs.rewards.shared import shared_of
+from envs.rewards.base import Reward, of_team, only_present, replace_rows, sums_of_teams
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.state.quantities import seconds_between
 from fabric_rl.base.settings import CountOrZero, Finite, NonNegative, Positive, Share
 
 
@@ -58,16 +58,16 @@ class PerSecondReward(WrappedReward):
     def reset(self, mask: Bool, state: GameState) -> None:
         """Begins to count in the arenas of `mask [A]`."""
         super().reset(mask, state)
-        shared = shared_of(state)
+        shared = state.quantities
         kept = self._ticks if len(self._ticks) == state.num_arenas else shared.ticks
-        self._ticks = shared.begun(mask, shared.ticks, kept)
+        self._ticks = replace_rows(mask, shared.ticks, kept)
 
     def compute(self, state: GameState) -> Float:
         if len(self._ticks) != state.num_arenas:
             raise RuntimeError(f"{type(self).__name__}: call reset() before compute()")
-        shared = shared_of(state)
-        seconds, self._ticks = shared.seconds_since(self._ticks), shared.ticks
-        return (paid_by(self.reward, state, self.reward.label()) * seconds).astype(np.float32, copy=False)
+        shared = state.quantities
+        seconds, self._ticks = seconds_between(shared.ticks, self._ticks)[:, None], shared.ticks
+        return (self.reward(state) * seconds).astype(np.float32, copy=False)
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +86,7 @@ class TeamSpiritReward(WrappedReward):
     """How much of the opponents' mean is taken off; 0 for none, 1 for zero-sum."""
 
     def compute(self, state: GameState) -> Float:
-        own = only_present(state, paid_by(self.reward, state, self.reward.label()))
+        own = only_present(state, self.reward(state))
         sizes = sums_of_teams(state, state.present)
         means = sums_of_teams(state, own) / np.maximum(sizes, 1).astype(np.float32)
         spirit, scale = np.float32(self.team_spirit), np.float32(self.opponent_scale)
@@ -138,7 +138,7 @@ class AnnealedReward(WrappedReward):
         weight = self.weight
         self._taken += 1
         self._sum, self._count = self._sum + weight, self._count + 1
-        paid = paid_by(self.reward, state, self.reward.label()) * np.float32(weight)
+        paid = self.reward(state) * np.float32(weight)
         return paid.astype(np.float32, copy=False)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
@@ -169,7 +169,7 @@ class ClippedReward(WrappedReward):
             raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got {found}")
 
     def compute(self, state: GameState) -> Float:
-        paid = np.clip(paid_by(self.reward, state, self.reward.label()), self.low, self.high)
+        paid = np.clip(self.reward(state), self.low, self.high)
         return paid.astype(np.float32, copy=False)
 
 
@@ -201,7 +201,7 @@ class EMANormalizedReward(WrappedReward):
         self._mean, self._square, self._steps = 0.0, 0.0, 0
 
     def compute(self, state: GameState) -> Float:
-        paid = paid_by(self.reward, state, self.reward.label())
+        paid = self.reward(state)
         here = paid[state.present].astype(np.float64)
         self._steps += 1
         self._mean += (1 - self._decay) * (float(here.mean()) - self._mean)

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from envs.rewards.base import Reward, numbered, paid_by
+from envs.rewards.base import Reward, numbered
 from envs.rewards.basic import GoalReward, InAirReward, SpeedTowardBallReward, VelocityBallToGoalReward
 from envs.rewards.part_sums import PartSums, under
-from envs.rewards.shared import sharing
 from envs.state.game_state import GameState
-from envs.state.layout import Bool, Float
+from envs.state.layout import Float
 from fabric_rl.base.settings import Finite
 
 
@@ -21,7 +20,7 @@ class CombinedReward(Reward):
 
     `reward_percent/<class name>` is its share of all that is paid and charged.
 
-    What several terms read of the state (touches, distances...) is worked out once, see `envs.rewards.shared`.
+    What several terms read of the state (touches, distances...) is computed once: `GameState.quantities`.
 
     Range and units: those of the terms. Source: RLGym's `CombinedReward`.
 
@@ -62,9 +61,8 @@ class CombinedReward(Reward):
         """
         shape = (state.num_arenas, state.num_cars)
         terms = np.empty((len(self.rewards), *shape), np.float32)
-        with sharing(state):
-            for term, reward, name in zip(terms, self.rewards, self.names, strict=True):
-                term[...] = paid_by(reward, state, name)
+        for term, reward, name in zip(terms, self.rewards, self.names, strict=True):
+            term[...] = reward(state, name)
         here = True if state.all_present else state.present
         sums = terms.sum(axis=(1, 2), where=here)
         if not np.isfinite(sums).all():
@@ -74,11 +72,6 @@ class CombinedReward(Reward):
         terms *= self._factors  # no matrix product: its rounding may depend on how many arenas there are
         total: Float = terms.sum(axis=0)
         return total
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Reset every term."""
-        with sharing(state):
-            super().reset(mask, state)
 
     def state_dict(self) -> dict[str, Any]:
         """The terms' states and the sums of the metrics."""

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
 from envs.rewards.base import ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
-from envs.rewards.geometry import length
 from envs.rewards.part_sums import PartSums
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS, Bool, Float
+from envs.state.quantities import length
 from fabric_rl.base.settings import Finite, NonNegative
 
 _DEMOS = DEMOS - SAVES
@@ -78,11 +77,11 @@ class EventReward(RememberingReward):
         self._parts = PartSums([event for event, weight in weights.items() if weight])
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        now = shared_of(state)
+        now = state.quantities
         return {"touched": now.touched, "scorer": now.touched, "demoed": now.is_demoed, "counters": now.counters}
 
     def compute(self, state: GameState) -> Float:
-        kept, weights, now = self._recall(), self.weights, shared_of(state)
+        kept, weights, now = self._recall(), self.weights, state.quantities
         touched, demoed, counters, scorer = now.touched, now.is_demoed, now.counters, kept["scorer"]
         happened: dict[str, NDArray[Any]] = {}
         if now.any_touched:
@@ -152,12 +151,12 @@ class DemoReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         cooldown = state.bump_cooldown if self.weights["bump"] else zeros(state)
-        now = shared_of(state)
+        now = state.quantities
         events = {"demoed": now.is_demoed, "demos": now.counters[..., _DEMOS]}
         return {"velocity": now.car_vel, "cooldown": cooldown, **events}
 
     def compute(self, state: GameState) -> Float:
-        kept, weights, now, paid = self._recall(), self.weights, shared_of(state), zeros(state)
+        kept, weights, now, paid = self._recall(), self.weights, state.quantities, zeros(state)
         demoed = now.is_demoed
         if now.any_demoed:
             made, suffered = demolitions(state, kept["demoed"], kept["demos"])

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
 from envs.rewards.base import ZERO, RememberingReward, only_present, weights_of, zeros
-from envs.rewards.geometry import dot, length
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Float
+from envs.state.quantities import dot, length
 from fabric_rl.base.settings import Finite, NonNegative
 
 _WITHIN_45_DEGREES = np.float32(math.sqrt(0.5))
@@ -40,10 +39,10 @@ class FlipResetReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         none = np.zeros(state.present.shape, np.bool_)
-        return {"had_flip": shared_of(state).has_flip, "reset": none, "used": none}
+        return {"had_flip": state.quantities.has_flip, "reset": none, "used": none}
 
     def compute(self, state: GameState) -> Float:
-        kept, shared = self._recall(), shared_of(state)
+        kept, shared = self._recall(), state.quantities
         touched, has_flip, reset, used = shared.touched, shared.has_flip, kept["reset"], kept["used"]
         if not (shared.any_touched or reset.any() or used.any()):
             self._hold(had_flip=has_flip)
@@ -80,12 +79,12 @@ class WavedashReward(RememberingReward):
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         gained = np.zeros(state.present.shape, np.float32)
-        shared = shared_of(state)
+        shared = state.quantities
         now = {"grounded": shared.on_ground, "flipping": shared.is_flipping, "demoed": shared.is_demoed}
         return {"velocity": shared.car_vel, "gained": gained, **now}
 
     def compute(self, state: GameState) -> Float:
-        kept, shared = self._recall(), shared_of(state)
+        kept, shared = self._recall(), state.quantities
         flipping, grounded, demoed, velocity = shared.is_flipping, shared.on_ground, shared.is_demoed, shared.car_vel
         was_flipping, gained = kept["flipping"], kept["gained"]
         begins = flipping > was_flipping
@@ -131,11 +130,11 @@ class AerialDistanceReward(RememberingReward):
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         shape = state.present.shape
         last, way = np.zeros(shape, np.bool_), np.zeros(shape, np.float32)
-        shared = shared_of(state)
+        shared = state.quantities
         return {"last": last, "way": way, "car": shared.car_pos, "ball": shared.ball_pos}
 
     def compute(self, state: GameState) -> Float:
-        kept, shared = self._recall(), shared_of(state)
+        kept, shared = self._recall(), state.quantities
         touched, car_pos, ball_pos = shared.touched, shared.car_pos, shared.ball_pos
         last, way, paid = kept["last"], kept["way"], zeros(state)
         if not shared.any_touched and not last.any():

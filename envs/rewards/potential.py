@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, GOAL_HEIGHT, GOAL_THRESHOLD
 
-from envs.rewards.base import ZERO, RememberingReward, of_team, only_present, paid_by
+from envs.rewards.base import ZERO, RememberingReward, of_team, only_present
 from envs.rewards.combinators import WrappedReward
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.settings import Share
@@ -50,8 +49,8 @@ class PotentialReward(WrappedReward):
         self._before = np.where(mask[:, None], first, kept)
 
     def _potential(self, state: GameState) -> Float:
-        paid = only_present(state, paid_by(self.reward, state, self.reward.label()))
-        return np.where(shared_of(state).goal_scored[:, None], ZERO, paid)
+        paid = only_present(state, self.reward(state))
+        return np.where(state.quantities.goal_scored[:, None], ZERO, paid)
 
     def compute(self, state: GameState) -> Float:
         if self._before.shape != (state.num_arenas, state.num_cars):
@@ -88,7 +87,7 @@ class GoalViewReward(RememberingReward):
     @staticmethod
     def _potential(state: GameState) -> Float:
         """`[A]` 2p - 1 for blue."""
-        shared = shared_of(state)
+        shared = state.quantities
         x, y, z = shared.ball_pos.T
         gap = np.float32(GOAL_THRESHOLD)
         theirs, own = goal_view(x, gap - _TWO_SIDES[:, None] * y, z)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.rewards.base import Reward, paid_by
+from envs.rewards.base import Reward
 from envs.rewards.part_sums import under
 from envs.state.game_state import GameState
 from envs.state.layout import Float
@@ -43,7 +43,7 @@ class RewardSignals(Reward):
         """
         last = np.empty((state.num_arenas, state.num_cars, len(self.names)), np.float32)
         for number, (name, reward) in enumerate(self.signals.items()):
-            last[..., number] = paid_by(reward, state, f"{type(reward).__name__} (signal {name})")
+            last[..., number] = reward(state, f"{type(reward).__name__} (signal {name})")
         self.last = last
         total: Float = last.sum(axis=-1)
         return total

@@ -10,10 +10,9 @@ from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILI
 
 from envs.rewards.ballistics import flies_into_goal
 from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
-from envs.rewards.geometry import dot, length, seconds_between
-from envs.rewards.shared import shared_of
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, POS, VEL, Float
+from envs.state.quantities import dot, length, seconds_between
 from fabric_rl.base.settings import Between, Finite
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
@@ -26,12 +25,12 @@ class _TouchReward(RememberingReward):
     _needs: ClassVar[tuple[str, ...]] = ("vel",)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
-        shared = shared_of(state)
+        shared = state.quantities
         return {name: getattr(shared, _KEPT[name]) for name in self._needs}
 
     def compute(self, state: GameState) -> Float:
         self._recall()
-        paid = only_present(state, self._of_touches(state)) if shared_of(state).any_touched else zeros(state)
+        paid = only_present(state, self._of_touches(state)) if state.quantities.any_touched else zeros(state)
         self._hold(**self._first(state))
         return paid
 
@@ -41,7 +40,7 @@ class _TouchReward(RememberingReward):
 
     def _kick_toward_goal(self, state: GameState) -> Float:
         """`[A, C]` by how much the ball's speed toward the opponents' net rose in this step, uu/s."""
-        shared = shared_of(state)
+        shared = state.quantities
         kick = dot(shared.ball_sides_vel - self._kept["vel"], shared.to_net) / shared.net_divisor
         return of_team(state, kick)
 
@@ -64,7 +63,7 @@ class StrongHitReward(_TouchReward):
         from_fall = change.copy()
         from_fall[:, 2] += seconds_between(state.episode_ticks, self._kept["ticks"]) * np.float32(GRAVITY)
         size = np.minimum(length(change), length(from_fall))
-        return np.where(shared_of(state).touched, np.sqrt(size * np.float32(0.01))[:, None], ZERO)
+        return np.where(state.quantities.touched, np.sqrt(size * np.float32(0.01))[:, None], ZERO)
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +89,7 @@ class AdvancedTouchReward(_TouchReward):
     def _of_touches(self, state: GameState) -> Float:
         change = length(state.world.ball_vel - self._kept["vel"][:, 0]) / np.float32(BALL_MAX_SPEED)
         worth = np.float32(self.weights["touch"]) + np.float32(self.weights["acceleration"]) * change
-        return np.where(shared_of(state).touched, worth[:, None], ZERO)
+        return np.where(state.quantities.touched, worth[:, None], ZERO)
 
 
 class BasicShotReward(_TouchReward):
@@ -105,7 +104,7 @@ class BasicShotReward(_TouchReward):
 
     def _of_touches(self, state: GameState) -> Float:
         gained = np.maximum(self._kick_toward_goal(state), ZERO) / np.float32(BALL_MAX_SPEED)
-        return np.where(shared_of(state).touched, gained, ZERO)
+        return np.where(state.quantities.touched, gained, ZERO)
 
 
 class JumpShotReward(_TouchReward):
@@ -120,7 +119,7 @@ class JumpShotReward(_TouchReward):
     _needs = ("vel", "touched")
 
     def _of_touches(self, state: GameState) -> Float:
-        begins = shared_of(state).touched & ~self._kept["touched"]
+        begins = state.quantities.touched & ~self._kept["touched"]
         shot = begins & state.has_jumped & ~state.on_ground & (self._kick_toward_goal(state) > 0)
         height = np.clip(state.world.ball_pos[:, 2] / np.float32(CEILING_Z), ZERO, ONE)
         return np.where(shot, height[:, None], ZERO)
@@ -141,7 +140,7 @@ class BasicAerialReward(_TouchReward):
     """Height, uu, 0..1900, above which car and ball must be; 256 is where the walls' ramps end."""
 
     def _of_touches(self, state: GameState) -> Float:
-        begins = shared_of(state).touched & ~self._kept["touched"] & ~state.on_ground
+        begins = state.quantities.touched & ~self._kept["touched"] & ~state.on_ground
         begins &= state.world.car_pos[..., 2] > self.min_height
         share = (state.world.ball_pos[:, 2] - self.min_height) / (CEILING_Z - BALL_RADIUS - self.min_height)
         return np.where(begins, np.clip(share, ZERO, ONE).astype(np.float32)[:, None], ZERO)
@@ -163,12 +162,12 @@ class SaveReward(_TouchReward):
     """How far ahead the ball's path is looked at, 0.1..10."""
 
     def _of_touches(self, state: GameState) -> Float:
-        rows = np.flatnonzero(shared_of(state).hit)
+        rows = np.flatnonzero(state.quantities.hit)
         ball, kept = state.ball_rows[rows][:, ::-1], self._kept  # the other side's view: its +y goal is one's own
         was = flies_into_goal(kept["pos"][rows][:, ::-1], kept["vel"][rows][:, ::-1], self.horizon_seconds)
         saved = was & ~flies_into_goal(ball[..., POS], ball[..., VEL], self.horizon_seconds)
         paid = zeros(state)
-        paid[rows] = shared_of(state).touched[rows] & of_team(state, saved & ~state.goal_scored[rows, None])
+        paid[rows] = state.quantities.touched[rows] & of_team(state, saved & ~state.goal_scored[rows, None])
         return paid
 
 
@@ -190,7 +189,7 @@ class KickoffReward(RememberingReward):
         return {"waits": still}
 
     def compute(self, state: GameState) -> Float:
-        waits, shared = self._recall()["waits"], shared_of(state)
+        waits, shared = self._recall()["waits"], state.quantities
         paid = zeros(state)
         if shared.any_touched and waits.any():
             first = (sums_of_teams(state, shared.touched) > 0).astype(np.float32) * waits[:, None]

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from envs.state import layout
 from envs.state.layout import Bool, Float
+from envs.state.quantities import Quantities
 from envs.state.view import View
 from fabric_rl.base.state_schema import check_like
 
@@ -81,6 +82,8 @@ class StateArrays:
         self.pad_timers = with_spare_row((num_arenas, layout.NUM_PADS), np.float32)
         self.episode_ticks = np.zeros(num_arenas, np.int64)
         self.ticks_since_touch = np.zeros(num_arenas, np.int64)
+        self._own: View | None = None
+        self._quantities: Quantities | None = None
         self.read_details: Callable[[StateArrays], None] | None = None
         """Fills the stale rows of `details` and `last_touch_car` from the live arenas; set by the pool."""
         self._make_views()
@@ -92,7 +95,7 @@ class StateArrays:
         self.boost: Float = self.car_rows[:, :, 0, layout.BOOST]
         self.car_timers: Float = self.car_states["timers"]
         self.car_flags: Bool = self.car_states["flags"]
-        self._own: View | None = None
+        self.invalidate()
 
     @property
     def num_arenas(self) -> int:
@@ -163,8 +166,8 @@ class StateArrays:
         return self._own
 
     def invalidate(self) -> None:
-        """Drops what was derived from the rows and kept; the pool calls it whenever it has written new rows."""
-        self._own = None
+        """Drop what was derived from the rows and kept; the pool calls it whenever it has written new rows."""
+        self._own = self._quantities = None
 
     def clear(self, arenas: NDArray[np.int64]) -> None:
         """Resets rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""

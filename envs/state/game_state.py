@@ -15,6 +15,7 @@ from envs.state import layout
 from envs.state.arrays import StateArrays
 from envs.state.derived import Derived
 from envs.state.layout import Bool, Float
+from envs.state.quantities import Quantities
 from envs.state.rotations import quaternions
 from fabric_rl.base.settings import is_whole
 
@@ -173,6 +174,13 @@ class GameState(StateArrays):
                 place, boost = _place(self.world.car_pos[0, car]), self.boost[0, car]
                 text += f", {'orange' if self.team[car] else 'blue'} car {car} at {place} with boost {boost:.0f}"
         return f"{text})"
+
+    @property
+    def quantities(self) -> Quantities:
+        """Distances, speeds, touches..., each computed once after a step, however many rewards read it."""
+        if self._quantities is None:
+            self._quantities = Quantities(self)
+        return self._quantities
 
     def note_step(self, controls: Float, ticks: int) -> None:
         """Notes that a step of so many ticks has passed, in which the cars were told `controls [A * C, 8]`."""

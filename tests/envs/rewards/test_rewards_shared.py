@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import envs.rewards as library
-from envs import CombinedReward, FaceBallReward, GameState, Reward, SpeedTowardBallReward, TouchReward
+from envs import CombinedReward, FaceBallReward, GameState, SpeedTowardBallReward, TouchReward
 from envs.rewards.catalogue import rewards_to_choose_from
-from envs.rewards.shared import Shared, shared_of, sharing
+from envs.state.quantities import Quantities
 from tests.envs.rewards.reward_play import Scene, replay
 from tests.envs.rewards.test_rewards_properties import BUILD
 
@@ -43,29 +43,8 @@ def test_shared_by_all_terms_and_only_for_one_step():
     assert scene.state.asked == 1
     assert scene.step(reward, touched=[0, 1]) == [-1, 2]  # the state is the same object, with other numbers
     assert scene.state.asked == 2
-    scene.first(reward)
-    assert scene.state.asked == 3
-
-
-class Failing(Reward):
-    def compute(self, state):
-        assert shared_of(state) is shared_of(state)  # shared as long as the sum is at work
-        raise ArithmeticError("no")
-
-
-def test_nothing_is_shared_after_a_failure_or_with_another_state():
-    scene, other = Scene(), Scene()
-    with pytest.raises(ArithmeticError):
-        CombinedReward([Failing()], [1.0]).compute(scene.state)
-    assert shared_of(scene.state) is not shared_of(scene.state)
-    with sharing(scene.state):
-        outer = shared_of(scene.state)
-        assert shared_of(other.state) is not outer
-        with sharing(scene.state):
-            assert shared_of(scene.state) is outer
-        with sharing(other.state):
-            assert shared_of(other.state).state is other.state
-        assert shared_of(scene.state) is outer
+    scene.first(reward)  # of the same numbers
+    assert scene.state.asked == 2
 
 
 def test_terms_that_are_changed_by_their_caller_change_no_other():
@@ -74,43 +53,27 @@ def test_terms_that_are_changed_by_their_caller_change_no_other():
     rewards = [build() for name, build in BUILD.items() if name in rewards_to_choose_from()]
     scene.first(*rewards)
     scene.put(8, pos=(500, -1000, 17), vel=(0, 900, 0))
-    with sharing(scene.state):
-        before = {name: np.array(getattr(shared_of(scene.state), name)) for name in quantities()}
-        for reward in rewards:
-            paid = reward.compute(scene.state)
-            paid += 1  # somebody's own reward around another
-        for name, array in before.items():
-            np.testing.assert_array_equal(getattr(shared_of(scene.state), name), array, err_msg=name)
+    before = {name: np.array(getattr(scene.state.quantities, name)) for name in quantities()}
+    for reward in rewards:
+        paid = reward.compute(scene.state)
+        paid += 1  # somebody's own reward around another
+    for name, array in before.items():
+        np.testing.assert_array_equal(getattr(scene.state.quantities, name), array, err_msg=name)
 
 
 def quantities():
-    return [name for name, value in vars(Shared).items() if type(value).__name__ == "once"]
+    return [name for name, value in vars(Quantities).items() if type(value).__name__ == "cached"]
 
 
 def test_quantities_by_hand():
     scene = Scene()
     scene.put(ball=(0, 0, 100), ball_vel=(0, 600, 0), pos=[(300, 0, 500), (0, -400, 400)], boost=[25, 0])
-    shared = Shared(scene.state)
+    shared = Quantities(scene.state)
     np.testing.assert_allclose(shared.ball_distance[0], [500, 500])
     np.testing.assert_allclose(shared.boost_root[0], [0.5, 0])
     # The net's back is 6000 uu away and 100 uu lower.
     np.testing.assert_allclose(shared.ball_speed_to_net[0], np.array([1, -1]) * 600 * 6000 / np.hypot(6000, 100))
     assert not (shared.any_touched or shared.any_goal or shared.any_demoed)
-
-
-def test_counts_since_a_kept_array_are_for_that_array():
-    scene = Scene(arenas=2)
-    scene.put(16)
-    shared = Shared(scene.state)
-    kept, other = np.array([8, 16]), np.array([0, 4])
-    np.testing.assert_allclose(shared.seconds_since(kept)[:, 0], [8 / 120, 0])
-    np.testing.assert_allclose(shared.seconds_since(other)[:, 0], [16 / 120, 12 / 120])
-    mask = np.array([False, True])
-    assert shared.begun(mask, kept, other).tolist() == [0, 16]
-    assert shared.begun(mask, other, kept).tolist() == [8, 4]
-    assert shared.begun(mask, kept, other) is shared.begun(mask, kept, other)
-    assert shared.begun(~mask, kept, other).tolist() == [8, 4]
-    assert (kept.tolist(), other.tolist()) == ([8, 16], [0, 4])
 
 
 def test_two_sums_with_the_same_car_and_ball():

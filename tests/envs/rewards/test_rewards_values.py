@@ -527,8 +527,7 @@ def test_per_second():
     scene.first(reward)
     close(scene.step(reward, ticks=8, touched=[1, 0]), [1 / 15, 0])
     close(scene.step(reward, ticks=30, touched=[0, 1]), [0, 0.25])
-    scene.state.episode_ticks[:] = 0
-    scene.first(reward)
+    scene.put(-38).first(reward)  # a new episode
     close(scene.step(reward, ticks=12, touched=[1, 1]), [0.1, 0.1])
 
 
