@@ -20,7 +20,7 @@ from machine import describe_machine
 
 import envs.rewards
 from envs import CombinedReward, Kickoff, MixedStates, RandomState, Reward, RocketSimPool
-from envs.rewards.catalogue import rewards_to_choose_from
+from envs.rewards.__main__ import rewards_to_choose_from
 
 USUAL = {
     "EventReward": 1.0,

@@ -9,7 +9,7 @@ import numpy as np
 from envs.checks import check_named
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward
-from envs.rewards.signals import RewardSignals
+from envs.rewards.combinators import RewardSignals
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.state_schema import load_part

@@ -10,8 +10,7 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 
 from envs.adapters.rlgym_rewards import SAME_NAMES
 from envs.loggers.base import StateLogger
-from envs.rewards.base import numbered
-from envs.rewards.part_sums import PartSums
+from envs.rewards.base import PartSums, numbered
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, CAR_BASIS, ON_GROUND, TOUCHED, Bool
 

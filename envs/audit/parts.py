@@ -7,11 +7,16 @@ import numpy as np
 
 from envs.phased import PhasedReward
 from envs.rewards.base import Reward, numbered
-from envs.rewards.combinators import AnnealedReward, PerSecondReward, TeamSpiritReward, WrappedReward
-from envs.rewards.combined import CombinedReward
+from envs.rewards.combinators import (
+    AnnealedReward,
+    CombinedReward,
+    PerSecondReward,
+    RewardSignals,
+    TeamSpiritReward,
+    WrappedReward,
+)
 from envs.rewards.events import EventReward
 from envs.rewards.potential import GoalViewReward, PotentialReward
-from envs.rewards.signals import RewardSignals
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 

@@ -5,7 +5,7 @@ from rlgym.rocket_league.common_values import GRAVITY
 
 from envs.mechanics.base import Lane, Seen, SetUp, before, heading
 from envs.resets.base import CAR_REST_HEIGHT, Double
-from envs.rewards.ballistics import flies_into_goal
+from envs.rewards.potential import flies_into_goal
 from envs.state.layout import Bool
 
 ROOF_BALL_HEIGHT = 147.0

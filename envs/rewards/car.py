@@ -1,15 +1,28 @@
 """Rewards for where a car is and how it lies."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
+from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CAR_MAX_SPEED
 
-from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, demoed_now_or_before, except_for, only_present
+from envs.rewards.base import (
+    ONE,
+    ZERO,
+    RememberingReward,
+    Reward,
+    demoed_now_or_before,
+    except_for,
+    of_team,
+    only_present,
+    weights_of,
+    zeros,
+)
+from envs.rewards.combinators import CombinedReward, PerSecondReward
 from envs.state.game_state import GameState
 from envs.state.layout import Float
-from fabric_rl.base.settings import NonNegative
+from envs.state.quantities import dot
+from fabric_rl.base.settings import Finite, NonNegative
 
 ROOF_HEIGHT = 60
 """uu: a car upside down below this lies on its roof (it rests at about 40)."""
@@ -76,3 +89,196 @@ class RecoveryAndLandingReward(RememberingReward):
         paid = except_for(demoed_now_or_before(state, kept["demoed"]), quality - kept["quality"])
         self._hold(quality=quality, demoed=shared.is_demoed)
         return only_present(state, paid)
+
+
+@dataclass(eq=False, repr=False)
+class SpeedTowardBallReward(Reward):
+    """Drive toward the ball: `max(0, v_car . d_ball / 2300)`.
+
+    Range 0..1, or -1..1 with `signed`; per step, so it depends on the tick skip. Source: RLGym's training guide; signed
+    and inside `PerSecondReward` it is rlgym-tools' `VelocityPlayerToBallReward`.
+    """
+
+    value_range = (0, 1)
+
+    signed: bool = False
+    """Also charge for driving away from the ball."""
+
+    def compute(self, state: GameState) -> Float:
+        shared = state.quantities
+        share = dot(state.world.car_vel, shared.to_ball) / shared.ball_divisor / np.float32(CAR_MAX_SPEED)
+        return only_present(state, share if self.signed else np.maximum(share, ZERO))
+
+
+class InAirReward(Reward):
+    """1 with fewer than three wheels in contact, else 0.
+
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide.
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        return only_present(state, ~state.quantities.on_ground)
+
+
+class VelocityBallToGoalReward(Reward):
+    """Ball's speed toward the opponents' net: `max(0, v_ball . d_goal / 6000)`, `d_goal` to the back of the net.
+
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide, whose code pays orange for
+    driving the ball into its own net; here both teams are paid for speed toward the *opponents'*.
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        share = state.quantities.ball_speed_to_net / np.float32(BALL_MAX_SPEED)
+        return only_present(state, of_team(state, np.maximum(share, ZERO)))
+
+
+class GoalReward(Reward):
+    """+1 for every car of the team that scored, -1 for every car of the other one.
+
+    Range -1..1; per event, whatever the tick skip. Source: RLGym's `GoalReward`.
+    """
+
+    unit = "per event"
+    value_range = (-1, 1)
+
+    def compute(self, state: GameState) -> Float:
+        if not state.quantities.any_goal:
+            return zeros(state)
+        scoring = state.scoring_team[:, None]
+        return only_present(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
+
+
+class TouchReward(Reward):
+    """1 on a step in which the car hit the ball, else 0.
+
+    Range 0..1; per touching step: a contact that lasts pays once a step, so a dribble depends on the tick skip
+    (`EventReward(touch=1)` pays once a contact). Source: RLGym's `TouchReward`.
+    """
+
+    unit = "per touching step"
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        return state.quantities.touched.astype(np.float32)
+
+
+class FaceBallReward(Reward):
+    """Point the nose at the ball: `forward . d_ball`.
+
+    Range -1..1; per step, so it depends on the tick skip. Source: RLGym's first version.
+    """
+
+    value_range = (-1, 1)
+
+    def compute(self, state: GameState) -> Float:
+        shared = state.quantities
+        return only_present(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)
+
+
+_PER_UNIT = np.float32(0.01)
+
+
+class SaveBoostReward(Reward):
+    """Have boost: `sqrt(boost / 100)`.
+
+    Range 0..1, 0 while demolished; per step, so it depends on the tick skip. Source: RLGym's first version.
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        shared = state.quantities
+        return only_present(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
+
+
+@dataclass(eq=False, repr=False)
+class BoostKeepReward(PerSecondReward):
+    """Have boost: `sqrt(boost / 100)` per second.
+
+    Range 0..1 for each second; per second, whatever the tick skip. Source: rlgym-tools' `BoostKeepReward`, which also
+    pays demolished cars.
+    """
+
+    value_range = (0, 1)
+
+    reward: Reward = field(default_factory=SaveBoostReward, init=False)
+
+    def label(self) -> str:
+        """BoostKeepReward."""
+        return type(self).__name__
+
+
+class _BoostDifference(RememberingReward):
+    """Keeps the last amounts; what a car has after a demolition is no gain and no loss."""
+
+    def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
+        return {"amount": self._amount(state), "demoed": state.quantities.is_demoed}
+
+    @staticmethod
+    def _amount(state: GameState) -> Float:
+        """`[A, C]`, a new array."""
+        raise NotImplementedError
+
+    def _change(self, state: GameState) -> Float:
+        kept, amount, shared = self._recall(), self._amount(state), state.quantities
+        change = except_for(demoed_now_or_before(state, kept["demoed"]), amount - kept["amount"])
+        self._hold(amount=amount, demoed=shared.is_demoed)
+        return change
+
+
+class CollectBoostReward(_BoostDifference):
+    """Take boost: `max(0, boost' - boost) / 100`.
+
+    Range 0..1; per change. Boost that burns in the step of a pickup is taken off, so at high tick skips a little less
+    is paid. The boost that a respawning car gets is not paid for.
+    """
+
+    unit = "per change"
+    value_range = (0, 1)
+
+    @staticmethod
+    def _amount(state: GameState) -> Float:
+        return state.boost * _PER_UNIT
+
+    def compute(self, state: GameState) -> Float:
+        return only_present(state, np.maximum(self._change(state), ZERO))
+
+
+@dataclass(eq=False, repr=False)
+class BoostChangeReward(_BoostDifference):
+    """Gain boost, do not spend it: the change of `sqrt(boost / 100)`, with a weight for gains and one for losses.
+
+    Range -1..1; per change, whatever the tick skip up to gains and losses within one step. Source: rlgym-tools'
+    `BoostChangeReward`, which also pays for the boost that a respawning car gets.
+    """
+
+    unit = "per change"
+    value_range = (-1, 1)
+
+    gain: Finite = 1.0
+    """Factor on gains."""
+    loss: NonNegative = 1.0
+    """Factor on losses, at least 0; they are negative already."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        weights_of(self)
+
+    @staticmethod
+    def _amount(state: GameState) -> Float:
+        return state.quantities.boost_root
+
+    def compute(self, state: GameState) -> Float:
+        change = self._change(state)
+        return only_present(state, change * np.where(change > 0, np.float32(self.gain), np.float32(self.loss)))
+
+
+def default_reward() -> CombinedReward:
+    """RLGym's training guide: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10."""
+    return CombinedReward(
+        [InAirReward(), SpeedTowardBallReward(), VelocityBallToGoalReward(), GoalReward()], [0.002, 0.01, 0.1, 10.0]
+    )

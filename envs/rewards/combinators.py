@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.rewards.base import Reward, of_team, only_present, replace_rows, sums_of_teams
+from envs.rewards.base import PartSums, Reward, numbered, of_team, only_present, replace_rows, sums_of_teams, under
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from envs.state.quantities import seconds_between
@@ -215,3 +215,132 @@ class EMANormalizedReward(WrappedReward):
     def only_charges(self) -> bool:
         """Not when it is centred."""
         return not self.center and super().only_charges()
+
+
+@dataclass(eq=False, repr=False)
+class CombinedReward(Reward):
+    """Weighted sum of rewards; reports the mean of each weighted term as `reward/<class name>`.
+
+    `reward_percent/<class name>` is its share of all that is paid and charged.
+
+    What several terms read of the state (touches, distances...) is computed once: `GameState.quantities`.
+
+    Range and units: those of the terms. Source: RLGym's `CombinedReward`.
+
+    Attributes:
+        rewards: The terms.
+        weights: One factor per term.
+    """
+
+    unit = "as the inner reward"
+
+    rewards: Sequence[Reward]
+    """The terms."""
+    weights: Sequence[Finite]
+    """One factor per term."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.rewards) == 0 or len(self.rewards) != len(self.weights):
+            raise ValueError(
+                f"CombinedReward: {len(self.rewards)} rewards but {len(self.weights)} weights; give one for each reward"
+            )
+        for reward, weight in zip(self.rewards, self.weights, strict=True):
+            if weight < 0 and reward.only_charges():
+                raise ValueError(
+                    f"CombinedReward: {reward.label()} is a charge already, the weight {weight:g} would pay for "
+                    "it; give a positive weight"
+                )
+        self.names = numbered(reward.label() for reward in self.rewards)
+        self._factors = np.array(self.weights, np.float32)[:, None, None]
+        self._parts = PartSums(self.names)
+
+    def compute(self, state: GameState) -> Float:
+        """The weighted sum; see `Reward.compute`.
+
+        Raises:
+            ValueError: A term is no array of numbers, or has the wrong shape.
+            FloatingPointError: NaN or infinity in a term.
+        """
+        shape = (state.num_arenas, state.num_cars)
+        terms = np.empty((len(self.rewards), *shape), np.float32)
+        for term, reward, name in zip(terms, self.rewards, self.names, strict=True):
+            term[...] = reward(state, name)
+        here = True if state.all_present else state.present
+        sums = terms.sum(axis=(1, 2), where=here)
+        if not np.isfinite(sums).all():
+            wrong = ", ".join(name for name, total in zip(self.names, sums.tolist(), strict=True) if total - total != 0)
+            raise FloatingPointError(f"{wrong}: NaN or infinity in the rewards")
+        self._parts.add(sums, np.abs(terms).sum(axis=(1, 2), where=here), int(np.count_nonzero(state.present)))
+        terms *= self._factors  # no matrix product: its rounding may depend on how many arenas there are
+        total: Float = terms.sum(axis=0)
+        return total
+
+    def state_dict(self) -> dict[str, Any]:
+        """The terms' states and the sums of the metrics."""
+        return {"terms": [r.state_dict() for r in self.rewards], **self._parts.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for reward, kept in zip(self.rewards, state["terms"], strict=True):
+            reward.load_state_dict(kept)
+        self._parts.load_state_dict(state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """See `PartSums`; and what the terms report as `reward/<name>/...`, weighted too."""
+        metrics = self._parts.drain(self.weights)
+        for name, reward, weight in zip(self.names, self.rewards, self.weights, strict=True):
+            metrics |= under(name, reward.drain_metrics(), weight)
+        return metrics
+
+
+@dataclass(eq=False, repr=False)
+class RewardSignals(Reward):
+    """Named rewards that are learned from separately; the reward of a step is their sum.
+
+    `RocketSimPool` puts them into `infos["reward_signals"]` (`[N, K]` float32). Train with an agent of K value heads
+    (`--agent.value_heads`) and, if wanted, K discounts (`--gamma [0.99, 0.9]`).
+
+    Attributes:
+        names: The K names.
+        last: `[A, C, K]` float32, the signals of the last step.
+    """
+
+    unit = "as the inner reward"
+
+    signals: dict[str, Reward]
+    """Rewards by name; use a `CombinedReward` as a signal for a weighted sum."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.signals:
+            raise ValueError("RewardSignals: signals must name at least one reward")
+        self.names = tuple(self.signals)
+        self.last: Float = np.zeros((0, 0, len(self.signals)), np.float32)
+
+    def compute(self, state: GameState) -> Float:
+        """The sum of all signals; keeps them in `last`.
+
+        Raises:
+            ValueError: A signal returned no array of numbers, or the wrong shape.
+        """
+        last = np.empty((state.num_arenas, state.num_cars, len(self.names)), np.float32)
+        for number, (name, reward) in enumerate(self.signals.items()):
+            last[..., number] = reward(state, f"{type(reward).__name__} (signal {name})")
+        self.last = last
+        total: Float = last.sum(axis=-1)
+        return total
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Return the signals' metrics as `reward/<signal>/<name>` and `reward_percent/<signal>/<name>`."""
+        metrics: dict[str, tuple[float, float]] = {}
+        for signal, reward in self.signals.items():
+            metrics |= under(signal, reward.drain_metrics())
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """The signals' states."""
+        return {name: reward.state_dict() for name, reward in self.signals.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, reward in self.signals.items():
+            reward.load_state_dict(state[name])

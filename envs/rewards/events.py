@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.rewards.base import ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
-from envs.rewards.part_sums import PartSums
+from envs.rewards.base import ZERO, PartSums, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS, Bool, Float
 from envs.state.quantities import length

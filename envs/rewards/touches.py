@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
-from envs.rewards.ballistics import flies_into_goal
 from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
+from envs.rewards.potential import flies_into_goal
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, POS, VEL, Float
 from envs.state.quantities import dot, length, seconds_between

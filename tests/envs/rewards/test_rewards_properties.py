@@ -26,7 +26,7 @@ from envs import (
     TimeoutCondition,
     TouchReward,
 )
-from envs.rewards.catalogue import rewards_to_choose_from
+from envs.rewards.__main__ import rewards_to_choose_from
 from tests.envs.conftest import HeadOn
 from tests.envs.rewards.reward_play import Crash, rearranged, replay
 

@@ -22,8 +22,8 @@ from envs import (
     StrongHitReward,
     TeamSpiritReward,
 )
-from envs.rewards.catalogue import all_classes, rewards_to_choose_from, takes_rewards
-from envs.rewards.catalogue import table as reward_table
+from envs.rewards.__main__ import all_classes, rewards_to_choose_from, takes_rewards
+from envs.rewards.__main__ import table as reward_table
 
 ROOT = Path(__file__).parents[3]
 NEEDED = {"EventReward": {"goal": 1.0, "touch": 0.5}}

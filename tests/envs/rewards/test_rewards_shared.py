@@ -5,7 +5,7 @@ import pytest
 
 import envs.rewards as library
 from envs import CombinedReward, FaceBallReward, GameState, SpeedTowardBallReward, TouchReward
-from envs.rewards.catalogue import rewards_to_choose_from
+from envs.rewards.__main__ import rewards_to_choose_from
 from envs.state.quantities import Quantities
 from tests.envs.rewards.reward_play import Scene, replay
 from tests.envs.rewards.test_rewards_properties import BUILD

@@ -51,8 +51,7 @@ from envs import (
 )
 from envs.bots import IdleBot, KickoffThenShoot
 from envs.bots.base import TeamBots
-from envs.rewards.ballistics import flies_into_goal, height_after
-from envs.rewards.potential import goal_view
+from envs.rewards.potential import flies_into_goal, goal_view, height_after
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS
 from tests.envs.conftest import HeadOn
 from tests.envs.rewards.reward_play import Scene
