@@ -10,7 +10,6 @@ it ended. What was done (`action`, `reward`, `controls`) stands in the frame tha
 """
 
 import os
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.demonstrations.states import MEANT, WEIGHT
+from envs.demonstrations.states import MEANT
 from envs.demonstrations.states import columns as columns_of_states
 from envs.replays.columns import Column, check_columns, column_of, frames_in, unpack_chunk
 from envs.replays.records import CHUNK, END, HEADER, TOTAL, pack_json, unpack, unpack_json
@@ -146,8 +145,7 @@ class Demonstration:
             self.about = unpack_json(payload)
             if self.about.get("demonstration") not in (STATES, OBSERVATIONS):
                 raise ValueError("a game to watch, with rounded numbers; make one with fabric-rl demos record")
-            said = self.about.get("columns")
-            self.columns = tuple(map(column_of, said if isinstance(said, list) else [None]))
+            self.columns = tuple(map(column_of, self.about["columns"]))
             check_columns(self.columns)
             _check_kind(self.about, self.columns)
 
@@ -190,32 +188,19 @@ class Demonstration:
         for name, values in columns.items():
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} has NaN or infinity in episode {number}")
-        if self.of_states and not 0 <= columns[WEIGHT].min() <= columns[WEIGHT].max() <= 1:
-            raise ValueError(f"{WEIGHT} is not within 0..1 in episode {number}")
-        if "action_mask" in columns and not columns["action_mask"][:-1].any(axis=-1).all():
-            raise ValueError(f"action_mask allows nothing in a step of episode {number}")
         return Episode(columns, result)
 
 
 def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
-    """Raises ValueError for a header or columns that are not those of its kind."""
-    said: list[Any] = [about.get(key) for key in ("names", "teams", "demonstrators", "tick_skip")]
-    names, teams, cars, ticks = said
-    right = {"names": isinstance(names, list) and all(isinstance(name, str) for name in names)}
-    if about["demonstration"] == OBSERVATIONS:
-        right |= {key: isinstance(about.get(key), str) for key in ("env", "observation_space", "action_space")}
-    else:
-        count = len(teams) if isinstance(teams, list) else 0
-        right["teams"] = count > 0 and teams == [0] * teams.count(0) + [1] * teams.count(1)  # blue first
-        numbers = isinstance(cars, list) and all(type(car) is int and 0 <= car < count for car in cars)
-        right["demonstrators"] = numbers and len(set(cars)) == len(cars) > 0
-        right["tick_skip"] = type(ticks) is int and ticks > 0
-    for key in (key for key, holds in right.items() if not holds):
-        raise ValueError(f"its header says {reprlib.repr(about.get(key))} of {key}; see docs/file_formats.md")
+    """Raise a ValueError for a header or columns that are not those of its kind."""
+    of_states = about["demonstration"] == STATES
+    kind = ("teams", "demonstrators", "tick_skip") if of_states else ("env", "observation_space", "action_space")
+    if missing := [key for key in ("names", *kind) if key not in about]:
+        raise ValueError(f"its header lacks {', '.join(missing)}; see docs/file_formats.md")
     shapes = {column.name: column.shape for column in columns}
     wanted = {"obs": shapes.get("obs"), "action": shapes.get("action"), "reward": ()}
-    if about["demonstration"] == STATES:
-        wanted = {column.name: column.shape for column in columns_of_states(count, MEANT in shapes)}
+    if of_states:
+        wanted = {column.name: column.shape for column in columns_of_states(len(about["teams"]), MEANT in shapes)}
     for name, shape in wanted.items():
         if name not in shapes:
             raise ValueError(f"it lacks the column {name}")
