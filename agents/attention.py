@@ -15,26 +15,27 @@ from fabric_rl.schedules import Schedule
 
 
 class AttentionPPOAgent(PPOAgent):
-    """Attention over the objects of `EntityObs`, shared by policy and value function, for any team size.
+    """PPO with attention over the objects of `EntityObs`, shared by policy and value function, for any team size.
 
     Observations are `[N, E, F]`: one row of F features per object. Row 0 is the car itself; its embedding is the query
-    that attends over all objects that are present, itself among them. The order of the other rows does not matter, and
-    rows without an object influence neither outputs nor gradients. No weight depends on E.
+    that attends to all objects that are present, including itself. The order of the other rows does not matter, and
+    rows without an object affect neither outputs nor gradients. No weight depends on E.
 
-    For the settings that all PPO agents have see `PPOAgent`.
+    See `PPOAgent` for the settings that all PPO agents have.
 
     Args:
-        observation_space: Of one sub-environment; a Box `[E, F]`, as of `EntityObs` (stacked or not).
+        observation_space: Observation space of one sub-environment, a Box `[E, F]` as from `EntityObs` (stacked or
+            not).
         embed_size: Size of an object's embedding, a multiple of num_heads.
-        num_heads: Heads of the attention.
-        num_layers: Layers of the attention.
-        present_column: The feature that is 0 in rows without an object; the first one in `EntityObs`. None: there are
-            no such rows.
-        actor_hidden_sizes: Hidden layers of the policy after the attention.
-        critic_hidden_sizes: Hidden layers of the value function after the attention.
+        num_heads: Number of attention heads.
+        num_layers: Number of attention layers.
+        present_column: Index of the feature that is 0 in rows without an object; the first one in `EntityObs`. None:
+            there are no such rows.
+        actor_hidden_sizes: Sizes of the hidden layers of the policy after the attention.
+        critic_hidden_sizes: Sizes of the hidden layers of the value function after the attention.
         activation: Class of the activations, for example torch.nn.GELU.
-        layer_norm: Layer normalisation before each activation of the hidden layers (the attention always has it).
-        ortho_init: Orthogonal initialisation (gain sqrt 2, projections 1, policy 0.01, value 1).
+        layer_norm: Layer normalization before each activation of the hidden layers (the attention always has it).
+        ortho_init: Orthogonal initialization (gain sqrt 2, projections 1, policy 0.01, value 1).
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class AttentionPPOAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks; a ValueError names the space or the setting that cannot work."""
+        """Build the networks; raise ValueError if a space or a setting is not supported."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -97,7 +98,7 @@ class AttentionPPOAgent(PPOAgent):
         self.value_head = ValueHead(critic_size, value_heads, ortho_init)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam with one parameter group for attention and actor and one for the critic."""
+        """Return Adam with one parameter group for attention and actor and one for the critic."""
         return self.adam(actor=[self.trunk, self.actor, self.policy_head], critic=[self.critic, self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:

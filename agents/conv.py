@@ -14,20 +14,21 @@ from fabric_rl.schedules import Schedule
 
 
 class ConvPPOAgent(PPOAgent):
-    """A convolutional encoder and hidden layers that the policy's and the value function's last layers share.
+    """PPO for images: policy and value function share a convolutional encoder and hidden layers.
 
-    For the settings that all PPO agents have see `PPOAgent`.
+    See `PPOAgent` for the settings that all PPO agents have.
 
     Args:
-        observation_space: Of one sub-environment; a Box of images: `[H, W]`, `[H, W, C]` or `[C, H, W]`, or several
-            frames of the latter two. See `Pixels`.
-        encoder: Convolutions: simple (2 layers, images of 20 pixels or more), nature_cnn (3 layers, from 36 pixels),
-            resnet (6 residual blocks, from 15 pixels) or match3 (2 layers of 3 x 3, from 5 pixels: grids).
-        hidden_sizes: Hidden layers after the convolutions.
-        channels_first: Whether the channels (or stacked grey frames) are the first axis of an image or the last one.
-            By default the shape tells: the channels are the shortest axis.
+        observation_space: Observation space of one sub-environment, a Box of images: `[H, W]`, `[H, W, C]` or
+            `[C, H, W]`, or several frames of the latter two. See `agents.parts.encoders.Pixels`.
+        encoder: Convolutions: simple (2 layers, for images of at least 20 pixels), nature_cnn (3 layers, at least 36
+            pixels), resnet (6 residual blocks, at least 15 pixels) or match3 (2 layers of 3 x 3, for grids of at least
+            5 cells).
+        hidden_sizes: Sizes of the hidden layers after the convolutions.
+        channels_first: True if the channels (or stacked gray frames) are the first axis of an image, False if they are
+            the last one. Default: the shortest axis has the channels.
         activation: Class of the activations, for example torch.nn.LeakyReLU.
-        layer_norm: Layer normalisation before each activation of the hidden layers.
+        layer_norm: Layer normalization before each activation of the hidden layers.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class ConvPPOAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks; a ValueError names the space or the setting that cannot work."""
+        """Build the networks; raise ValueError if a space or a setting is not supported."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -68,7 +69,7 @@ class ConvPPOAgent(PPOAgent):
         self.value_head = ValueHead(features, value_heads, ortho_init)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam with one parameter group for the value function's last layer and one for everything else."""
+        """Return Adam with one parameter group for the value function's last layer and one for everything else."""
         return self.adam(actor=[self.encoder, self.hidden, self.policy_head], critic=[self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:

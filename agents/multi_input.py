@@ -16,20 +16,21 @@ from fabric_rl.schedules import Schedule
 
 
 class MultiInputPPOAgent(PPOAgent):
-    """Images through convolutions, other entries through a layer, then hidden layers that policy and value share.
+    """PPO for dictionaries of images and vectors, with one encoder per entry and shared hidden layers after them.
 
-    For the settings that all PPO agents have see `PPOAgent`. An entry is an image if it has 3 axes or more, or 2 of
-    pixels (uint8), two of them 5 long or more.
+    Images are encoded with convolutions, other entries with hidden layers. An entry counts as an image if it has 3 or 4
+    axes, or 2 axes of pixels (uint8), and at least two of them are 5 or longer. See `PPOAgent` for the settings that
+    all PPO agents have.
 
     Args:
-        observation_space: Of one sub-environment; a Box with one axis that says its `entries`, as `--env_id` makes it
-            of a Dict or a Tuple: name -> Box of the entry.
-        encoder: Convolutions of all images, see `agents.ConvPPOAgent`.
-        entry_sizes: Hidden layers of each entry's own; an image has them after its convolutions.
-        hidden_sizes: Hidden layers after all entries.
-        normalize_obs: Standardise all numbers, those of images in place of their bounds' 0..1.
+        observation_space: Observation space of one sub-environment, a Box with one axis and an attribute `entries`
+            (name -> Box of the entry), as `--env_id` creates it from a Dict or a Tuple.
+        encoder: Convolutions for all images, see `agents.ConvPPOAgent`.
+        entry_sizes: Sizes of the hidden layers of each entry; for an image, they follow its convolutions.
+        hidden_sizes: Sizes of the hidden layers after the encoders.
+        normalize_obs: Standardize all numbers; for images, this replaces the scaling of their bounds to 0..1.
         activation: Class of the activations.
-        layer_norm: Layer normalisation before each activation of the hidden layers.
+        layer_norm: Layer normalization before each activation of the hidden layers.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class MultiInputPPOAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks; a ValueError names the space or the setting that cannot work."""
+        """Build the networks; raise ValueError if a space or a setting is not supported."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -91,7 +92,7 @@ class MultiInputPPOAgent(PPOAgent):
         self.value_head = ValueHead(features, value_heads, ortho_init)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam with one parameter group for the value function's last layer and one for everything else."""
+        """Return Adam with one parameter group for the value function's last layer and one for everything else."""
         return self.adam(actor=[self.encoders, self.hidden, self.policy_head], critic=[self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:

@@ -53,7 +53,7 @@ class PPOLightningAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks; a ValueError names the space or the setting that cannot work."""
+        """Build the networks; raise ValueError if a space or a setting is not supported."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -81,7 +81,7 @@ class PPOLightningAgent(PPOAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """See `ActorCritic.act`; gives no values unless the trunk is shared."""
+        """Choose actions, see `ActorCritic.act`; returns values only if the trunk is shared."""
         features = self.actor(self.normalizer(obs.float())[..., : self.actor_inputs])
         action, log_prob = self.policy_head.sample(self.policy_head(features), deterministic, action_mask)
         return ActOutput(action, log_prob, self.value_head(features) if self.critic is None else None)
@@ -92,7 +92,7 @@ class PPOLightningAgent(PPOAgent):
         return values
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam with one parameter group for the actor and one for the critic."""
+        """Return Adam with one parameter group for the actor and one for the critic."""
         critic = [self.value_head] if self.critic is None else [self.critic, self.value_head]
         return self.adam(actor=[self.actor, self.policy_head], critic=critic)
 

@@ -17,29 +17,29 @@ from fabric_rl.types import ActOutput, Minibatch
 
 
 class RecurrentPPOAgent(PPOAgent):
-    """Hidden layers and a memory that policy and value function share, and hidden layers of each after it.
+    """PPO with memory: policy and value function share hidden layers and an LSTM or GRU, then have layers of their own.
 
-    It is trained on sequences of `sequence_length` steps that start with the memory that the rollout had there. That
-    memory comes from weights which have changed since, if only by a few minibatches; `burn_in` refreshes it with the
-    present ones over the steps before (Kapturowski et al. 2019, section 3). Gradients flow within a sequence only, and
-    never from one episode into another.
+    The agent is trained on sequences of `sequence_length` steps that start with the memory stored in the rollout. That
+    memory was computed with older weights; `burn_in` refreshes it with the current weights over the preceding steps
+    (Kapturowski et al. 2019, section 3). Gradients flow only within a sequence, and never from one episode into
+    another.
 
-    For the settings that all PPO agents have see `PPOAgent`.
+    See `PPOAgent` for the settings that all PPO agents have.
 
     Args:
-        observation_space: Of one sub-environment; a Box with one axis.
-        hidden_sizes: Hidden layers before the memory.
-        cell: Kind of memory: lstm or gru. On the CPU an lstm trains faster.
-        memory_size: Numbers remembered from step to step. As in ML-Agents an LSTM has half of them for its hidden and
-            half for its cell state, so it must be even; a GRU has one state of that size.
-        sequence_length: Steps per training sequence, the reach of the gradients; must divide num_steps.
-        burn_in: Steps before each sequence that only refresh its memory with the present weights.
-        actor_hidden_sizes: Hidden layers of the policy after the memory.
-        critic_hidden_sizes: Hidden layers of the value function after the memory.
+        observation_space: Observation space of one sub-environment, a Box with one axis.
+        hidden_sizes: Sizes of the hidden layers before the memory.
+        cell: Type of memory: lstm or gru. On the CPU an lstm trains faster.
+        memory_size: Numbers remembered from step to step. As in ML-Agents, an LSTM uses half of them for its hidden
+            state and half for its cell state, so it must be even; a GRU has one state of this size.
+        sequence_length: Steps per training sequence, and so the reach of the gradients; must divide num_steps.
+        burn_in: Steps before each sequence that only refresh its memory with the current weights.
+        actor_hidden_sizes: Sizes of the hidden layers of the policy after the memory.
+        critic_hidden_sizes: Sizes of the hidden layers of the value function after the memory.
         activation: Class of the activations, for example torch.nn.ReLU.
-        layer_norm: Layer normalisation before each activation.
-        ortho_init: Orthogonal initialisation (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
-            value) and zero biases, but 1 for the forget gate of an lstm.
+        layer_norm: Layer normalization before each activation.
+        ortho_init: Orthogonal initialization (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
+            value) and zero biases, except 1 for the forget gate of an lstm.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class RecurrentPPOAgent(PPOAgent):
         squash: bool = False,
         log_std_init: float = 0.0,
     ) -> None:
-        """Builds the networks; a ValueError names the space or the setting that cannot work."""
+        """Build the networks; raise ValueError if a space or a setting is not supported."""
         super().__init__(
             observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
         )
@@ -103,13 +103,13 @@ class RecurrentPPOAgent(PPOAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """See `ActorCritic.act`; without `state` it is the first step of an episode."""
+        """Choose actions, see `ActorCritic.act`; without `state`, an episode begins."""
         features, state = self._step(obs, state)
         action, log_prob = self.policy_head.sample(self.policy_head(self.actor(features)), deterministic, action_mask)
         return ActOutput(action, log_prob, self.value_head(self.critic(features)), state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """See `ActorCritic.value`; without `state` it is the first step of an episode."""
+        """Return values, see `ActorCritic.value`; without `state`, an episode begins."""
         values: Tensor = self.value_head(self.critic(self._step(obs, state)[0]))
         return values
 
@@ -118,10 +118,10 @@ class RecurrentPPOAgent(PPOAgent):
         return params
 
     def evaluate_steps(self, minibatch: Minibatch | Shown) -> tuple[Tensor, Tensor]:
-        """See `PPOAgent.evaluate_steps`; of sequences only.
+        """Evaluate a minibatch of sequences, see `PPOAgent.evaluate_steps`.
 
         Raises:
-            ValueError: The minibatch holds steps without their order and memory, or lacks the burn-in.
+            ValueError: The minibatch contains no sequences with their memory, or lacks the burn-in.
         """
         state, starts = minibatch.state, minibatch.episode_start
         lacks = self.burn_in and isinstance(minibatch, Minibatch) and minibatch.burn_in_obs is None
@@ -138,7 +138,7 @@ class RecurrentPPOAgent(PPOAgent):
         return self.policy_head(self.actor(features)), self.value_head(self.critic(features))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam with one parameter group for the value function's own layers and one for everything else."""
+        """Return Adam with one parameter group for the value function's own layers and one for everything else."""
         actor = [self.encoder, self.memory, self.actor, self.policy_head]
         return self.adam(actor=actor, critic=[self.critic, self.value_head])
 

@@ -15,17 +15,17 @@ from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, Minibatch, Sta
 class RolesAgent(ActorCritic):
     """One agent for each role, with its own networks and settings; they learn in one run from the same games.
 
-    The last column of the observations is the role's number, 0, 1, ...: `envs.TeamRoleObs` (blue and orange) and
-    `envs.SlotRoleObs` (first and second car of a team) write it. Agents do not see that column. Each learns what it
-    would learn alone from its own rows of every minibatch, and no parameter is in the losses of two.
-    Set `--clip_groups` so that the gradient of one does not shrink the step of another. A rollout's discount, epochs
-    and minibatches are the same for all. Every row counts alike: a role that has twice as many as another one gets
-    twice its weight, so minibatches that are added up, and ranks, are as one large minibatch.
+    The last column of the observations is the number of the role, 0, 1, ...; `envs.TeamRoleObs` (blue and orange) and
+    `envs.SlotRoleObs` (first and second car of a team) add it. The agents do not see that column. Each agent learns
+    from its own rows of every minibatch, as it would alone; the agents share no parameters. Set `--clip_groups` so that
+    the gradient of one does not shrink the step of another. Discount factor, epochs and minibatches are the same for
+    all roles. Every row has the same weight, so a role with twice as many rows as another has twice its weight, and
+    accumulated minibatches or several ranks act like one large minibatch.
 
-    Statistics are those of each role as `<role>/<name>`, and their mean under the bare name.
+    Statistics are logged for each role as `<role>/<name>`, and their mean as `<name>`.
 
     Attributes:
-        roles: Role -> agent.
+        roles: Dictionary from role name to agent.
     """
 
     def __init__(
@@ -35,17 +35,19 @@ class RolesAgent(ActorCritic):
         roles: Mapping[str, AgentFactory],
         normalize_advantages: bool = False,
     ) -> None:
-        """Builds the agents.
+        """Build the agents.
 
         Args:
-            observation_space: Of one sub-environment, a Box with one axis that ends with the role's number.
-            action_space: Of one sub-environment.
-            roles: Role -> agent class with its settings, in the order of the numbers.
-            normalize_advantages: Of each role on its own: mean 0, deviation 1 in every minibatch of every rank; for
-                roles that are paid very differently. Default: as the run's setting says, of all roles together.
+            observation_space: Observation space of one sub-environment, a Box with one axis whose last number is the
+                role.
+            action_space: Action space of one sub-environment.
+            roles: Role name -> agent class with its settings, in the order of the role numbers.
+            normalize_advantages: Also normalize the advantages of each role separately, to mean 0 and standard
+                deviation 1 in every minibatch of every rank, for roles with very different rewards. Default: only the
+                run's setting applies, to all roles together.
 
         Raises:
-            ValueError: Spaces or agents that do not go together.
+            ValueError: The spaces or the agents do not fit together.
         """
         super().__init__(observation_space, action_space)
         space = observation_space
@@ -84,7 +86,7 @@ class RolesAgent(ActorCritic):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """See `ActorCritic.act`; each role's rows by its agent."""
+        """Choose actions, see `ActorCritic.act`; each agent chooses those of its own rows."""
 
         def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> ActOutput:
             given = {"action_mask": action_mask[rows]} if action_mask is not None and reads_masks(agent) else {}
@@ -111,7 +113,7 @@ class RolesAgent(ActorCritic):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """See `fabric_rl.types.ActorCritic`; None unless all roles have them."""
+        """Return action probabilities, see `ActorCritic`; None unless the agents of all roles have them."""
 
         def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> Tensor | None:
             masks = {} if action_mask is None else {"action_mask": action_mask[rows]}
@@ -121,7 +123,7 @@ class RolesAgent(ActorCritic):
         return self._joined(obs, found) if sum(len(rows) for rows, _ in found) == len(obs) else None
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        """See `ActorCritic.distributions`; those of all roles that have them."""
+        """Return the distributions of all agents that have them, see `ActorCritic.distributions`."""
 
         def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> list[Distribution]:
             return agent.distributions(seen, memory.get("state"), None if action_mask is None else action_mask[rows])
@@ -129,10 +131,10 @@ class RolesAgent(ActorCritic):
         return [each for _, found in self._by_role(obs, state, of_role) for each in found]
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """The roles' losses, each over its own rows (or sequences), by their shares of the minibatch.
+        """Return the roles' losses over their own rows (or sequences), weighted by their shares of the minibatch.
 
         Raises:
-            ValueError: A sequence has steps of several roles.
+            ValueError: A sequence contains steps of several roles.
         """
         sequences = minibatch.episode_start is not None
         role = minibatch.obs[0, :, -1] if sequences else minibatch.obs[:, -1]
@@ -165,10 +167,10 @@ class RolesAgent(ActorCritic):
         return total, {key: torch.stack(values).sum() for key, values in found.items()} | stats
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """One optimizer with the groups of all: learning rates and what else a group has are each role's own.
+        """Return one optimizer with the parameter groups of all agents, each with its own learning rate and options.
 
         Raises:
-            ValueError: They are of different classes.
+            ValueError: The agents use different classes of optimizers.
         """
         every = [agent.configure_optimizers() for agent in self.agents]
         kinds = {type(optimizer) for optimizer in every}

@@ -78,7 +78,7 @@ class SACLightningAgent(OffPolicyAgent):
         cell: Type of memory: lstm or gru.
         sequence_length: Steps per training sequence; the batch size must be a multiple of it. Gradients of the memory
             reach this many steps back.
-        burn_in: Steps before each training sequence that update the memory stored in the buffer with the present
+        burn_in: Steps before each training sequence that refresh the memory stored in the buffer with the current
             weights.
         normalize_obs: Standardize observations with their running mean and standard deviation.
         value_heads: Number of reward signals (K). Each has its own Q-values and discount; the policy maximizes their
@@ -106,7 +106,7 @@ class SACLightningAgent(OffPolicyAgent):
         sequence_length: int = 32,
         burn_in: int = 16,
     ) -> None:
-        """Builds the networks; a ValueError names the space or the setting that cannot work."""
+        """Build the networks; raise ValueError if a space or a setting is not supported."""
         super().__init__(observation_space, action_space)
         name = type(self).__name__
         rates = {"actor_lr": actor_lr, "critic_lr": critic_lr, "temperature_lr": temperature_lr}
@@ -148,7 +148,7 @@ class SACLightningAgent(OffPolicyAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """See `ActorCritic.act`; gives no values. Without `state` it is the first step of an episode."""
+        """Choose actions, see `ActorCritic.act`; returns no values. Without `state`, an episode begins."""
         seen, state = self._step(obs, state)
         params = self._params(seen)
         if self.acts_at_random and not deterministic:
@@ -156,7 +156,7 @@ class SACLightningAgent(OffPolicyAgent):
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), state=state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """The soft value, of a Box that of the mean action; nothing is learned from it."""
+        """Return the soft value (for a Box, that of the mean action); it is not used for learning."""
         seen, _ = self._step(obs, state)
         expected = self.policy_head.value(self._params(seen), None, _of(self.critics, seen), True)
         found = soft_value(*expected, self.log_temperature.exp())
@@ -214,7 +214,7 @@ class SACLightningAgent(OffPolicyAgent):
         polyak(list(self.target_critics.weights.values()), list(self.critics.weights.values()), tau)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam with one parameter group each for policy, critics and temperature, fused on CPU and CUDA."""
+        """Return Adam with one parameter group each for policy, critics and temperature, fused on CPU and CUDA."""
         groups: list[dict[str, Any]] = [
             {"params": [*self.actor.parameters(), *self.policy_head.parameters()], "lr": self._rates["actor_lr"]},
             {"params": list(self.critics.parameters()), "lr": self._rates["critic_lr"]},

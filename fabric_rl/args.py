@@ -114,18 +114,18 @@ class TrainArgs:
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """The discounts: one, or one for each reward signal."""
+        """The discount factors: one, or one for each reward signal."""
         return tuple(self.gamma) if isinstance(self.gamma, Sequence) else (self.gamma,)
 
     def minibatch_for(self, rollout_steps: int, sequence_length: int = 1) -> int:
-        """The minibatch size for a rollout of so many steps on one rank.
+        """Return the minibatch size for a rollout of `rollout_steps` steps on one rank.
 
         Args:
-            rollout_steps: Steps of all sub-environments of this rank.
-            sequence_length: Steps that an agent with memory needs in one piece.
+            rollout_steps: Steps of all sub-environments of this rank in one rollout.
+            sequence_length: Steps per training sequence of an agent with memory.
 
         Raises:
-            ValueError: Rollout, minibatch, batch and experience buffer do not fit together.
+            ValueError: The sizes of rollout, minibatch, batch and experience buffer do not fit together.
         """
         default = max(sequence_length, rollout_steps // 16 // sequence_length * sequence_length)
         size = self.minibatch_size or min(default, self.batch_size or default)
@@ -150,7 +150,7 @@ class TrainArgs:
         """Return the number of rollouts of this size that the experience buffer holds.
 
         Raises:
-            ValueError: None fits in.
+            ValueError: The buffer is smaller than one rollout.
         """
         if self.exp_buffer_size is None:
             return 1
@@ -336,7 +336,7 @@ class Hardware:
 
 
 def check_run_id(name: str, flag: str = "--run_id") -> None:
-    """Raises ValueError for a name that is empty, a path, hidden, too long, or none for a folder on every system."""
+    """Raise ValueError if a name is empty, a path, hidden, too long, or not a valid folder name on all systems."""
     if not name.strip():
         raise ValueError(f"{flag} is empty; give the run a name, or leave the flag out to name it after the time")
     shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name)

@@ -15,41 +15,41 @@ from fabric_rl.types import ActorCritic, Minibatch
 
 @dataclass
 class TrainState:
-    """The state of a training run, as callbacks see it.
+    """The state of a training run that callbacks can read, and in part change.
 
     Attributes:
         fabric: The Fabric of this rank.
-        agent: The bare module: play with it, read its weights.
+        agent: The agent itself, not Fabric's wrapper; use it to play or to read the weights.
         env: This rank's environment.
-        args: The settings of the run; `batch_size` is always given, defaults are worked out.
-        model: What Fabric made of the agent: only its `training_step` exchanges gradients between ranks.
-        optimizer: What Fabric made of the agent's optimizer.
-        steps_per_iteration: Agent-steps of all ranks.
-        iterations: Of the whole run.
-        iteration: Iterations finished.
+        args: The settings of the run, with defaults filled in; `batch_size` is always set.
+        model: The agent as wrapped by Fabric; only its `training_step` exchanges gradients between ranks.
+        optimizer: The agent's optimizer as wrapped by Fabric.
+        steps_per_iteration: Agent-steps per iteration, over all ranks.
+        iterations: Number of iterations of the whole run.
+        iteration: Number of finished iterations.
         steps: Agent-steps collected so far, over all ranks.
-        metrics: Metrics of the last iteration, the same on every rank; what a callback adds on rank 0 before the log
-            is written is logged too.
-        sums: The same as (sum, count) over all ranks, without speeds; for figures over several iterations.
-        stop: Set it on any rank to end training after this iteration; then it is set on every rank.
-        asked_by: The callback that has set `stop` on this rank, for people.
-        stopped_by: What has ended training before its last iteration, for people; the same on every rank.
-        phase: What the run works on, a name for milestones.
-        learning_rate: Set it to have another initial learning rate than the optimizer's, for all its parameters; the
-            schedule continues from it. None keeps the optimizer's.
-        learning_rate_factor: Multiplies all learning rates, whatever phase or schedule they are of; the same on all
-            ranks.
-        save: Set it on any rank to get a checkpoint after this iteration; a run resumed from it is equivalent, not
-            bit-identical, as from any checkpoint on demand. Cleared once that is done.
-        minibatch_size: Steps per rank that go through the networks at once. May be changed between two iterations,
-            on all ranks alike, to a divisor of `args.batch_size`: optimizer steps keep their size, since gradients are
-            added up.
-        run_id: Name of the run; None where nothing is kept.
-        folder: Of the run, likewise.
-        learns: This rank trains; False on a player (`--num_players`).
-        batch: What this rank has collected and learns from, `[T * N]` steps, from `on_learn_start` to
-            `on_iteration_end`; `on_learn_start` may return another one, nothing else may change it. Of an
-            `OffPolicyAgent` its values, advantages and returns mean nothing.
+        metrics: Metrics of the last iteration, the same on every rank. Metrics that a callback adds on rank 0 before
+            the log is written are logged too.
+        sums: The metrics of the last iteration, without speeds, as (sum, count) over all ranks; use them to average
+            over several iterations.
+        stop: Set it to True on any rank to end training after this iteration; it is then set on every rank.
+        asked_by: Name of the callback that set `stop` on this rank, for messages.
+        stopped_by: Cause of an early end of training, for messages; the same on every rank.
+        phase: Name of the current phase; milestones are filed under it.
+        learning_rate: Set it to replace the optimizer's initial learning rate, for all its parameters; the schedule
+            continues from it. None keeps the optimizer's.
+        learning_rate_factor: Factor for all learning rates, in every phase and schedule; the same on all ranks.
+        save: Set it to True on any rank to save a checkpoint after this iteration. A run resumed from it is equivalent,
+            not bit-identical, as with any checkpoint on demand. Cleared after saving.
+        minibatch_size: Steps per rank in one forward and backward pass. Between two iterations you can set it, to the
+            same value on all ranks, to a divisor of `args.batch_size`; optimizer steps keep their size because
+            gradients are accumulated.
+        run_id: Name of the run; None if nothing is saved.
+        folder: Folder of the run; None if nothing is saved.
+        learns: True if this rank trains; False on a rollout worker (`--num_players`).
+        batch: The `[T * N]` steps that this rank has collected and learns from, available from `on_learn_start` to
+            `on_iteration_end`. To replace it, return another batch from `on_learn_start`; do not modify it otherwise.
+            For an `OffPolicyAgent`, its values, advantages and returns are undefined.
     """
 
     fabric: Fabric
@@ -89,18 +89,18 @@ class TrainState:
 
     @property
     def progress(self) -> float:
-        """The part of the run's steps that is done, 0 to 1."""
+        """The fraction of the run's steps that is done, 0 to 1."""
         left = max(0, self.iterations - self.iteration) * self.steps_per_iteration
         return self.steps / max(1, self.steps + left)
 
     def advance(self) -> None:
-        """An iteration is done."""
+        """Count one finished iteration and its steps."""
         self.iteration += 1
         self.steps += self.steps_per_iteration
 
 
 class Callback:
-    """Override what you need; every hook runs on every rank."""
+    """Base class of callbacks. Override the hooks that you need; every hook runs on every rank."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
     """Key in `state_dict` -> attribute to be kept there."""
@@ -108,34 +108,38 @@ class Callback:
     """What has to be there, see `fabric_rl.form.check`."""
 
     def on_train_start(self, state: TrainState) -> None:
-        """Everything is built, nothing is collected yet."""
+        """Called once before training, after agent and environment are built."""
 
     def on_iteration_start(self, state: TrainState) -> None:
-        """The iteration before is logged and saved; the next rollout is about to be collected."""
+        """Called before a rollout is collected, after the previous iteration was logged and saved."""
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
-        """The rollout is collected; learning from it, as `state.batch`, is about to begin.
+        """Called before the agent learns from the collected rollout, `state.batch`.
 
-        Not called with `--inference`. What it returns is learned from instead (on every rank as many steps); None
-        leaves the batch as it is.
+        Return a batch to learn from it instead (of the same size on every rank), or None to keep `state.batch`. Not
+        called with `--inference`.
         """
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Collected, learned and reduced; `state.metrics` is about to be logged."""
+        """Called after learning, when the metrics are reduced and `state.metrics` is about to be logged."""
 
     def on_train_end(self, state: TrainState) -> None:
-        """After the last iteration, also when the run was stopped; who waits here stops when `state.stop` is set."""
+        """Called after the last iteration, also if the run was stopped early.
+
+        If you wait for something here, stop waiting when `state.stop` is set.
+        """
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Training has failed on this rank with `error`, which is raised on; `on_train_end` will not be called.
+        """Called when training fails on this rank, before `error` is raised again; `on_train_end` is not called.
 
-        A second Ctrl+C comes as KeyboardInterrupt. Other ranks may not know yet: no collectives here.
+        A second Ctrl+C arrives as KeyboardInterrupt. Do not use collectives here, because other ranks may not know of
+        the error yet.
         """
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Metrics of this rank since the last call as name -> (sum, count); summed over the ranks and logged.
+        """Return this rank's metrics since the last call as name -> (sum, count).
 
-        The names must be the same on every rank and every call.
+        They are summed over the ranks and logged. The names must be the same on every rank and in every call.
         """
         return {}
 
@@ -144,7 +148,7 @@ class Callback:
         return {key: copy.copy(getattr(self, name)) for key, name in self._in_state_dict.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned, when a run is resumed."""
+        """Restore the state that `state_dict` returned, when a run is resumed."""
         check(state, self._form, "it")
         for key, name in self._in_state_dict.items():
             setattr(self, name, copy.copy(state[key]))

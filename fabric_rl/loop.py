@@ -34,33 +34,34 @@ def train(
     estimator: Estimator = GAE(),  # noqa: B008 - has no state
     signals: Sequence[SignalFactory] = (),
 ) -> dict[str, Any]:
-    """Trains an agent with PPO; every rank calls it, after `fabric.launch()`.
+    """Train an agent with PPO. Call it on every rank, after `fabric.launch()`.
 
     Args:
-        fabric: Devices, precision, loggers.
-        env: Builds this rank's environment.
-        agent: Builds the agent from the spaces of one sub-environment.
-        args: Settings.
+        fabric: Lightning Fabric with the devices, the precision and the loggers.
+        env: Factory that builds this rank's environment.
+        agent: Factory that builds the agent from the spaces of one sub-environment.
+        args: Settings of the training loop.
         run: Run folder for checkpoints and the summary. None: nothing is saved (`fabric.loggers` still log).
-        callbacks: Hooks, called in order on every rank.
+        callbacks: Callbacks, called in order on every rank.
         plain: Print lines instead of the live view. Default: only if standard output is not a terminal.
-        saving: When `run` gets checkpoints and milestones.
+        saving: When to save checkpoints and milestones in `run`.
         resume: Checkpoint to resume from (see `fabric_rl.load_checkpoint`).
         weights: Checkpoint whose weights a new run starts with.
         inference: Play without learning; only metrics and the summary are saved.
-        estimator: Computes advantages and value targets for each rollout.
+        estimator: Estimator of the advantages and value targets of each rollout.
         signals: Reward signals in addition to the environment's reward; the agent needs one value head for each.
 
     Returns:
-        The summary that `runs/<run_id>/summary.json` holds (docs/runs.md). On rank 0 it has `unsaved_steps` where the
-        last checkpoint could not be written.
+        The summary, with the content of `runs/<run_id>/summary.json` (docs/runs.md). On rank 0 it also contains
+        `unsaved_steps` if the last checkpoint could not be written.
 
     Raises:
-        ValueError: Settings, environment and agent do not fit or one of them is malformed; raised before anything is
-            collected.
-        TypeError: The environment is not a VectorEnv, the agent not an ActorCritic, or its optimizer not an Optimizer.
-        CheckpointError: The checkpoint in `resume` or `weights` is for a different architecture.
-        NonFiniteError: NaN or infinity in observations, rewards or the loss.
+        ValueError: Settings, environment and agent do not fit together, or one of them is invalid. Raised before any
+            step is collected.
+        TypeError: The environment is not a `VectorEnv`, the agent is not an `ActorCritic`, or its optimizer is not an
+            `Optimizer`.
+        CheckpointError: The checkpoint in `resume` or `weights` belongs to a different architecture.
+        NonFiniteError: Observations, rewards or the loss contain NaN or infinity.
         TooLittleMemoryError: There is not enough memory for a rollout or a training step.
     """
     session = build(fabric, env, agent, args, callbacks, estimator, inference, Scheme(), signals)  # all tried

@@ -16,9 +16,9 @@ from torch.distributions import Distribution
 from fabric_rl.sac.sequences import Sequences
 
 Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
-"""Is told the values `[N]` of what an agent sees, and the probabilities `[N, n]` of its actions if it has them."""
+"""Function that receives the values `[N]` of an agent's observations, and its action probabilities `[N, n]` or None."""
 PolicyMaker = Callable[[Tell], Callable[..., NDArray[Any]]]
-"""Makes a policy (see `fabric_rl.runs.trained.policy`) with what it is to tell."""
+"""Function that creates a policy (see `fabric_rl.runs.trained.policy`) from a `Tell`."""
 Stats = dict[str, Tensor]
 """Named scalars of one minibatch, detached and on the agent's device."""
 
@@ -27,88 +27,88 @@ class ActOutput(NamedTuple):
     """An agent's output for a batch of `N` observations."""
 
     action: Tensor
-    """`[N, ...]` as the action space wants it: int64 for discrete actions, float32 for a Box. Actions outside of a Box
-    are clipped on their way to the environment; `log_prob` is that of the action as returned."""
+    """`[N, ...]` in the format of the action space: int64 for discrete actions, float32 for a Box. Actions outside of a
+    Box are clipped before they reach the environment; `log_prob` is for the unclipped action."""
     log_prob: Tensor
     """`[N]` float32, log-probability of `action`."""
     value: Tensor | None = None
-    """`[N]` float32, value of the observation; `[N, K]` for an agent with K > 1 value heads. None: the trainer asks
-    `value` for the whole rollout afterwards, which is faster for networks that share nothing with the policy."""
+    """`[N]` float32, value of the observation; `[N, K]` for an agent with K > 1 value heads. None: the trainer calls
+    `value` for the whole rollout afterwards, which is faster if the value function shares no layers with the policy."""
     state: Tensor | None = None
-    """The agent's memory after this step, `[N, M]`, or None for an agent without memory."""
+    """`[N, M]` memory of the agent after this step, or None for an agent without memory."""
 
 
 class Minibatch(NamedTuple):
     """`B` steps of experience, all tensors on the agent's device.
 
-    An agent with memory, or with a `sequence_length` L above 1, gets `S` sequences of L steps instead, in the order of
-    time: `[L, S, ...]` wherever `[B, ...]` is written. The last fields come to agents that name them in
-    `minibatch_fields`, and are None for others.
+    For an agent with memory, or with a `sequence_length` L above 1, a minibatch consists of `S` sequences of L steps in
+    chronological order: `[L, S, ...]` in place of `[B, ...]`. The fields from `reward` on are None unless the agent
+    names them in `minibatch_fields`.
     """
 
     obs: Tensor
-    """`[B, ...]` float32, or uint8 where the observation space is uint8 (pixels)."""
+    """`[B, ...]` observations, float32, or uint8 if the observation space is uint8 (pixels)."""
     action: Tensor
-    """`[B, ...]` as `act` returned it."""
+    """`[B, ...]` actions as returned by `act`."""
     log_prob: Tensor
-    """`[B]` under the policy that collected the step."""
+    """`[B]` log-probabilities of the actions under the policy that collected the steps."""
     value: Tensor
-    """`[B]` (or `[B, K]`) estimated when the rollout was collected."""
+    """`[B]` (or `[B, K]`) values estimated when the rollout was collected."""
     advantage: Tensor
-    """`[B]`, summed over the reward signals, normalised if `TrainArgs.normalize_advantages`."""
+    """`[B]` advantages, summed over the reward signals, normalized if `TrainArgs.normalize_advantages` is True."""
     returns: Tensor
-    """`[B]` (or `[B, K]`) regression target of the value function."""
+    """`[B]` (or `[B, K]`) regression targets of the value function."""
     action_mask: Tensor | None = None
-    """`[B, n]` bool, True where an action was allowed; None if the environment gives no masks."""
+    """`[B, n]` bool, True where an action was allowed; None if the environment provides no masks."""
     state: Tensor | None = None
-    """`[S, M]` memory before each sequence (before its burn-in, if any); of an `OffPolicyAgent` `[B, M]`, each step."""
+    """`[S, M]` memory before each sequence (before its burn-in, if any); for an `OffPolicyAgent`, `[B, M]` per step."""
     episode_start: Tensor | None = None
-    """`[L, S]` bool: the step is the first one of its episode, memory is zeroed before it."""
+    """`[L, S]` bool, True for the first step of an episode; the memory is zeroed before it."""
     burn_in_obs: Tensor | None = None
-    """`[P, S, ...]` the P = `burn_in` steps before each sequence, or None if P is 0."""
+    """`[P, S, ...]` observations of the P = `burn_in` steps before each sequence, or None if P is 0."""
     burn_in_start: Tensor | None = None
-    """`[P, S]` bool, their `episode_start`."""
+    """`[P, S]` bool, `episode_start` of the burn-in steps."""
     reward: Tensor | None = None
-    """`[B]` (or `[B, K]`) what was learned from: scaled with `--standardize_returns`."""
+    """`[B]` (or `[B, K]`) rewards as used for learning: scaled with `--standardize_returns`."""
     next_value: Tensor | None = None
-    """`[B]` (or `[B, K]`) value of the same episode's true next state; means nothing where `terminated`."""
+    """`[B]` (or `[B, K]`) value of the true next state of the same episode; undefined where `terminated`."""
     terminated: Tensor | None = None
-    """`[B]` bool, the episode ended for good with the step."""
+    """`[B]` bool, True if the episode terminated with this step."""
     done: Tensor | None = None
-    """`[B]` bool, it ended, for good or by truncation."""
+    """`[B]` bool, True if the episode terminated or was truncated with this step."""
     time: Tensor | None = None
-    """`[B]` int64, the step's place in its rollout, 0..T-1."""
+    """`[B]` int64, index of the step in its rollout, 0..T-1."""
     sub_env: Tensor | None = None
-    """`[B]` int64, the sub-environment of this rank that it comes from, 0..N-1."""
+    """`[B]` int64, index of the sub-environment on this rank, 0..N-1."""
     next_obs: Tensor | None = None
-    """`[B, ...]` the same episode's true next observation, also where it ended."""
+    """`[B, ...]` true next observation of the same episode, also at the end of the episode."""
     next_action_mask: Tensor | None = None
-    """`[B, n]` bool, what is allowed there; of a truncated episode's last one, which has no mask, what was before."""
+    """`[B, n]` bool, action mask of `next_obs`; where the episode was truncated, the mask of this step instead."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Minibatch":
-        """Applies `function` to every tensor."""
+        """Return a minibatch with `function` applied to every tensor."""
         return Minibatch(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
 
 
 MINIBATCH_FIELDS = ("reward", "next_value", "terminated", "done", "time", "sub_env", "next_obs", "next_action_mask")
-"""What an agent may ask for beside the other fields of `Minibatch`."""
+"""Optional fields of `Minibatch`, which an agent can request."""
 
 
 class ActorCritic(LightningModule):
-    """Base of all agents: an actor-critic that `fabric_rl.train` can train.
+    """Base class of all agents: an actor-critic that `fabric_rl.train` can train.
 
     A subclass takes the observation and action space of *one* sub-environment and its own hyperparameters, and
-    implements four of the methods below. It never sees an environment. Rollouts call `act` on the bare module; only
-    `training_step` goes through Fabric's wrapper, so gradients synchronise exactly once per step.
+    implements `act`, `value`, `training_step` and `configure_optimizers`. It never sees an environment. Rollouts call
+    `act` on the agent itself; only `training_step` uses Fabric's wrapper, so gradients synchronize once per step.
 
     Attributes:
-        value_heads: K, the number of reward signals, each with a value head and a discount.
-        memory_size: M, numbers an agent remembers from step to step, or 0: its `state [N, M]`, zeros as episodes begin.
-        sequence_length: L, steps per training sequence, for agents with memory and for others that want steps in the
-            order of time; divides `TrainArgs.num_steps`, and the batch size of an `OffPolicyAgent`.
-        burn_in: P, steps before each sequence that only refresh its memory.
-        minibatch_fields: Which of `MINIBATCH_FIELDS` its minibatches are to have.
-        progress: 0-dim float32, share of the training that is done, 0..1; for schedules. The trainer fills it in place.
+        value_heads: K, the number of reward signals; each has a value head and a discount factor.
+        memory_size: M, size of the memory `state [N, M]`, which is zeroed when an episode begins; 0: no memory.
+        sequence_length: L, steps per training sequence, for agents with memory and others that need consecutive steps;
+            it must divide `TrainArgs.num_steps`, and the batch size of an `OffPolicyAgent`.
+        burn_in: P, steps before each sequence that only refresh the memory.
+        minibatch_fields: Names from `MINIBATCH_FIELDS` that the minibatches must contain.
+        progress: 0-dim float32, fraction of the training that is done, 0..1, for schedules; updated by the trainer.
     """
 
     value_heads: int = 1
@@ -125,73 +125,73 @@ class ActorCritic(LightningModule):
 
     @property
     def learns_sequences(self) -> bool:
-        """True if its minibatches are sequences `[L, S, ...]`."""
+        """True if the agent's minibatches are sequences `[L, S, ...]`."""
         return self.memory_size > 0 or self.sequence_length > 1
 
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """Chooses actions for `obs [N, ...]`: samples, or takes the most likely one if `deterministic`.
+        """Choose actions for `obs [N, ...]`: sample them, or take the most likely ones if `deterministic`.
 
-        `state [N, M]` only comes to agents with memory, `action_mask [N, n]` (True = allowed) where actions are masked.
+        Only agents with memory get `state [N, M]`; `action_mask [N, n]` (True = allowed) only if actions are masked.
         """
         raise NotImplementedError
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """`[N]` (or `[N, K]`) float32, values of `obs [N, ...]`; `state` is the memory before the step."""
+        """Return the values of `obs [N, ...]`, `[N]` (or `[N, K]`) float32; `state` is the memory before the step."""
         raise NotImplementedError
 
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        """`[N, n]` float32 for people who watch, given what `act` is; None where actions are not numbered 0..n-1."""
+        """Return action probabilities `[N, n]` float32 for the viewer, or None if actions are not numbered 0..n-1."""
         return None
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        """Return the distributions that `act` samples from, for all rows or for each role."""
+        """Return the distributions that `act` samples from: one for all rows, or one per role."""
         return []
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # Fabric allows it
-        """The loss (a scalar with a graph) and named statistics for the log."""
+        """Return the loss (a scalar with its graph) and named statistics for the log."""
         raise NotImplementedError
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """One optimizer over all parameters. Its learning rates are the initial ones of the schedule."""
+        """Return one optimizer for all parameters. Its learning rates are the initial ones of the schedule."""
         raise NotImplementedError
 
 
 class Transitions(NamedTuple):
-    """`B` replayed steps, all tensors on the agent's device; with n-step returns each stands for up to n steps."""
+    """`B` replayed transitions, all tensors on the agent's device. With n-step returns, each covers up to n steps."""
 
     obs: Tensor
-    """`[B, ...]` as in `Minibatch`."""
+    """`[B, ...]` observations, as in `Minibatch`."""
     action: Tensor
-    """`[B, ...]` as `act` returned it."""
+    """`[B, ...]` actions as returned by `act`."""
     reward: Tensor
-    """`[B]` float32, of all its steps, discounted to the first; or `[B, K]` for K reward signals."""
+    """`[B]` float32, sum of the rewards of the transition's steps, discounted; `[B, K]` for K reward signals."""
     next_obs: Tensor
-    """`[B, ...]` the same episode's true observation after them; where it has terminated, the next one's first."""
+    """`[B, ...]` true observation of the same episode after the steps; if it terminated, the next episode's first."""
     discount: Tensor
-    """As `reward`, what the value of `next_obs` counts: gamma to the number of steps; 0 where the episode has
-    terminated, but not for a signal whose returns go on."""
+    """Factor for the value of `next_obs`, same shape as `reward`: gamma to the power of the number of steps, or 0 where
+    the episode terminated (except for a signal whose returns do not end with the episode)."""
     action_mask: Tensor | None = None
-    """`[B, n]` bool, or None if the environment gives no masks."""
+    """`[B, n]` bool, or None if the environment provides no masks."""
     next_action_mask: Tensor | None = None
-    """`[B, n]` bool, of `next_obs`."""
+    """`[B, n]` bool, action mask of `next_obs`."""
     weight: Tensor | None = None
-    """`[B]` float32, what each counts in the critics' loss, or None: all the same."""
+    """`[B]` float32, weight of each transition in the critics' loss, or None for equal weights."""
     sequences: Sequences | None = None
-    """Of an agent with memory, or with a `sequence_length` L above 1: the steps are `[L, S]`, flat."""
+    """For an agent with memory, or with `sequence_length` L above 1: its sequences; the steps are `[L, S]`, flat."""
 
 
 class OffPolicyAgent(ActorCritic):
-    """Base of agents that learn from replayed steps, see `fabric_rl.train_off_policy`.
+    """Base class of agents that learn from replayed steps, see `fabric_rl.train_off_policy`.
 
-    `training_step` gets `Transitions` and returns one loss for all networks. `value` is for people who watch only.
+    `training_step` gets `Transitions` and returns one loss for all networks. `value` is only used to display values.
 
     Attributes:
-        acts_at_random: `act` draws evenly from all (allowed) actions, unless `deterministic`. The trainer sets it.
-        holds_actions: Also set by it: the collector repeats each sub-environment's first action of a rollout.
+        acts_at_random: If True, `act` samples (allowed) actions uniformly, unless `deterministic`. Set by the trainer.
+        holds_actions: If True, each sub-environment repeats its first action of a rollout. Set by the trainer.
     """
 
     minibatch_fields = ("reward", "terminated", "done", "next_obs", "next_action_mask")
@@ -199,16 +199,16 @@ class OffPolicyAgent(ActorCritic):
     holds_actions: bool = False
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # see there
-        """See `ActorCritic`. The statistic `td_error` may be `[B]`, each step's, by which `--per_alpha` draws."""
+        """Return loss and statistics (see `ActorCritic`); `td_error` may be `[B]`, for `--per_alpha` to sample by."""
         raise NotImplementedError
 
     def update_targets(self, tau: float) -> None:
-        """After each optimizer step: `target += tau (network - target)` for all target networks."""
+        """Update all target networks after an optimizer step: `target += tau (network - target)`."""
         raise NotImplementedError
 
 
 def reads_masks(agent: ActorCritic) -> bool:
-    """Whether the agent's `act` takes an `action_mask`; one that does not is given none."""
+    """Return True if the agent's `act` accepts an `action_mask`; otherwise it is not given one."""
     parameters = inspect.signature(agent.act).parameters.values()
     return any(p.name == "action_mask" or p.kind is p.VAR_KEYWORD for p in parameters)
 
@@ -217,14 +217,14 @@ class AgentFactory(Protocol):
     """Builds the agent from the spaces of one sub-environment: an agent class, or a partial of one."""
 
     def __call__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> LightningModule:
-        """Builds it; the weights come from torch's global generator."""
+        """Build the agent; the weights come from torch's global generator."""
 
 
 class EnvFactory(Protocol):
     """Builds this rank's environment: a VectorEnv class, or a partial of one."""
 
     def __call__(self, *, seed: int) -> VectorEnv:
-        """Builds it; `reset(seed=...)` follows."""
+        """Build the environment; `reset(seed=...)` is called next."""
 
 
 @runtime_checkable
@@ -232,16 +232,16 @@ class HasMetrics(Protocol):
     """An environment that reports metrics of its own."""
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Name -> (sum, count) since the last call. The names are the same on every call and on every rank."""
+        """Return name -> (sum, count) since the last call, with the same names on every call and every rank."""
 
 
 @runtime_checkable
 class HasHeadlines(Protocol):
-    """An environment that says which of its metrics people look at first."""
+    """An environment that names its most important metrics."""
 
     @property
     def headlines(self) -> Mapping[str, str]:
-        """Metric -> short label. The console's lines show them; the summary has them at the start and at the end."""
+        """Metric -> short label. The console shows these metrics; the summary has their first and last values."""
 
 
 @runtime_checkable
@@ -249,7 +249,7 @@ class HasVideos(Protocol):
     """An environment that records videos while it is stepped."""
 
     def finish_videos(self) -> None:
-        """Waits until those of episodes that have ended are written."""
+        """Wait until the videos of finished episodes are written."""
 
 
 @runtime_checkable
@@ -257,7 +257,7 @@ class RecordsGames(Protocol):
     """The `inspector` of an environment that lets a policy play a game for people to watch, beside those that train."""
 
     game_suffix: str
-    """What the names of files with games end with."""
+    """File extension of recorded games."""
 
     def record_game(
         self, policy: PolicyMaker, sink: BinaryIO, title: str, seconds: float, seed: int
@@ -270,10 +270,10 @@ class RecordsGames(Protocol):
 
 @runtime_checkable
 class HasTimers(Protocol):
-    """An environment that knows where its time goes."""
+    """An environment that measures where its time goes."""
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """Name -> (seconds, how often) since the last call."""
+        """Return name -> (seconds, number of measurements) since the last call."""
 
 
 @runtime_checkable
@@ -281,25 +281,25 @@ class HasState(Protocol):
     """An environment that can be saved and restored exactly."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Its state; a TypeError if a part of it cannot be saved. It goes on as one that loads this state does."""
+        """Return the state (TypeError if it cannot be saved), and continue like an environment that loads it."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from a saved state."""
+        """Continue from a saved state."""
 
 
 @runtime_checkable
 class HasGroups(Protocol):
-    """An environment of which groups can be stepped on their own, so that one is stepped while others wait."""
+    """An environment whose groups can be stepped separately, so that one is stepped while others wait."""
 
     @property
     def group_rows(self) -> Sequence[slice]:
         """The sub-environments of each group, in order and without gaps."""
 
     def step_group(self, group: int, actions: NDArray[Any]) -> None:
-        """Starts a step of a group with `actions [n, ...]`, without waiting for its end."""
+        """Start a step of a group with `actions [n, ...]`, without waiting for its end."""
 
     def wait_group(self, group: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Waits for the step and returns what `step` does, for the `n` sub-environments of the group."""
+        """Wait for the step and return the result of `step` for the `n` sub-environments of the group."""
 
 
 @runtime_checkable
@@ -313,11 +313,11 @@ class HasSeeds(Protocol):
 
 @runtime_checkable
 class HasRewardSignals(Protocol):
-    """An environment with several reward signals, each with a value head and a discount of its own."""
+    """An environment with several reward signals, each with its own value head and discount factor."""
 
     @property
     def reward_signals(self) -> tuple[str, ...]:
-        """Their K names. `infos["reward_signals"]` of `step` is `[N, K]` float32; its sum is the reward."""
+        """The K names. `infos["reward_signals"]` of `step` is `[N, K]` float32; its sum is the reward."""
 
 
 @runtime_checkable
@@ -325,18 +325,18 @@ class HasPhases(Protocol):
     """Environment whose rewards and initial states change with the phase of training."""
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """Raises ValueError unless it knows just the phases `names`."""
+        """Raise ValueError unless the environment has exactly the phases `names`."""
 
     def set_phase(self, name: str, number: int) -> None:
-        """Goes on in the phase `name`, the `number`th of them, from 1; in the present phase nothing changes."""
+        """Switch to the phase `name` with the number `number`, from 1; do nothing if it is the current phase."""
 
 
 @runtime_checkable
 class HasTeams(Protocol):
-    """An environment whose sub-environments are players of two teams, which meet in arenas: what self-play needs.
+    """An environment whose sub-environments are players of two teams that meet in arenas, as needed for self-play.
 
-    All players of an arena begin and end their episodes together. On a step that ends some, `infos["result"]` is `[N]`
-    float32, valid where `infos["_final_obs"]`: 1 for those who have won, 0 for those who have lost, 0.5 for a draw.
+    All players of an arena begin and end their episodes together. On a step that ends episodes, `infos["result"]` is
+    `[N]` float32, valid where `infos["_final_obs"]`: 1 for players that won, 0 for players that lost, 0.5 for a draw.
     """
 
     @property
@@ -345,13 +345,13 @@ class HasTeams(Protocol):
 
 
 class Guests(Protocol):
-    """What lets others than the policies of this framework play some sub-environments: scripted players, say."""
+    """Interface that lets other players, for example scripted bots, play some of the sub-environments."""
 
     def invite(self, bots: Sequence[Any]) -> None:
-        """Takes them, before the next `reset`; the environment steps, tells and saves them."""
+        """Add the bots before the next `reset`; the environment steps, resets and saves them."""
 
     def seat(self, who: NDArray[np.intp]) -> None:
-        """From the next step on `bots[who[i]]` decides for sub-environment `i`; -1: the action that is given does."""
+        """Let `bots[who[i]]` control sub-environment `i` from the next step on; -1: the given action is used."""
 
 
 @runtime_checkable
@@ -360,11 +360,11 @@ class HasGuests(Protocol):
 
     @property
     def guests(self) -> Guests:
-        """Takes them and says who plays what."""
+        """Interface to add guests and to choose what they play."""
 
 
 ParameterValue = float | Sequence[float]
-"""What a parameter of an environment is set to: a number, or [min, max] for one that is drawn anew again and again."""
+"""Value of an environment parameter: a number, or [min, max] to sample from repeatedly."""
 
 
 @runtime_checkable
@@ -372,12 +372,12 @@ class HasParameters(Protocol):
     """An environment with parameters that lessons can set."""
 
     def check_parameters(self, values: Mapping[str, ParameterValue]) -> None:
-        """Raises ValueError, and names the parameters that there are, unless it could be given these."""
+        """Raise ValueError, which names the known parameters, unless these values can be set."""
 
     def set_parameters(self, values: Mapping[str, ParameterValue]) -> None:
-        """Sets just these, in the place of what the environment would draw itself; other parameters are its own again.
+        """Set exactly these values instead of sampled ones; other parameters return to the environment's own values.
 
-        The same values again change nothing. Environments that are saved remember what was set.
+        Setting the same values again changes nothing. A saved environment includes the set values.
         """
 
 

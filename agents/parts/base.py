@@ -144,11 +144,11 @@ class PPOAgent(ActorCritic):
         entropy_coef: float | Schedule,
         clip_value_loss: bool,
     ) -> None:
-        """Checks the settings.
+        """Check the settings.
 
         Raises:
-            ValueError: A learning rate or a clip range that is not positive, or a weight that is negative or not
-                finite, at either end of its schedule.
+            ValueError: A learning rate or the clip range is not positive, or a weight is negative or not finite, at
+                either end of its schedule.
         """
         super().__init__(observation_space, action_space)
         name = type(self).__name__
@@ -163,7 +163,7 @@ class PPOAgent(ActorCritic):
         self.value_coef, self.clip_value_loss = value_coef, clip_value_loss
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """The policy's parameters `[N, P]` and the values `[N]` or `[N, K]` for `obs [N, ...]`; one without memory."""
+        """Return policy parameters `[N, P]` and values `[N]` or `[N, K]` of `obs [N, ...]`, without memory."""
         raise NotImplementedError
 
     def act(
@@ -176,7 +176,7 @@ class PPOAgent(ActorCritic):
         return self.evaluate(obs)[1]
 
     def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """`[N, P]` that the policy's head gives for what `act` is given."""
+        """Return the policy parameters `[N, P]` for the inputs of `act`."""
         return self.evaluate(obs)[0]
 
     def probabilities(
@@ -190,16 +190,16 @@ class PPOAgent(ActorCritic):
         return [self.policy_head.distribution(self.policy_params(obs, state), action_mask)]
 
     def evaluate_steps(self, minibatch: Minibatch | Shown) -> tuple[Tensor, Tensor]:
-        """As `evaluate`, for a minibatch: `[B, P]`, or `[L, S, P]` of sequences."""
+        """Evaluate a minibatch, see `evaluate`: `[B, P]`, or `[L, S, P]` for sequences."""
         return self.evaluate(minibatch.obs)
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """PPO's loss on one minibatch; see `fabric_rl.learning.ppo.ppo_loss`."""
+        """Return PPO's loss on one minibatch, see `fabric_rl.learning.ppo.ppo_loss`."""
         params, values = self.evaluate_steps(minibatch)
         return self.ppo_step(params, values, minibatch)
 
     def imitate(self, shown: Shown) -> tuple[Tensor, Stats]:
-        """See `fabric_rl.learning.imitation.CanImitate`; the value function learns nothing."""
+        """Return the imitation loss of the policy, see `fabric_rl.learning.imitation.CanImitate`."""
         params, values = self.evaluate_steps(shown)
         if shown.soft is not None and isinstance(self.policy_head, CategoricalHead):
             log_prob = (shown.soft * self.policy_head.log_probs(params, shown.action_mask).squeeze(-2)).sum(dim=-1)
@@ -209,12 +209,12 @@ class PPOAgent(ActorCritic):
         return loss + 0 * values.sum(), {}
 
     def ppo_step(self, params: Tensor, values: Tensor, minibatch: Minibatch) -> tuple[Tensor, Stats]:
-        """PPO's loss on one minibatch and its statistics; see `fabric_rl.learning.ppo.ppo_loss`.
+        """Return PPO's loss on one minibatch and its statistics, see `fabric_rl.learning.ppo.ppo_loss`.
 
         Args:
-            params: `[B, P]` (or `[L, S, P]`) that the policy's head gave for the minibatch's observations.
-            values: `[B]` or `[B, K]` for the same.
-            minibatch: What to learn from.
+            params: `[B, P]` (or `[L, S, P]`) policy parameters of the minibatch's observations.
+            values: `[B]` or `[B, K]` values of the same observations.
+            minibatch: Steps to learn from.
         """
         log_prob, entropy = self.policy_head.evaluate(params, minibatch.action, minibatch.action_mask)
         progress = self.progress.to(params.device)
@@ -243,9 +243,9 @@ class PPOAgent(ActorCritic):
         return loss + coef * kl, stats._asdict() | {"reference_kl": kl.detach()}
 
     def adam(self, actor: Sequence[nn.Module], critic: Sequence[nn.Module]) -> torch.optim.Optimizer:
-        """Adam (eps 1e-5) with one parameter group for the actor and one for the critic, fused on CPU and CUDA.
+        """Return Adam (eps 1e-5) with a parameter group for the actor and one for the critic, fused on CPU and CUDA.
 
-        What actor and critic share belongs into `actor`.
+        Put the layers that actor and critic share into `actor`.
         """
         groups = [
             {"params": [p for part in parts for p in part.parameters()], "lr": lr}

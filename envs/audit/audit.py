@@ -12,7 +12,7 @@ from envs.audit.games import Games
 from envs.audit.parts import INVARIANT_UNITS, parts_of
 from envs.audit.result import Audit, Finding, PartReport
 from envs.checks import check_seed, whole_number
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.rewards.base import Reward
 from fabric_rl.base.settings import is_number
 

@@ -4,17 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BIG_PAD_RECHARGE_SECONDS
 
-from envs.actions import ContinuousAction
+from envs.actions import ActionParser, ContinuousAction
 from envs.audit.replay import Paid, coarser, difference, reordered, replay, swapped
 from envs.audit.result import FARMING, PLAYING, PartReport
-from envs.audit.scenes import ActorBot, GoalOrTime, Held, OneActor, Push, Scramble, actors
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
-from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
-from envs.matches.recipe import PoolRecipe
+from envs.bots.base import Bot
+from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
+from envs.matches.matches import PoolRecipe
 from envs.matches.tape import Tape, record, record_each
-from envs.resets import Kickoff, MixedStates, RandomState
+from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
+from envs.resets.base import CAR_REST_HEIGHT
 from envs.rewards.base import Reward
+from envs.state.game_state import GameState
+from envs.state.layout import MIRROR, Bool, Float
 
 TICK_SKIPS = (4, 8, 16)
 OWN_GOAL_TOLERANCE = 0.02
@@ -126,3 +131,137 @@ class Games:
 def _sign(paid: list[Paid]) -> str:
     pays, charges = (any((sign * array > 1e-9).any() for array in paid) for sign in (1, -1))
     return ("+" if pays else "") + ("-" if charges else "") or "0"
+
+
+def actors(state: GameState) -> Bool:
+    """`[A, C]` the car that acts: the first blue one in even arenas, the first orange one in odd ones, if there is."""
+    acting = np.zeros(state.present.shape, np.bool_)
+    for row, number in enumerate(state.arena_index.tolist()):
+        here = np.flatnonzero(state.present[row])
+        own = here[state.team[here] == number % 2]
+        acting[row, (own if len(own) else here)[0]] = True
+    return acting
+
+
+class ActorBot(Bot):
+    """One bot plays the car that acts, another (by default an idle one) all the others."""
+
+    def __init__(self, actor: Bot, others: Bot | None = None) -> None:
+        self.actor, self.others = actor, others or IdleBot()
+
+    def act(self, state: GameState) -> Float:
+        return np.where(actors(state)[..., None], self.actor.act(state), self.others.act(state))
+
+    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
+        mine, rest = self.actor.actions(state, parser), self.others.actions(state, parser)
+        acting = actors(state)[state.present]
+        return np.where(acting.reshape(-1, *[1] * (mine.ndim - 1)), mine, rest)
+
+
+class OneActor(StateSetter):
+    """A kickoff for the car that acts; the others stand in a corner beside their own goal."""
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        Kickoff().apply(state, mask, rng)
+        park(state, mask, ~actors(state))
+
+
+class Scramble(StateSetter):
+    """All cars fly or drive at the ball, which may be high or on its way to a goal: many touches, and demolitions."""
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        world = state.world
+        for arena in np.flatnonzero(mask).tolist():
+            height = float(rng.choice([BALL_RESTING_HEIGHT, 400, 900, 1500]))
+            high = height > 100
+            ball = np.array([rng.uniform(-800, 800), rng.uniform(-4500, 4500), height])
+            world.ball_pos[arena] = ball
+            world.ball_vel[arena] = (0, rng.choice([-1500, 0, 1500]), 150 if high else 0)
+            turns = np.arange(state.num_cars) / state.num_cars + rng.uniform(0, 0.1, state.num_cars)
+            yaw = (2 * np.pi * turns).astype(np.float32)
+            level = np.zeros_like(yaw)
+            state.set_car_rotation(arena, level, yaw, level)
+            forward = world.car_forward[arena]
+            away = rng.uniform(250, 500, (state.num_cars, 1))
+            world.car_pos[arena] = ball - forward * away
+            world.car_pos[arena, :, 2] = height - 60 if high else CAR_REST_HEIGHT
+            world.car_vel[arena] = forward * rng.uniform(1200, 2250, (state.num_cars, 1)) + (0, 0, 150 if high else 0)
+            state.set_on_ground(arena, np.full(state.num_cars, not high))
+            state.has_jumped[arena] = high
+            state.boost[arena] = 50
+
+
+class Push(StateSetter):
+    """The car that acts rolls into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
+
+    The two are the same but for a quarter turn around the ball, so what a touch, the way to the ball, or a place near
+    the own goal is worth is paid for in both, and what is left of the difference is due to the goal. Nobody has to do
+    anything, so it happens with every action parser. No boost pad can be taken.
+    """
+
+    def __init__(self, own_goal: bool) -> None:
+        self.own_goal = own_goal
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        park(state, mask, np.ones_like(state.present))
+        acting = actors(state)
+        for arena in np.flatnonzero(mask).tolist():
+            car = int(np.flatnonzero(acting[arena])[0])
+            side = MIRROR if state.team[car] else np.ones(3, np.float32)
+            ball = np.array([rng.uniform(0, 250), rng.uniform(-3900, -3600), BALL_RESTING_HEIGHT], np.float32)
+            speed, gap = rng.uniform(1700, 2200), rng.uniform(200, 300)
+            forward = np.array([0, -1, 0] if self.own_goal else [1, 0, 0], np.float32)
+            place(state, arena, car, (ball - forward * gap) * side, forward * side)
+            state.world.car_pos[arena, car, 2] = CAR_REST_HEIGHT
+            state.world.car_vel[arena, car] = forward * speed * side
+            state.world.ball_pos[arena] = ball * side
+            state.boost[arena] = 50
+            state.pad_timers[arena] = BIG_PAD_RECHARGE_SECONDS
+
+
+class GoalOrTime(DoneCondition):
+    """A goal, or a time, but only at the end of a window of ticks, so that longer steps fit into an episode."""
+
+    truncates = True
+
+    def __init__(self, seconds: float, window_ticks: int) -> None:
+        self.ticks, self.window = round(seconds * 120), window_ticks
+
+    def check(self, state: GameState) -> Bool:
+        ended = state.goal_scored | (state.episode_ticks >= self.ticks)
+        at_end: Bool = ended & (state.episode_ticks % self.window == 0)
+        return at_end
+
+
+class Held(Bot):
+    """Another bot's controls, each held for some steps."""
+
+    def __init__(self, bot: Bot, steps: int) -> None:
+        self.bot, self.steps = bot, steps
+        self._age, self._controls = 0, np.zeros(0, np.float32)
+
+    def act(self, state: GameState) -> Float:
+        if self._age % self.steps == 0:
+            self._controls = self.bot.act(state)
+        self._age += 1
+        return self._controls
+
+
+def park(state: GameState, mask: Bool, cars: Bool) -> None:
+    """Puts `cars [A, C]` of the arenas in `mask [A]` side by side into a corner near their own goal, facing it."""
+    for arena in np.flatnonzero(mask).tolist():
+        for car in np.flatnonzero(cars[arena] & state.present[arena]).tolist():
+            number = car - (state.num_blue if state.team[car] else 0)
+            side = MIRROR if state.team[car] else np.ones(3, np.float32)
+            spot = np.array([-3000 + 250 * number, -4700, CAR_REST_HEIGHT], np.float32)
+            place(state, arena, car, spot * side, np.array([0, -1, 0], np.float32) * side)
+
+
+def place(state: GameState, arena: int, car: int, spot: Float, forward: Float) -> None:
+    """Puts one car somewhere on its wheels, at rest, with its nose level in a direction."""
+    world = state.world
+    world.car_pos[arena, car] = spot
+    world.car_vel[arena, car] = 0
+    world.car_forward[arena, car] = forward
+    world.car_right[arena, car] = (-forward[1], forward[0], 0)
+    world.car_up[arena, car] = (0, 0, 1)

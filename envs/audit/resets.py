@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from envs.checks import check_seed, whole_number
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.resets.first_states import ResetRow, rows_of
 
 MOST_ARENAS = 16

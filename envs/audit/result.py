@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from envs.bots import BallChaser, Bot, CircleBot, HopBot, HoverBot, IdleBot, KickoffThenShoot
 
 FARMING: dict[str, type[Bot]] = {"idle": IdleBot, "circle": CircleBot, "hover": HoverBot, "hop": HopBot}
+
 """What must not pay better than scoring."""
+
 PLAYING: dict[str, type[Bot]] = {"chase": BallChaser, "score": KickoffThenShoot}
 
 

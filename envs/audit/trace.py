@@ -14,7 +14,7 @@ from envs.audit.parts import parts_of
 from envs.audit.replay import replay
 from envs.bots import Bot, IdleBot, TeamBots
 from envs.checks import check_seed
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.matches.tape import Tape, record
 from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.settings import is_number

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.adapters.rlgym_watched import WatchedGames
-from envs.demonstrations.states import WEIGHT, columns, frame_of
+from envs.demonstrations.file import WEIGHT, columns_of_states, frame_of
 from envs.loggers.base import StateLogger
-from envs.replays.columns import Column
+from envs.replays.format import Column
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -30,7 +30,7 @@ _REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSErr
 
 def converted_columns(num_cars: int) -> list[Column]:
     """Those of states, and `inferred`."""
-    return [*columns(num_cars), Column(INFERRED, "|u1", (num_cars,))]
+    return [*columns_of_states(num_cars), Column(INFERRED, "|u1", (num_cars,))]
 
 
 class HumanGame(NamedTuple):

@@ -11,12 +11,11 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import TeamBots
-from envs.demonstrations.file import OBSERVATIONS, STATES, DemonstrationWriter
-from envs.demonstrations.states import MEANT, frame_of
+from envs.demonstrations.file import MEANT, OBSERVATIONS, STATES, DemonstrationWriter, frame_of
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
-from envs.replays.columns import Column
+from envs.replays.format import Column
 from envs.resets.kickoff import Kickoff
 from envs.resets.mixtures import MixedStates
 from envs.resets.random_state import RandomState
@@ -88,7 +87,7 @@ def record_states(
 
     Args:
         bots: Play.
-        writer: With `states.columns`, noisy ones if there is noise.
+        writer: With `columns_of_states`, noisy ones if there is noise.
         minutes: Game time.
         team_size: Cars in each team.
         seed: Of the first states.

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from envs.actions import ActionParser, DelayAction, StickyButtons
 from envs.actions.base import mask_by, unwrapped
 from envs.bots.actions import nearest_actions, soft_labels
-from envs.demonstrations.file import Demonstration, Episode
-from envs.demonstrations.states import MEANT, WEIGHT, states_of
+from envs.demonstrations.file import MEANT, WEIGHT, Demonstration, Episode, states_of
 from envs.obs import ObsBuilder
 from envs.obs.base import build_named
 from envs.rewards import Reward, RewardSignals

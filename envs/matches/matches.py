@@ -1,7 +1,9 @@
 """Matches between two players on real physics, in pairs with sides changed."""
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,14 @@ from envs.actions import ContinuousAction
 from envs.bots.base import Bot
 from envs.checks import check_seed, positive, whole_number
 from envs.dones import GoalCondition
-from envs.matches.kickoffs import MatchKickoffs
-from envs.matches.statistics import Counts, GameStatistics, counted, of_pairs
+from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, counted, of_pairs
+from envs.partials import taken_apart
+from envs.phased import Phased
 from envs.pool.rocket_pool import RocketSimPool
+from envs.pool.settings import team_sizes
+from envs.processes.process_pool import ProcessPool
+from envs.rewards import Reward, default_reward
+from envs.state.game_state import GameState
 from envs.state.layout import BLUE
 
 PAIRS_AT_ONCE = 10
@@ -29,9 +36,9 @@ class Matches:
 
     Attributes:
         goals: `[P, 2, 2]` int64: pair; the player as blue, then as orange; goals of the player, then of its opponent.
-        touches: The same of contacts with the ball, each once however long it lasts.
-        minutes: Game time of each match.
-        cars: In each team.
+        touches: Contacts with the ball, in the format of `goals`; each contact counts once.
+        minutes: Game time of each match, in minutes.
+        cars: Cars per team.
         statistics: Name in `envs.matches.statistics.STATISTICS` -> `[P, 2, 2]` float64: pair; the player, its opponent;
             the count, and that over which it is told (see `envs.matches.statistics.of_pairs`).
     """
@@ -99,30 +106,32 @@ def play_matches(
     progress: Callable[[float], None] | None = None,
     first_block: int = 0,
 ) -> Matches:
-    """Lets two players play pairs of matches that begin, and after each goal go on, with a kickoff.
+    """Play pairs of matches between two players, with a kickoff at the start and after each goal.
 
-    In the first match of a pair the player is blue, in the second, with the same `MatchKickoffs`, orange. A match lasts
-    `minutes` of play; there is no overtime. Every pair has its own kickoffs; players sample separately for each match.
+    The player is blue in the first match of a pair, and orange in the second, with the same `MatchKickoffs`. A match
+    lasts `minutes` of play; there is no overtime. Every pair has its own kickoffs; players sample separately for each
+    match.
 
-    A pair depends on the seed and on its number, not on how many are played or on the threads: pairs are played in
-    blocks of `PAIRS_AT_ONCE`, and the last block is played in full, for a network's outputs depend in their last bits
-    on how many rows it is given. The same arguments give the same results on the same processor.
+    A pair only depends on the seed and its number, not on the number of pairs or threads. Therefore pairs are played in
+    blocks of `PAIRS_AT_ONCE`, and the last block is played in full, because the last bits of a network's outputs depend
+    on the batch size. The same arguments give the same results on the same processor.
 
     Args:
-        player: Builds what plays all cars of one side.
-        opponent: The same for the other.
-        num_pairs: How many pairs of matches.
-        minutes: Game time of each match.
-        team_size: Cars in each team.
-        seed: Of everything that is drawn.
+        player: Function that builds the bot for all cars of one side from a seed.
+        opponent: Function that builds the bot for the other side from a seed.
+        num_pairs: Number of pairs of matches.
+        minutes: Game time of each match, in minutes.
+        team_size: Cars per team.
+        seed: Seed of kickoffs and players.
         tick_skip: Physics ticks (1/120 s) between decisions.
-        action_delay_ticks: Ticks at the start of a step that still run the previous action.
-        num_threads: See `RocketSimPool`.
-        progress: Is told after each step which share of all steps is done, 0..1.
-        first_block: Begin with pair `first_block * PAIRS_AT_ONCE`, as one of several processes that share the blocks.
+        action_delay_ticks: Ticks at the start of a step that still use the previous action.
+        num_threads: Threads that step the arenas, see `RocketSimPool`.
+        progress: If given, called after each step with the share of all steps that is done, 0..1.
+        first_block: Index of the first block, so that several processes can share the blocks: begin with pair
+            `first_block * PAIRS_AT_ONCE`.
 
     Raises:
-        ValueError: No match, no time or no car, or a seed that is none.
+        ValueError: The number of pairs, the time, the team size or the seed is out of range.
     """
     check_seed("play_matches", seed)
     whole_number("play_matches", "num_pairs", num_pairs)
@@ -185,3 +194,85 @@ def _by_pairs(counts: Counts) -> Counts:
     """`[K, P, 2, 2]` from `[K, A, 2]`: pair; the player as blue and as orange; the player and its opponent."""
     as_blue, as_orange = np.split(counts, SIDES, axis=1)
     return np.stack((as_blue, as_orange[..., ::-1]), axis=2)
+
+
+class PoolRecipe:
+    """The settings of a `RocketSimPool`, to build it as often as needed, with some of them changed.
+
+    Attributes:
+        pool_class: `RocketSimPool`, or a subclass.
+        arguments: What it is built with.
+    """
+
+    def __init__(self, factory: Callable[..., Any], owner: str = "PoolRecipe", phase: str | None = None) -> None:
+        """Reads a factory.
+
+        Args:
+            factory: `RocketSimPool`, a `functools.partial` of it, or one of a `ProcessPool` around such a factory.
+            owner: Who asks, for the message.
+            phase: Of training, where the reward or the state setter has phases; default: the first.
+
+        Raises:
+            TypeError: It builds something else.
+            ValueError: There is no such phase.
+        """
+        call = taken_apart(factory)
+        while call.function is ProcessPool and "factory" in call.named():
+            call = taken_apart(call.named()["factory"])
+        pool_class = call.function
+        if not (isinstance(pool_class, type) and issubclass(pool_class, RocketSimPool)):
+            name = getattr(pool_class, "__name__", type(pool_class).__name__)
+            raise TypeError(f"{owner}: needs the settings of an envs.RocketSimPool as env, got {name}")
+        self.pool_class = pool_class
+        left_out = ("seed", "first_arena", "render_mode", "video_folder")
+        self.arguments = {name: value for name, value in call.named().items() if name not in left_out}
+        if phase is not None or self.phases:
+            self._begin_phase(self.phases[0] if phase is None else phase)
+
+    def build(self, **changes: Any) -> RocketSimPool:  # noqa: ANN401 - the settings of a pool
+        """A pool with parts of its own, so that none remembers what another pool did."""
+        kept = {name: copy.deepcopy(value) for name, value in self.arguments.items() if name not in changes}
+        return self.pool_class(**(kept | changes))
+
+    @property
+    def phases(self) -> list[str]:
+        """Phases of training that the reward or the state setter knows, in order."""
+        return list(dict.fromkeys(name for part in self._phased() for name in part.phases))
+
+    def _begin_phase(self, name: str) -> None:
+        """Goes on as in that phase, a name or a number from 1."""
+        numbers = {str(number): phase for number, phase in enumerate(self.phases, 1)}
+        name = numbers.get(name, name)
+        if name not in self.phases:
+            known = f"it has {', '.join(self.phases)}" if self.phases else "there are none in this configuration"
+            raise ValueError(f"--phase {name}: there is no such phase; {known}")
+        self.arguments = {key: copy.deepcopy(value) for key, value in self.arguments.items()}
+        blue, orange = self.team_sizes[0]
+        state = GameState(1, blue, orange)
+        state.clear(np.array([0]))
+        for part in self._phased():
+            part.begin_phase(name, self.phases.index(name) + 1, state)
+
+    def _phased(self) -> list[Phased]:
+        parts = [self.arguments.get(name) for name in ("reward", "state_setter")]
+        return [each for part in parts if part is not None for each in part.walk() if isinstance(each, Phased)]
+
+    def reward(self) -> Reward:
+        """The reward, new."""
+        reward = self.arguments.get("reward")
+        return default_reward() if reward is None else copy.deepcopy(reward)
+
+    @property
+    def team_sizes(self) -> list[tuple[int, int]]:
+        """(blue, orange) that the arenas take in turns."""
+        return team_sizes(self.arguments.get("team_size", 1))
+
+    @property
+    def tick_skip(self) -> int:
+        """Ticks per step."""
+        return int(self.arguments.get("tick_skip", 8))
+
+    @property
+    def action_delay_ticks(self) -> int:
+        """Ticks at the start of a step that still run the previous action."""
+        return int(self.arguments.get("action_delay_ticks", 1))

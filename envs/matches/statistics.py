@@ -1,6 +1,6 @@
 """GameStatistics: what both sides do in matches, beside the goals."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, TICKS_PE
 
 from envs.loggers.base import StateLogger
 from envs.loggers.car_steps import COUNTED, CarSteps
+from envs.resets.kickoff import KICKOFF_BOOST, Kickoff
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool
 
@@ -196,3 +197,42 @@ def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
     ratio = count.sum() / per.sum()
     samples: NDArray[np.float64] = ratio + (count - ratio * per) / per.mean()
     return samples
+
+
+class MatchKickoffs(Kickoff):
+    """One of the five kickoffs, a little off the spot; both teams begin alike, rotated by 180 degrees.
+
+    Players and physics are deterministic: from five kickoffs there would be five games. So places are moved by up to
+    `MAX_SHIFT` uu in x and y, cars turned by up to `MAX_TURN` rad, boost is within `MAX_BOOST` of 33.3, and every car's
+    first controls come up to `MAX_DELAY` ticks late. Only these delays may differ between the teams; who has the sooner
+    ones changes with the sides.
+
+    It draws from generators of its own: an arena's also says where demolished cars return, so after a demolition the
+    two matches of a pair would get different kickoffs.
+
+    Attributes:
+        delay_ticks: `[A, C]` int64, how late each car's first controls come, counted from its last kickoff.
+    """
+
+    MAX_SHIFT, MAX_TURN, MAX_BOOST, MAX_DELAY = 50.0, 0.05, 10.0, 16
+
+    def __init__(self, seeds: Sequence[np.random.SeedSequence], num_cars: int) -> None:
+        """Makes the generators.
+
+        Args:
+            seeds: Arena `i` draws from number `i`; with the same seed two arenas get the same kickoffs.
+            num_cars: In an arena.
+        """
+        self._rngs = [np.random.default_rng(seed) for seed in seeds]
+        self.delay_ticks: NDArray[np.int64] = np.zeros((len(self._rngs), num_cars), np.int64)
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        """See `StateSetter.apply`; `rng` is not used."""
+        for arena in np.flatnonzero(mask).tolist():
+            own = self._rngs[arena]
+            spawns = self.spawns(state, own)
+            shift = own.uniform(-self.MAX_SHIFT, self.MAX_SHIFT, (len(spawns), 2))
+            turn = own.uniform(-self.MAX_TURN, self.MAX_TURN, len(spawns))
+            boost = KICKOFF_BOOST + own.uniform(-self.MAX_BOOST, self.MAX_BOOST, len(spawns))
+            self.place(state, arena, spawns, shift, turn, boost)
+            self.delay_ticks[arena] = own.integers(self.MAX_DELAY, size=state.num_cars)

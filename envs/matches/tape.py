@@ -8,7 +8,7 @@ import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.bots.base import Bot
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.rewards import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float

@@ -11,9 +11,9 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.checks import positive
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
 from envs.resets.mixtures import MIRROR_X
-from envs.state.derived import Derived
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
+from envs.state.view import Derived
 
 Vector = tuple[float, float, float]
 

@@ -1,13 +1,20 @@
 """Episodes: how those of a pool begin."""
 
+import time
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
 from envs.resets import StateSetter, check_start
+from envs.sim.arena import SimArena
+from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from fabric_rl.base.state_schema import load_part
 
 
 class Episodes:
@@ -77,3 +84,130 @@ class Episodes:
             arenas.begin(index)
         state.invalidate()
         return len(broken)
+
+
+HEADLINES = {"game/touches_per_minute": "touches/min", "game/goals_per_minute": "goals/min"}
+"""Metrics that people look at first, with a short label each."""
+_COUNTED = ("touches", "goals", "physics_errors", "episodes", "steps")
+
+
+class GameCounts:
+    """Touches, goals, broken physics, episodes and steps since the last `drain`, of all arenas together."""
+
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys(_COUNTED, 0)
+
+    def add_step(self, new_touches: Bool, goals: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
+        """Counts a step: `new_touches [A, C]`, `goals [A]`, and which episodes end, `done [A]`."""
+        counts = self._counts
+        counts["steps"] += 1
+        counts["episodes"] += int(done.sum())
+        counts["touches"] += int(new_touches.sum())
+        counts["goals"] += int(goals.sum())
+
+    def add_physics_errors(self, number: int) -> None:
+        """Counts arenas whose physics broke."""
+        self._counts["physics_errors"] += number
+
+    def drain(self, tick_skip: int, num_arenas: int, num_cars: int) -> dict[str, tuple[float, float]]:
+        """Metrics since the last call as name -> (sum, minutes).
+
+        Minutes are game time, per car for touches and per arena for the rest.
+
+        Args:
+            tick_skip: Ticks of a step.
+            num_arenas: Of the pool.
+            num_cars: In all arenas together.
+        """
+        counts, self._counts = self._counts, dict.fromkeys(_COUNTED, 0)
+        minutes = counts["steps"] * tick_skip / TICKS_PER_SECOND / 60
+        arena_minutes = minutes * num_arenas
+        return {
+            "game/touches_per_minute": (float(counts["touches"]), minutes * num_cars),
+            "game/goals_per_minute": (float(counts["goals"]), arena_minutes),
+            "game/episodes_per_minute": (float(counts["episodes"]), arena_minutes),
+            "game/physics_errors_per_minute": (float(counts["physics_errors"]), arena_minutes),
+        }
+
+    def state_dict(self) -> dict[str, int]:
+        """The counts."""
+        return dict(self._counts)
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Takes what `state_dict` gave."""
+        self._counts = {name: int(state[name]) for name in _COUNTED}
+
+
+def results(scoring_team: NDArray[Any], team: NDArray[Any]) -> NDArray[np.float32]:
+    """1 where a car's team has scored, 0 where the other one has, 0.5 where none has (`scoring_team` -1)."""
+    return np.where(scoring_team < 0, 0.5, scoring_team == team).astype(np.float32)
+
+
+PARTS = ("physics", "gather", "obs", "rewards", "dones_and_resets", "actions")
+
+
+class StepTimers:
+    """Adds up the seconds of each of `PARTS`, with a look at the clock where one ends and the next begins."""
+
+    def __init__(self) -> None:
+        self._seconds = dict.fromkeys(PARTS, 0.0)
+        self._steps = 0
+        self._last = 0.0
+
+    def start(self) -> None:
+        """A step begins."""
+        self._steps += 1
+        self._last = time.perf_counter()
+
+    def stop(self, part: str, at: float | None = None) -> None:
+        """What has passed since the last call belongs to `part`; it ended `at` (`time.perf_counter`), or just now."""
+        now = time.perf_counter() if at is None else at
+        self._seconds[part] += now - self._last
+        self._last = now
+
+    def drain(self) -> dict[str, tuple[float, int]]:
+        """Part -> (seconds, steps) since the last call."""
+        drained = {part: (seconds, self._steps) for part, seconds in self._seconds.items()}
+        self._seconds, self._steps = dict.fromkeys(PARTS, 0.0), 0
+        return drained
+
+
+_PARTS = ("state", "arenas", "rngs", "components", "counts", "started", "parameters")
+
+
+def components_state(components: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the states and the class names of `components`, which are role -> component."""
+    return {
+        "components": [part.state_dict() for part in components.values()],
+        "component_names": [type(part).__name__ for part in components.values()],
+    }
+
+
+def check_snapshot(
+    snapshot: dict[str, Any], state: GameState, sims: Sequence[SimArena], components: Mapping[str, Any]
+) -> None:
+    """Raise a ValueError unless `snapshot` is one of a pool with the same cars, arenas and number of components."""
+    if missing := [name for name in _PARTS if name not in snapshot]:
+        raise ValueError(f"RocketSimPool: this is no snapshot of a pool, it lacks {', '.join(missing)}")
+    if len(snapshot["arenas"]) != len(sims) or len(snapshot["components"]) != len(components):
+        raise ValueError(
+            f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(snapshot['components'])} "
+            f"components ({', '.join(snapshot['component_names'])}), this pool {len(sims)} and {len(components)} "
+            f"({', '.join(type(part).__name__ for part in components.values())})"
+        )
+    state.check(snapshot["state"])
+    if not all(np.array_equal(snapshot["state"][name], getattr(state, name)) for name in ("present", "arena_index")):
+        raise ValueError("RocketSimPool: the snapshot is of other cars")
+    for sim, numbers in zip(sims, snapshot["arenas"], strict=True):
+        sim.check(numbers)
+
+
+def load_components(components: Mapping[str, Any], snapshot: Mapping[str, Any]) -> None:
+    """Restore every component.
+
+    Raises:
+        ValueError: One does not fit; the message names its role, its class and what was saved.
+    """
+    names = snapshot.get("component_names", ["component"] * len(components))
+    for (role, part), name, state in zip(components.items(), names, snapshot["components"], strict=True):
+        load_part(part, state, f"RocketSimPool: what was saved of the {role} {name}")

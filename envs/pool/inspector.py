@@ -15,14 +15,28 @@ from envs.bots.policy import Choose
 from envs.dones import TimeoutCondition
 from envs.loggers.turtles import TurtleRecoveryLogger
 from envs.replays.replay import SUFFIX, Sink
-from envs.replays.spare import Tell, play_spare
 from envs.resets import TurtledStart
 from envs.resets.first_states import ResetRow, problems_of, ranges_of, rows_of
 
 if TYPE_CHECKING:
     from envs.pool.rocket_pool import RocketSimPool
 
+from typing import TYPE_CHECKING
+
+from envs.actions import ContinuousAction
+from envs.audit.parts import parts_of
+from envs.bots.base import TeamBots
+from envs.bots.policy import Mind, PolicyBot
+from envs.replays.recorder import ReplayRecorder
+from envs.state.layout import Float
+
+if TYPE_CHECKING:
+    from envs.pool.rocket_pool import RocketSimPool
+
 PROBED_ARENAS, PROBE_SECONDS = 8, 3.0
+
+Tell = Callable[[Float, Float | None], None]
+"""Is told what a policy thinks, see `Mind.tell`."""
 
 
 class PoolInspector:
@@ -73,7 +87,7 @@ class PoolInspector:
     def record_game(
         self, policy: Callable[[Tell], Choose], sink: Sink, title: str, seconds: float, seed: int
     ) -> Generator[float, None, None]:
-        """See `envs.replays.spare.play_spare`."""
+        """See `play_spare`."""
         return play_spare(self._pool, policy, sink, title, seconds, seed)
 
     def probe(self, choose: Callable[..., NDArray[Any]]) -> list[str]:
@@ -111,3 +125,54 @@ class PoolInspector:
         return [
             f"{len(up)} of {probed.num_envs} cars that lay on their roofs stood up within {PROBE_SECONDS:g} s{after}"
         ]
+
+
+def play_spare(
+    pool: "RocketSimPool", policy: Callable[[Tell], Choose], sink: Sink, title: str, seconds: float, seed: int
+) -> Generator[float, None, None]:
+    """Plays as `pool` does now: the same resets, ends of episodes, phase, cars, delay, observations and actions.
+
+    The physics is the usual one, whatever parameters the pool draws. The pool is not touched: its parts are copied.
+    Yields the seconds played. Closed before its end, the game is over there; the replay says how many were wanted.
+
+    Args:
+        pool: Where its arenas have other numbers of cars, the seed chooses one of these.
+        policy: Makes the policy of all cars, with what it is to tell of its thoughts.
+        sink: Takes the replay.
+        title: Its name.
+        seconds: Game time.
+        seed: Of the resets.
+    """
+    setter, conditions = pool.state_setter, pool.done_conditions
+    own = conditions[: len(conditions) - len(setter.conditions())]  # those of the setter come with it again
+    setter, own, obs, action = copy.deepcopy((setter, own, pool.obs_builder, pool.action_parser))
+    mind = Mind()
+    bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
+    about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed, "tick_skip": pool.tick_skip}
+    recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, parts_of(pool.reward))
+    blue = pool.state.num_blue
+    sizes = sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in pool.state.present})
+    spare = type(pool)(
+        1,
+        sizes,
+        action=ContinuousAction(),
+        state_setter=setter,
+        done=own,
+        tick_skip=pool.tick_skip,
+        action_delay_ticks=pool.action_delay_ticks,
+        num_threads=1,
+        seed=seed,
+        first_arena=seed % len(sizes),
+        loggers=[recorder],
+    )
+    try:
+        spare.reset()
+        while recorder.seconds < seconds:
+            if recorder.begun:
+                bot.reset(spare.state.episode_ticks == 0, spare.state)
+                recorder.begun = False
+            spare.step(bot.actions(spare.state, spare.action_parser))
+            yield recorder.seconds
+    finally:
+        recorder.end_game()
+        spare.close()

@@ -21,13 +21,18 @@ from envs.obs.base import build_checked, build_named
 from envs.parameters import ParameterRandomizer, TunableArenas
 from envs.phased import Phased
 from envs.pool import settings
-from envs.pool.car_slots import CarSlots
-from envs.pool.episodes import Episodes
-from envs.pool.game_counts import HEADLINES, GameCounts, results
-from envs.pool.guests import Guests
+from envs.pool.episodes import (
+    HEADLINES,
+    Episodes,
+    GameCounts,
+    StepTimers,
+    check_snapshot,
+    components_state,
+    load_components,
+    results,
+)
 from envs.pool.inspector import PoolInspector
-from envs.pool.snapshot import check_snapshot, components_state, load_components
-from envs.pool.step_timers import StepTimers
+from envs.pool.slots import CarSlots, Guests
 from envs.render.frame import render_frame
 from envs.render.rocketsimvis import RocketSimVis
 from envs.render.videos import EpisodeVideos
@@ -88,7 +93,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         render_mode: str | None = None,
         video_folder: str | Path | None = None,
     ) -> None:
-        """Builds the arenas. The default components are those of RLGym's training guide.
+        """Build the arenas. The default components are those of RLGym's training guide.
 
         Args:
             num_arenas: Number of parallel games.
@@ -159,10 +164,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Float, dict[str, Any]]:
-        """Begins a new episode in every arena.
+        """Begin a new episode in every arena.
 
         Args:
-            seed: Arena `i` draws from `seed + i` from now on. None continues with the present generators.
+            seed: If given, arena `i` is seeded with `seed + i`. None continues with the current random generators.
             options: Not used.
 
         Returns:
@@ -177,17 +182,17 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self._slots.cars_of(obs), self._infos()
 
     def step(self, actions: NDArray[np.int64]) -> tuple[Float, NDArray[Any], Bool, Bool, dict[str, Any]]:
-        """Holds `actions` for `tick_skip` ticks in every arena.
+        """Apply `actions` for `tick_skip` ticks in every arena.
 
         Args:
-            actions: `[N, ...]` one action per car, see the action parser.
+            actions: `[N, ...]` actions, one per car; see the action parser.
 
         Returns:
             Observations `[N, D]` float32, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, infos.
 
         Raises:
-            ValueError: Actions that the parser refuses, or a component returned something of the wrong shape.
-            FloatingPointError: NaN or infinity in rewards or observations.
+            ValueError: The action parser rejects the actions, or a component returned an array of the wrong shape.
+            FloatingPointError: Rewards or observations contain NaN or infinity.
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before step()")
@@ -238,25 +243,25 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return cars_of(obs), cars_of(rewards), terminated[arena_of], truncated[arena_of], infos
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
-        """Stops the threads."""
+        """Stop the threads."""
         self._arenas.close()
         self._videos.close()
         if self._viewer is not None:
             self._viewer.close()
 
     def render(self) -> tuple[NDArray[np.uint8], ...]:
-        """The first arena, drawn as `[360, 640, 3]`; a RuntimeError unless `render_mode` is "rgb_array"."""
+        """Return an image `[360, 640, 3]` of the first arena; RuntimeError unless `render_mode` is "rgb_array"."""
         if self.render_mode != "rgb_array":
             raise RuntimeError(f"RocketSimPool: render() needs render_mode='rgb_array', it is {self.render_mode!r}")
         return (render_frame(self.state),)
 
     def finish_videos(self) -> None:
-        """Waits until the videos of episodes that have ended are written."""
+        """Wait until the videos of finished episodes are written."""
         self._videos.finish()
 
     @property
     def arenas(self) -> list[Any]:
-        """The live `RocketSim.Arena` objects. Reading them is free; what you write shows up in the next step."""
+        """The live `RocketSim.Arena` objects. You can read them at any time; changes take effect in the next step."""
         return [sim.arena for sim in self._arenas.sims]
 
     @property
@@ -266,12 +271,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     @property
     def inspector(self) -> PoolInspector:
-        """A new one, which sees the episodes from now on; the callback `fabric_rl.callbacks.Debug` asks for it."""
+        """A new inspector of the episodes from now on, for the callback `fabric_rl.callbacks.Debug`."""
         return PoolInspector(self)
 
     @property
     def layout(self) -> dict[str, str]:
-        """See `envs.pool.settings.layout`; tells whether a checkpoint fits this pool."""
+        """Description of observations and actions that shows if a checkpoint fits; see `envs.pool.settings.layout`."""
         return settings.layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
@@ -279,9 +284,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self._timers.drain()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Metrics since the last call as name -> (sum, count), also of the action parser, the reward and the loggers.
+        """Return the metrics of the pool and its components since the last call: name -> (sum, count).
 
-        Touches count once per contact over several steps; minutes are game time, per car for touches, else per arena.
+        A contact over several steps counts as one touch. Minutes are game time, per car for touches, else per arena.
         """
         metrics = self._counts.drain(self.tick_skip, self.num_arenas, self.num_envs)
         for part in (self.action_parser, self.reward, *self.loggers):
@@ -290,17 +295,17 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Parameter -> `[A]` float64, what the running episodes are played with; those that samplers or lessons set."""
+        """Parameter -> `[A]` float64, its values in the current episodes; only those set by samplers or lessons."""
         return self._parameters.values
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Raises a ValueError for a parameter that is not in `envs.parameters.PARAMETERS`, or beyond its limits."""
+        """Raise ValueError if a parameter is not in `envs.parameters.PARAMETERS`, or a value exceeds its limits."""
         self._parameters.check(values)
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Sets parameters in the place of their samplers, for episodes without a step so far and all that follow.
+        """Set parameters instead of their samplers, for episodes without a step so far and all later ones.
 
-        `values`: parameter -> number, or [min, max] to draw from that interval; the others as before all calls.
+        `values` is parameter -> number, or [min, max] to sample from; all other parameters return to their own values.
         """
         self._parameters.override(values, self._started)
         self._look_ahead()
@@ -311,12 +316,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self.action_parser.look_ahead(self.tick_skip, self.tick_skip)
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """Raises a ValueError unless the phased components know just the phases `names` of a training."""
+        """Raise ValueError unless the phased components have exactly the phases `names`."""
         for part in self._phased():
             part.check_phases(names)
 
     def set_phase(self, name: str, number: int) -> None:
-        """Tells the phased components, from the next step on, which phase it is; see `envs.phased.Phased`."""
+        """Set the phase of the phased components from the next step on, see `envs.phased.Phased`."""
         for part in self._phased():
             part.begin_phase(name, number, self.state)
 
@@ -325,11 +330,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return [part for part in parts if isinstance(part, Phased)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the future of this pool depends on, as numbers, arrays and dicts of them.
+        """Return the complete state of the pool, as numbers, arrays and dicts of them.
 
-        Also restores the live arenas from what it returns: a physics engine's contact caches are in no snapshot, and
-        only so does this pool go on exactly as one that loads the snapshot. RuntimeError before the first `reset`,
-        TypeError for a component that cannot be saved.
+        This also restores the live arenas from the returned state: it does not contain the contact caches of the
+        physics engine, so only then does this pool continue exactly like one that loads the state. Raises RuntimeError
+        before the first `reset`, and TypeError if a component cannot be saved.
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
@@ -346,7 +351,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return snapshot
 
     def load_state_dict(self, snapshot: dict[str, Any]) -> None:
-        """Continue bit-identically to the pool that gave `snapshot`; a ValueError unless that has the same parts."""
+        """Continue bit-identically to the pool that returned `snapshot`; ValueError unless its components are equal."""
         components = self._components()
         check_snapshot(snapshot, self.state, self._arenas.sims, components)
         self.state.load_state_dict(snapshot["state"])

@@ -1,6 +1,9 @@
 """ProcessPool: any vector environment, in shards over worker processes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -11,11 +14,8 @@ from numpy.typing import NDArray
 
 from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
 from envs.cores import available_threads
-from envs.processes.factories import VectorEnvFactory, divisible, pickled
-from envs.processes.infos import merged
-from envs.processes.inspector import ProcessInspector
-from envs.processes.protocol import HAS_FINAL, HAS_MASK, Failure, WorkerLostError
-from envs.processes.supervision import SupervisedWorkers
+from envs.processes.memory import ProcessInspector, VectorEnvFactory, divisible, merged, pickled
+from envs.processes.worker import HAS_FINAL, HAS_MASK, START_SECONDS, Failure, ShardSpec, ShardWorker, WorkerLostError
 
 Array = NDArray[Any]
 Count = TypeVar("Count", int, float)
@@ -24,28 +24,28 @@ Count = TypeVar("Count", int, float)
 class ProcessPool(VectorEnv[Array, Array, Array]):
     """Vector environment whose parts run in separate processes, with observations in shared memory.
 
-    The parts together are what `factory(seed=seed)` would be alone, bit-identical for any number of workers: a part
-    that begins at arena `i` gets `seed + i`. A `RocketSimPool` part steps with one thread unless told otherwise.
-    Arrays that `reset` and `step` return are the caller's to keep. Infos beside `final_obs` and `action_mask` are
-    merged to arrays over all sub-environments, zero where a part has none.
+    Together, the parts are bit-identical to `factory(seed=seed)` for any number of workers: a part that begins at arena
+    `i` gets `seed + i`. A `RocketSimPool` in a worker uses one thread unless you set `num_threads`. `reset` and `step`
+    return copies, which you can keep. Infos other than `final_obs` and `action_mask` are merged into arrays over all
+    sub-environments, with zeros where a part has none.
 
-    The parts' `state` and `arenas` live in the other processes and cannot be reached from here; what the pool can ask
-    for are metrics, timers, states, `layout` and `reward_signals`. Actions outside the action space are refused before
-    any worker sees them, so the pool can go on. A worker in which something fails closes the pool, or with `restart` is
-    started again.
+    The `state` and `arenas` of the parts are in other processes and cannot be accessed; the pool can read metrics,
+    timers, saved states, `layout` and `reward_signals`. Actions outside the action space are rejected before they reach
+    a worker, so the pool stays usable. If a worker fails, the pool closes; with `restart`, the worker is restarted.
 
-    Workers are started with `spawn`, as on Windows; they end with this object, or with this process however it ends.
+    Workers are started with `spawn` on all systems; they end with this object, or when this process ends for any
+    reason.
 
     Attributes:
-        timeout_seconds: How long a worker may take for one step.
-        restart: Whether workers that fail are started again.
+        timeout_seconds: Maximum time of a worker for one step.
+        restart: True if failed workers are restarted.
         group_rows: The sub-environments of each group.
-        num_seeds: Consecutive seeds that `reset(seed=...)` uses.
-        reward_signals: Names of the columns of `infos["reward_signals"]`, see the environment's own.
-        headlines: Metrics that people look at first, see the environment's own.
-        sides: See `RocketSimPool.sides`; None if the environment has none.
-        layout: See `RocketSimPool.layout`; empty if the environment has none.
-        inspector: What the callback `fabric_rl.callbacks.Debug` asks for.
+        num_seeds: Number of consecutive seeds that `reset(seed=...)` uses.
+        reward_signals: Names of the columns of `infos["reward_signals"]`, as in the environment.
+        headlines: The most important metrics, as in the environment.
+        sides: As in `RocketSimPool.sides`; None if the environment has none.
+        layout: As in `RocketSimPool.layout`; empty if the environment has none.
+        inspector: Inspector for the callback `fabric_rl.callbacks.Debug`.
     """
 
     def __init__(
@@ -60,22 +60,22 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Starts the workers and waits for them.
 
         Args:
-            factory: The whole environment, with its `num_arenas` or `num_envs`: for example
+            factory: Factory of the whole environment, with its `num_arenas` or `num_envs`: for example
                 `functools.partial(RocketSimPool, num_arenas=64)`. It is sent to other processes, so it must be defined
                 at the top level of a module.
-            num_workers: Processes. Default: one for each core this process may use, at most one for each arena, and as
-                many for every group.
-            seed: As in `reset`.
-            timeout_seconds: How long a worker may take for one step.
-            restart: Start a worker that crashed, hung or failed again with new episodes, with a warning, instead of
-                raising. One that fails more than 3 times without 1,000 good steps in between ends the pool.
-            groups: Equal shares of the arenas that can be stepped on their own (`step_group`), each by separate
-                workers: `fabric_rl.collect` decides for one group while the others are being stepped.
+            num_workers: Number of processes. Default: one for each core this process may use, at most one for each
+                arena, and the same number for every group.
+            seed: Seed of the first arena, as in `reset`.
+            timeout_seconds: Maximum time of a worker for one step.
+            restart: Restart a worker that crashed, hung or failed, with new episodes and a warning, instead of raising
+                an error. A worker that fails more than 3 times without 1,000 good steps in between ends the pool.
+            groups: Number of equal shares of the arenas that are stepped separately (`step_group`), each by its own
+                workers: `fabric_rl.collect` chooses actions for one group while the others are being stepped.
 
         Raises:
-            ValueError: More workers than arenas, fewer than groups, or what the factory raised.
-            TypeError: A factory that cannot be sent to another process or that has no size to divide.
-            RuntimeError: A worker ended while it was built.
+            ValueError: There are more workers than arenas or fewer workers than groups, or the factory raised it.
+            TypeError: The factory cannot be sent to another process, or has no size to divide.
+            RuntimeError: A worker ended while its environment was built.
         """
         if num_workers is not None:
             whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
@@ -135,7 +135,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins new episodes everywhere; part `k` gets `seed` plus the number of its first arena.
+        """Begin new episodes in all parts; each part gets `seed` plus the index of its first arena.
 
         Returns:
             Observations `[N, ...]` and infos.
@@ -152,42 +152,42 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return obs, self._infos(replies)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps all parts at the same time.
+        """Step all parts at the same time.
 
         Args:
-            actions: `[N, ...]`.
+            actions: `[N, ...]` actions of all sub-environments.
 
         Returns:
             Observations `[N, ...]`, rewards `[N]`, terminated `[N]`, truncated `[N]`, infos.
 
         Raises:
-            ValueError: Actions of the wrong shape or dtype, or outside the action space; the pool stays as it was. Or
-                a part of a worker is malformed, as where it would be raised without processes.
-            FloatingPointError: NaN or infinity in a worker.
-            RuntimeError: A worker failed otherwise (with its traceback), ended or did not answer in time.
+            ValueError: The actions have the wrong shape or dtype, or are outside the action space (the pool is then
+                unchanged); or the environment in a worker raised it.
+            FloatingPointError: Rewards or observations in a worker contain NaN or infinity.
+            RuntimeError: A worker failed for another reason (with its traceback), ended, or did not answer in time.
         """
         everyone = range(self.num_workers)
         self._post_steps(everyone, slice(0, self.num_envs), actions)
         return self._step_results(everyone)
 
     def step_group(self, group: int, actions: Array) -> None:
-        """Starts a step of one group and returns at once; `wait_group` waits for its end.
+        """Start a step of one group and return immediately; `wait_group` waits for its result.
 
         Args:
-            group: Its number.
-            actions: `[n, ...]` for the group's sub-environments, see `group_rows`.
+            group: Index of the group.
+            actions: `[n, ...]` actions of the group's sub-environments, see `group_rows`.
 
         Raises:
-            ValueError: As `step` does.
+            ValueError: As in `step`.
         """
         self._post_steps(self._groups[group], self.group_rows[group], actions)
 
     def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Return the result of `step` for a group of sub-environments that was started. Raises the errors of `step`."""
+        """Wait for the step of a group, and return its result as `step` does, with the same errors."""
         return self._step_results(self._groups[group])
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """The sums over the workers of what their environments have counted; nothing for one that counts nothing."""
+        """Return the metrics of the environment, summed over the workers; empty if it has none."""
         metrics = _added(self._workers.ask_all("drain_metrics"))
         if self.restart:
             metrics["game/worker_restarts"] = (float(self._workers.new_restarts), 1.0)
@@ -195,33 +195,33 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return metrics
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """The sums over the workers of where their time went, which passes in all of them at once."""
+        """Return the timers of the environment, summed over the workers, which run in parallel."""
         return _added(self._workers.ask_all("drain_timers"))
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """See the environment's own; nothing for one that has no phases."""
+        """Raise ValueError unless the environment has exactly the phases `names`, if it has any."""
         self._workers.ask_all("check_phases", list(names))
 
     def set_phase(self, name: str, number: int) -> None:
-        """See the environment's own; nothing for one that has no phases."""
+        """Set the phase of the environment, if it has any."""
         self._workers.phase = (name, number)
         self._workers.ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """See the environment's own.
+        """Check the values for `set_parameters`.
 
         Raises:
-            ValueError: As the environment's own, or it has no parameters that could be set.
+            ValueError: The environment has no parameters that can be set, or rejects these values.
         """
         self._workers.ask_all("check_parameters", dict(values))
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """See `check_parameters`; a part that is started again gets them, too."""
+        """Set parameters of all parts, also of parts that are restarted later; see `check_parameters`."""
         self._workers.ask_all("set_parameters", dict(values))
         self._workers.parameters = dict(values)
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of all parts; see the environment's own.
+        """Return the states of all parts; see the environment's own `state_dict`.
 
         Raises:
             TypeError: The environment has no `state_dict`, or a part of it cannot be saved.
@@ -232,10 +232,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return {"parts": self._workers.ask_all("state_dict"), "obs": obs, "seed": self._workers.seed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from a `state_dict` of a pool with the same number of workers.
+        """Restore the `state_dict` of a pool with the same number of workers.
 
         Raises:
-            ValueError: No state of a ProcessPool, one with another number of workers, or parts that do not fit.
+            ValueError: This is not the state of a `ProcessPool`, it has a different number of workers, or a part does
+                not fit.
         """
         if not isinstance(state, dict) or not state.keys() >= {"parts", "obs", "seed"}:
             raise ValueError("ProcessPool: this is no state of a ProcessPool, it lacks parts, obs or seed")
@@ -250,7 +251,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._workers.seed = state["seed"]
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
-        """Ends the workers."""
+        """Stop the workers."""
         self._workers.stop()
 
     # ------------------------------------------------------------------ workers
@@ -321,3 +322,174 @@ def _added(parts: Iterable[dict[str, tuple[float, Count]]]) -> dict[str, tuple[f
             before = found.get(name)
             found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
     return found
+
+
+logger = logging.getLogger(__name__)
+
+_RESTART_SEED = 1_000_003
+"""Added to a worker's seed with every restart, so that it does not play the same episodes again."""
+
+MOST_RESTARTS = 3
+"""Restarts of one worker without `GOOD_STEPS` steps in between; the next failure ends the pool."""
+GOOD_STEPS = 1000
+
+
+class SupervisedWorkers:
+    """Worker processes that are started and ended together; lost ones are reported, or started again.
+
+    A worker in which something fails ends all of them, or with `restart` is started again. They end with this object,
+    or with this process however it ends.
+
+    Attributes:
+        restart: Whether failed workers are started again.
+        timeout_seconds: How long a worker may take for one step.
+        specs: What each worker says about its environments.
+        seed: Of the last reset. A worker that is started again begins with one derived from it,
+        phase: goes on in this phase (the arguments of `set_phase`),
+        parameters: and with these parameters; None for both where there was none.
+        new_restarts: Restarts since it was last set to 0.
+    """
+
+    def __init__(
+        self, factories: Sequence[bytes], starts: Sequence[int], seed: int, timeout_seconds: float, restart: bool
+    ) -> None:
+        """Starts the workers and waits for them.
+
+        Args:
+            factories: For each worker the pickled factory of its part.
+            starts: `[workers + 1]` number of each part's first arena, and of all arenas.
+            seed: See the attributes, as for the rest.
+            timeout_seconds: As above.
+            restart: As above.
+
+        Raises:
+            WorkerLostError: A worker ended while it was built.
+            Exception: What the factory raised, see `ShardWorker.connect`.
+        """
+        self.timeout_seconds, self.restart, self.seed = timeout_seconds, restart, seed
+        self.phase: tuple[str, int] | None = None
+        self.parameters: dict[str, Any] | None = None
+        self.new_restarts = 0
+        self._factories, self._starts = factories, starts
+        self._restarts, self._restarts_in_a_row = [0] * len(factories), [0] * len(factories)
+        self._workers: list[ShardWorker] = []
+        self.stop = weakref.finalize(self, _stop_all, self._workers)
+        """Ends all of them; a second call does nothing."""
+        try:
+            self._workers += [ShardWorker(self._name_of(k), f) for k, f in enumerate(factories)]
+            self.specs: list[ShardSpec] = [worker.connect() for worker in self._workers]
+        except BaseException:
+            self.stop()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    def __getitem__(self, k: int) -> ShardWorker:
+        return self._workers[k]
+
+    def __iter__(self) -> Iterator[ShardWorker]:
+        return iter(self._workers)
+
+    def settle(self, workers: Iterable[int] | None = None) -> None:
+        """Waits for what an interrupted call has left behind in these workers, by default in all.
+
+        Raises:
+            RuntimeError: They are stopped, or one is lost.
+        """
+        if not self._workers:
+            raise RuntimeError("ProcessPool: it is closed")
+        for k in range(len(self._workers)) if workers is None else workers:
+            try:
+                self._workers[k].settle(self.timeout_seconds)
+            except WorkerLostError as error:
+                if not self.restart:
+                    self._fail(k, error)
+                self.start_again(k, error)
+
+    def replies(self, workers: Iterable[int], timeout_seconds: float = START_SECONDS) -> dict[int, Any]:
+        """What these workers answer to what was posted, a `Failure` or a `WorkerLostError` where one has failed."""
+        replies: dict[int, Any] = {}
+        for k in workers:
+            try:
+                replies[k] = self._workers[k].receive(timeout_seconds)
+            except WorkerLostError as error:
+                replies[k] = error
+        return replies
+
+    def ask_all(self, command: str, *arguments: Any) -> list[Any]:  # noqa: ANN401 - the command's
+        """The answers of all workers to one command.
+
+        Raises:
+            Exception: The first that one of them raised; they go on.
+            RuntimeError: A worker is lost.
+        """
+        self.settle()
+        for worker in self._workers:
+            worker.post(command, *arguments)
+        replies = self.replies(range(len(self._workers)))
+        self.raise_failures(replies, stop=False)
+        return list(replies.values())
+
+    def raise_failures(self, replies: dict[int, Any], stop: bool = True) -> None:
+        """Raises the first failure; with `stop` false the others go on if the workers could answer."""
+        for k, reply in replies.items():
+            if isinstance(reply, WorkerLostError) or (isinstance(reply, Failure) and stop):
+                self._fail(k, reply)
+        for k, reply in replies.items():
+            if isinstance(reply, Failure):
+                raise reply.as_error(self._name_of(k))
+
+    def start_again(self, k: int, problem: Failure | WorkerLostError) -> None:
+        """Starts a worker again after `problem`, with a warning, in the present phase and with the parameters.
+
+        Raises:
+            RuntimeError: It has failed too often, or fails at once.
+        """
+        what = problem.summary if isinstance(problem, Failure) else str(problem)
+        logger.warning("%s failed: %s", self._name_of(k), problem.traceback if isinstance(problem, Failure) else what)
+        if self._workers[k].steps >= GOOD_STEPS:
+            self._restarts_in_a_row[k] = 0
+        if self._restarts_in_a_row[k] >= MOST_RESTARTS:
+            self._fail(k, problem, f"failed {MOST_RESTARTS + 1} times without {GOOD_STEPS:,} good steps in between")
+        self._restarts_in_a_row[k] += 1
+        warnings.warn(
+            f"ProcessPool: started worker {k} again, its episodes are cut off: {what}", RuntimeWarning, stacklevel=3
+        )
+        self._workers[k].kill()
+        self._workers[k].stop()
+        self._restarts[k] += 1
+        self.new_restarts += 1
+        worker = self._workers[k] = ShardWorker(self._name_of(k), self._factories[k])
+        try:
+            worker.connect()
+            if self.phase is not None:
+                worker.post("set_phase", *self.phase)
+                worker.receive(START_SECONDS)
+            if self.parameters is not None:
+                worker.post("set_parameters", self.parameters)
+                worker.receive(START_SECONDS)
+            worker.post("reset", self.seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
+            reply = worker.receive(START_SECONDS)
+        except WorkerLostError as error:
+            reply = error
+        if isinstance(reply, Failure | WorkerLostError):
+            self._fail(k, reply)
+
+    def _name_of(self, k: int) -> str:
+        return f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
+
+    def _fail(self, k: int, problem: Failure | WorkerLostError, given_up: str = "") -> NoReturn:
+        self.stop()
+        if isinstance(problem, Failure):
+            raise problem.as_error(f"{self._name_of(k)} {given_up}".rstrip())
+        advice = f"it {given_up}" if given_up else "restart=True (--env.restart true) would start it again"
+        raise WorkerLostError(f"{problem}; {advice}", problem.failed_in) from None
+
+
+def _stop_all(workers: list[ShardWorker]) -> None:
+    for worker in workers:
+        worker.request_close()
+    for worker in workers:
+        worker.stop()
+    workers.clear()

@@ -1,21 +1,305 @@
 """A ProcessPool's handle on one of its worker processes."""
 
 import multiprocessing
+import os
+import pickle
 import signal
 import sys
+import sysconfig
+import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing import connection
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Semaphore
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from gymnasium import Space, spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from envs.processes.protocol import FLAGS, HAS_PAYLOAD, IS_STEP, REWARD_DTYPE, Failure, ShardSpec, WorkerLostError
-from envs.processes.server import run_shard
-from envs.processes.shared_arrays import SharedArrays
+from envs.processes.memory import Layout, SharedArrays
+
+# Columns of the "header" array.
+IS_STEP, FLAGS, REWARD_DTYPE = range(3)
+# Bits of the flags.
+HAS_FINAL, HAS_MASK, HAS_PAYLOAD = 1, 2, 4
+
+_USER_ERRORS: tuple[type[Exception], ...] = (
+    *(ValueError, TypeError, FloatingPointError),
+    *(FileNotFoundError, OSError, ImportError),
+)
+_ONE_LINE: tuple[type[Exception], ...] = (ValueError, TypeError, FloatingPointError)
+"""What components raise to say in one line what is wrong with them."""
+_NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
+
+
+@dataclass(frozen=True)
+class ShardSpec:
+    """What a worker says about its environments once they are built."""
+
+    num_envs: int
+    """Sub-environments."""
+    observation_space: Space[Any]
+    """Of one sub-environment."""
+    action_space: Space[Any]
+    """Of one sub-environment."""
+    num_seeds: int
+    """Consecutive seeds that `reset(seed=...)` uses."""
+    resumable: bool
+    """Whether it has `state_dict` and `load_state_dict`."""
+    reward_signals: tuple[str, ...]
+    """Names of the columns of `infos["reward_signals"]`."""
+    pool_layout: dict[str, str]
+    """`RocketSimPool.layout`, or empty."""
+    headlines: dict[str, str]
+    """`RocketSimPool.headlines`, or empty."""
+    sides: tuple[NDArray[np.intp], NDArray[np.intp]] | None
+    """`RocketSimPool.sides`, or None."""
+    name: str
+    """Class of the environment."""
+
+    @property
+    def layout(self) -> Layout:
+        """The shared arrays."""
+        n, obs, action = self.num_envs, self.observation_space, self.action_space
+        obs_array = ((n, *(obs.shape or ())), np.dtype(obs.dtype))
+        return {
+            "header": ((3,), np.dtype(np.int64)),
+            "actions": ((n, *(action.shape or ())), np.dtype(action.dtype)),
+            "obs": obs_array,
+            "final_obs": obs_array,
+            "_final_obs": ((n,), np.dtype(np.bool_)),
+            "rewards": ((n,), np.dtype(np.float64)),  # holds every float32 exactly
+            "terminated": ((n,), np.dtype(np.bool_)),
+            "truncated": ((n,), np.dtype(np.bool_)),
+            "action_mask": ((n, _mask_size(action)), np.dtype(np.bool_)),
+        }
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception of a worker, in words, since not every exception can be pickled."""
+
+    kind: type[Exception] | None
+    """ValueError, FloatingPointError, OSError... if it is one that a user's settings cause."""
+    message: str
+    summary: str
+    """Type and message."""
+    traceback: str
+    failed_in: str
+    """The function that it comes from, as in `MyEnv.step() (my_env.py, line 12)`."""
+    exits: bool
+    """Whether it was meant to end the process: SystemExit, KeyboardInterrupt."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> "Failure":
+        """Describes `error`."""
+        kind = next((kind for kind in _USER_ERRORS if isinstance(error, kind)), None)
+        summary = f"{type(error).__name__}: {error}".removesuffix(": ")
+        trace = "".join(traceback.format_exception(error))
+        return cls(kind, str(error), summary, trace, _failed_in(error), not isinstance(error, Exception))
+
+    def as_error(self, where: str) -> Exception:
+        """One error for the parent.
+
+        What components raise on purpose keeps its kind and stays one line, `where` first, with the worker's traceback
+        as its cause. Anything else is a RuntimeError, likewise; an attempt to end the process, which needs no
+        traceback, a `WorkerLostError`.
+        """
+        if self.exits:
+            instead = "it must return or raise an error, not end its process"
+            return WorkerLostError(f"{where}: {self.failed_in} raised {self.summary}; {instead}", self.failed_in)
+        kind, what = (self.kind, self.message) if self.kind in _ONE_LINE else (None, self.summary)
+        error = (kind or RuntimeError)(f"{where}: {' '.join(what.split())}")
+        error.__cause__ = WorkerError(f"Traceback in the worker:\n{self.traceback}", self.failed_in)
+        return error
+
+
+class WorkerError(RuntimeError):
+    """What has happened in a worker, far from any line of this process.
+
+    Attributes:
+        failed_in: The function, as in `MyEnv.step()`.
+    """
+
+    def __init__(self, message: str, failed_in: str) -> None:
+        super().__init__(message)
+        self.failed_in = failed_in
+
+
+class WorkerLostError(WorkerError):
+    """A worker has ended, wanted to end, or does not answer; the message is one line that says it all."""
+
+
+def _failed_in(error: BaseException) -> str:
+    """The innermost function of `envs` or of the user's own that `error` has come through."""
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        code = frame.f_code
+        if not code.co_filename.startswith(("<", *_NO_PARTS)):
+            owner = f"{type(frame.f_locals['self']).__name__}." if "self" in frame.f_locals else ""
+            return f"{owner}{code.co_name}() ({Path(code.co_filename).name}, line {line})"
+    return "the environment"
+
+
+def _mask_size(space: Space[Any]) -> int:
+    """Columns of an action mask; 0 for spaces that have none."""
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    return int(np.sum(space.nvec)) if isinstance(space, spaces.MultiDiscrete) else 0
+
+
+_IN_ARRAYS = {"final_obs", "_final_obs", "action_mask"}
+
+
+def run_shard(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) -> None:
+    """Builds the environments and serves until told to end. Ends by itself when the parent process is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole terminal; the parent decides
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        env = _build(factory)
+    except BaseException as error:  # one that wants to end the process is to be told, too
+        conn.send(Failure.of(error))
+        return
+    try:
+        spec = _spec_of(env)
+        conn.send(spec)
+        arrays = SharedArrays(spec.layout, conn.recv())
+        done.release()
+        _Server(env, arrays, conn).serve(go, done)
+        arrays.close()
+    except (TypeError, ValueError) as error:
+        conn.send(Failure.of(error))
+    finally:
+        env.close()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _build(factory: bytes) -> VectorEnv[Any, Any, Any]:
+    try:
+        build = pickle.loads(factory)
+    except Exception as error:
+        raise TypeError(
+            f"ProcessPool: a worker process cannot load the factory ({error}). Define it, and every class it uses, "
+            "at the top level of a module file; what exists only in a notebook or an interactive session cannot be sent"
+        ) from error
+    env = build()
+    if not isinstance(env, VectorEnv):
+        raise TypeError(f"ProcessPool: the factory built a {type(env).__name__}, not a gymnasium.vector.VectorEnv")
+    return env
+
+
+def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
+    name, mode = type(env).__name__, env.metadata.get("autoreset_mode")
+    if mode != AutoresetMode.SAME_STEP:
+        raise ValueError(f"{name}: metadata['autoreset_mode'] must be AutoresetMode.SAME_STEP, got {mode}")
+    obs, action = env.single_observation_space, env.single_action_space
+    if any(space.shape is None or space.dtype is None for space in (obs, action)):
+        raise TypeError(f"{name}: observations and actions must be single arrays, got {obs} and {action}")
+    signals = tuple(getattr(env, "reward_signals", ()))
+    resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
+    seeds, layout = getattr(env, "num_seeds", env.num_envs), dict(getattr(env, "layout", {}))
+    headlines = dict(getattr(env, "headlines", {}))
+    sides = getattr(env, "sides", None)
+    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines, sides, name)
+
+
+class _Server:
+    """Answers the parent's commands with one environment."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], arrays: SharedArrays, conn: Connection) -> None:
+        self.env, self.arrays, self.conn = env, arrays, conn
+
+    def serve(self, go: Semaphore, done: Semaphore) -> None:
+        header = self.arrays["header"]
+        while True:
+            go.acquire()
+            header[FLAGS] = 0
+            try:
+                if header[IS_STEP]:
+                    reply: Any = self._step()
+                else:
+                    command, arguments = self.conn.recv()
+                    if command == "close":
+                        return
+                    reply = self._answer(command, arguments)
+                payload = b"" if reply is None else pickle.dumps(reply)
+            except BaseException as error:  # as above
+                payload = pickle.dumps(Failure.of(error))
+            if payload:
+                header[FLAGS] |= HAS_PAYLOAD
+            done.release()
+            if payload:
+                self.conn.send_bytes(payload)
+
+    def _step(self) -> dict[str, Any] | None:
+        arrays = self.arrays
+        obs, rewards, terminated, truncated, infos = self.env.step(arrays["actions"].copy())
+        self._store("obs", obs)
+        self._store("rewards", rewards)
+        self._store("terminated", terminated)
+        self._store("truncated", truncated)
+        arrays["header"][REWARD_DTYPE] = ord(np.asarray(rewards).dtype.char)
+        if "final_obs" in infos:
+            ended, final = infos["_final_obs"], infos["final_obs"]
+            self._store("_final_obs", ended)
+            if final.dtype == object:  # Gymnasium's own: a row each, None where the episode goes on
+                rows = np.asarray(obs).copy()
+                for index in np.flatnonzero(ended):
+                    rows[index] = final[index]
+                final = rows
+            self._store("final_obs", final)
+            arrays["header"][FLAGS] |= HAS_FINAL
+        return self._store_mask(infos)
+
+    def _reset(self, seed: int | None, options: dict[str, Any] | None) -> dict[str, Any] | None:
+        obs, infos = self.env.reset(seed=seed, options=options)
+        self._store("obs", obs)
+        return self._store_mask(infos)
+
+    def _answer(self, command: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - what can be pickled
+        """What the environment's own method returns; one that it lacks has no metrics, and nothing to do."""
+        if command == "reset":
+            return self._reset(*arguments)
+        if command.endswith("_parameters") and not hasattr(self.env, command):
+            raise ValueError(f"{type(self.env).__name__}: it has no parameters that could be set")
+        if command == "set_parameters":
+            self._answer("check_parameters", arguments)
+        if not hasattr(self.env, command):
+            return {} if command.startswith("drain_") else None
+        return getattr(self.env, command)(*arguments)
+
+    def _store(self, name: str, value: NDArray[Any]) -> None:
+        value, target = np.asarray(value), self.arrays[name]
+        if value.shape != target.shape:
+            raise ValueError(
+                f"{type(self.env).__name__}: {name} have shape {list(value.shape)}, expected {list(target.shape)}"
+            )
+        np.copyto(target, value, casting="same_kind")
+
+    def _store_mask(self, infos: dict[str, Any]) -> dict[str, Any] | None:
+        """Puts the action mask into its array and returns the infos that have no array."""
+        rest = {key: value for key, value in infos.items() if key not in _IN_ARRAYS}
+        mask = infos.get("action_mask")
+        if mask is not None:
+            self._store("action_mask", mask)
+            self.arrays["header"][FLAGS] |= HAS_MASK
+        return rest or None
+
 
 START_SECONDS = 300.0
 """How long a worker may take to build its environments, and for everything else that is rare."""

@@ -11,7 +11,7 @@ from envs.replays.recorder import FLAGS
 from envs.replays.replay import Game, Replay
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, Float
-from envs.state.rotations import bases
+from envs.state.view import bases
 
 _AT_ONCE = 64
 _NEEDED = {"ticks", "begins", "ball_pos", "car_pos", "car_rotation", "car_boost", "car_flags", "pad_timers"}

@@ -10,7 +10,7 @@ from envs.audit.parts import Part
 from envs.bots.base import TeamBots
 from envs.checks import positive
 from envs.dones import GoalCondition
-from envs.matches.kickoffs import MatchKickoffs
+from envs.matches.statistics import MatchKickoffs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import CHUNK_FRAMES, Sink

@@ -17,8 +17,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.replays.columns import Column, check_columns, column_of, frames_in, pack_chunk, unpack_chunk
-from envs.replays.records import BEGIN, CHUNK, END, EVENTS, HEADER, START, pack, pack_json, unpack, unpack_json
+from envs.replays.format import (
+    BEGIN,
+    CHUNK,
+    END,
+    EVENTS,
+    HEADER,
+    START,
+    Column,
+    check_columns,
+    column_of,
+    frames_in,
+    pack,
+    pack_chunk,
+    pack_json,
+    unpack,
+    unpack_chunk,
+    unpack_json,
+)
 from envs.state.layout import NUM_PADS
 
 SUFFIX = ".frl"
@@ -93,10 +109,10 @@ class Game:
     """One game of a replay.
 
     Attributes:
-        about: What was said when it began.
-        events: What happened, in order.
-        result: What was said when it ended; None of a game that is still played, or was cut off.
-        num_frames: How many there are.
+        about: Information from the start of the game.
+        events: Events of the game, in order.
+        result: Result from the end of the game; None if the game is still running or was cut off.
+        num_frames: Number of frames.
     """
 
     about: dict[str, Any]
@@ -125,11 +141,11 @@ class Game:
 
 @dataclass(frozen=True)
 class Replay:
-    """What is in a file.
+    """The content of a replay file.
 
     Attributes:
-        about: Its header.
-        games: In order.
+        about: Header of the file.
+        games: Games of the file, in order.
     """
 
     about: dict[str, Any]
@@ -137,11 +153,11 @@ class Replay:
 
 
 def read_replay(path: str | os.PathLike[str]) -> Replay:
-    """Reads a replay; the part of it that is there, while it is written.
+    """Read a replay file, or the existing part of one that is still being written.
 
     Raises:
-        ValueError: No replay, a damaged one, or one of a newer version; one line that names the file.
-        OSError: It cannot be read.
+        ValueError: The file is not a replay, is damaged, or has a newer version.
+        OSError: The file cannot be read.
     """
     try:
         if Path(path).exists() and not Path(path).is_file():

@@ -28,10 +28,10 @@ FIELD_LENGTH = 2 * game.BACK_WALL_Y
 
 
 class NegativeVelocityTowardOwnGoalReward(Reward):
-    """Charge for the ball's speed toward the own net: `-max(0, v_ball . d_own / 6000)`.
+    """Penalty for the ball's speed toward the car's own net: `-max(0, v_ball . d_own / 6000)`.
 
-    Range -1..0; per step, so it depends on the tick skip. It is a charge already: give it a positive weight. Public
-    pipelines multiply it by a negative one and so pay for own goals; `CombinedReward` refuses.
+    Range -1..0; per step, so it depends on the tick skip. The reward is already negative, so give it a positive weight.
+    Some public pipelines give it a negative weight, and so reward own goals; `CombinedReward` raises an error.
     """
 
     value_range = (-1, 0)
@@ -43,11 +43,11 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
 
 
 class LiuDistanceBallToGoalReward(Reward):
-    """Ball near the opponents' goal: `min(1, exp(-(|ball - net| - 971.25) / 12000))`, net middle at (0, 6000, 321).
+    """Closeness of the ball to the opponents' goal: `min(1, exp(-(|ball - net| - 971.25) / 12000))`.
 
-    971.25 is the net's depth and a ball's radius. Range 0..1; per step, so it depends on the tick skip: as it also pays
-    for a ball that rests, prefer `PotentialReward` around it. Source: RLGym's first version, after Liu et al. 2021,
-    "From Motor Control to Team Play in Simulated Humanoid Football".
+    The middle of the net is at (0, 6000, 321); 971.25 is the net's depth plus the ball's radius. Range 0..1; per step,
+    so it depends on the tick skip. It also rewards a resting ball, so better wrap it in `PotentialReward`. Source:
+    RLGym's first version, after Liu et al. 2021, "From Motor Control to Team Play in Simulated Humanoid Football".
     """
 
     value_range = (0, 1)
@@ -141,7 +141,7 @@ class BallTravelReward(RememberingReward):
 class PossessionReward(RememberingReward):
     """+1 for the team that touched the ball last, -1 for the other, 0 before the first touch.
 
-    Range -1..1; per step, so it depends on the tick skip. When both teams touched in the same step nobody has the ball.
+    Range -1..1; per step, so it depends on the tick skip. If both teams touch in the same step, neither has the ball.
     Source: zero-sum form of the last-touch information of RLGym's game state.
     """
 

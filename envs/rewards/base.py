@@ -28,11 +28,11 @@ ZERO, ONE = np.float32(0), np.float32(1)
 
 
 class Reward(Component, ABC):
-    """A reward for every car of every arena.
+    """Base class: compute a reward for every car of every arena.
 
     Attributes:
-        unit: What a number is paid for, one of the units that the module lists.
-        value_range: Least and greatest number for one step, with the settings that are the defaults.
+        unit: Unit of the reward, one of those listed at the top of the module.
+        value_range: Minimum and maximum reward of one step, with the default settings.
     """
 
     unit: ClassVar[str] = "per step"
@@ -40,7 +40,7 @@ class Reward(Component, ABC):
 
     @abstractmethod
     def compute(self, state: GameState) -> Float:
-        """`[A, C]` float32, the reward of the step that led to `state`."""
+        """Return the rewards `[A, C]` (float32) of the step that led to `state`."""
 
     def __call__(self, state: GameState, name: str | None = None) -> Float:
         """Return `compute(state)` if that is an array of numbers `[A, C]`.
@@ -58,11 +58,11 @@ class Reward(Component, ABC):
         raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
 
     def label(self) -> str:
-        """Its name in metrics and errors. A wrapper has the name of the reward inside."""
+        """Return the name of the reward in metrics and errors. A wrapper has the name of its inner reward."""
         return type(self).__name__
 
     def remembers(self) -> bool:
-        """Return whether what it pays depends on earlier states; by default, whether a reward inside does."""
+        """Return True if the reward depends on earlier states; by default, if an inner reward does."""
         return any(child.remembers() for child in self.children() if isinstance(child, Reward))
 
     def only_charges(self) -> bool:
@@ -72,11 +72,12 @@ class Reward(Component, ABC):
 
 @dataclass(eq=False, repr=False)
 class RememberingReward(Reward):
-    """A reward that compares a state with the one before it.
+    """Base class of rewards that compare a state with the one before it.
 
-    Write two methods. `_first(state)` gives what to know of an episode's first state, by name. `compute(state)` reads
-    it from `self._recall()`, pays, and stores what the next step is to know: `self._keep(name=array, ...)`. Resetting,
-    saving and loading are done here; if you write an `__init__`, call `super().__init__()`.
+    Write two methods. `_first(state)` returns the values to remember from an episode's first state, by name.
+    `compute(state)` reads the remembered values with `self._recall()`, computes the reward, and stores the values for
+    the next step with `self._keep(name=array, ...)`. This class resets, saves and loads them; if you write an
+    `__init__`, call `super().__init__()`.
 
         def _first(self, state):
             return {"speed": np.linalg.norm(state.world.car_vel, axis=-1)}
@@ -97,7 +98,7 @@ class RememberingReward(Reward):
         """What to know of an episode's first state: name -> array `[A, ...]`; copies are made of them."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Forgets the episodes of the arenas in `mask [A]`."""
+        """Remember the first states of the new episodes in the arenas of `mask [A]`."""
         first = self._first(state)
         if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
             self._kept = {name: np.array(array) for name, array in first.items()}
@@ -120,14 +121,14 @@ class RememberingReward(Reward):
         self._kept.update(arrays)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is remembered of the last state."""
+        """Return the values remembered from the last state."""
         return {name: array.copy() for name, array in self._kept.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._kept = {name: np.array(array) for name, array in state.items()}
 
     def remembers(self) -> bool:
-        """Yes."""
+        """Return True: the reward depends on earlier states."""
         return True
 
 

@@ -31,8 +31,9 @@ ROOF_HEIGHT = 60
 class LiuDistancePlayerToBallReward(Reward):
     """Be near the ball: `min(1, exp(-(|ball - car| - 91.25) / 4600))`.
 
-    Range 0..1, 0 while demolished; per step, so it depends on the tick skip. It also pays for hovering near the ball
-    without playing it; `PotentialReward` around it does not. Source: RLGym's first version, after Liu et al. 2021.
+    Range 0..1, 0 while demolished; per step, so it depends on the tick skip. It also rewards staying near the ball
+    without playing it; wrap it in `PotentialReward` to avoid that. Source: RLGym's first version, after Liu et al.
+    2021.
     """
 
     value_range = (0, 1)
@@ -46,10 +47,10 @@ class LiuDistancePlayerToBallReward(Reward):
 
 @dataclass(eq=False, repr=False)
 class BadOrientationReward(Reward):
-    """Charge for a roof that points down near the floor: `-max(0, -up_z)` below `max_height`, off the wheels.
+    """Penalty for being upside down near the floor: `-max(0, -up_z)` below `max_height`, off the wheels.
 
-    Nothing is charged while a flip turns the car over, on walls and ceiling with the wheels in contact, high in the
-    air, or while demolished. Range -1..0; per step, so it depends on the tick skip. Give it a positive weight.
+    There is no penalty during a flip, on walls and ceiling with the wheels in contact, high in the air, or while
+    demolished. Range -1..0; per step, so it depends on the tick skip. Give it a positive weight.
     """
 
     value_range = (-1, 0)
@@ -66,9 +67,10 @@ class BadOrientationReward(Reward):
 class RecoveryAndLandingReward(RememberingReward):
     """Turn upright and land on the wheels: the change of `q`, 1 on the wheels, `up_z / 2` in the air, -1 on the roof.
 
-    `q(s') - q(s)`, range -2..2; per change: jumping costs what landing pays back, turning upright in the air pays and
-    landing on the roof costs, whatever the tick skip. Demolition and respawn are no landing. The usual form (upright
-    per step plus a bonus for each landing) pays a car that hops on the spot; this one adds up to zero.
+    `q(s') - q(s)`, range -2..2; per change, at any tick skip: a landing pays back what the jump cost, turning upright
+    in the air is rewarded, and landing on the roof is penalized. Demolition and respawn do not count as landing. The
+    usual form (upright per step plus a bonus for each landing) rewards a car that hops on the spot; this one adds up to
+    zero.
     """
 
     unit = "per change"
@@ -123,10 +125,10 @@ class InAirReward(Reward):
 
 
 class VelocityBallToGoalReward(Reward):
-    """Ball's speed toward the opponents' net: `max(0, v_ball . d_goal / 6000)`, `d_goal` to the back of the net.
+    """Speed of the ball toward the opponents' net: `max(0, v_ball . d_goal / 6000)`, `d_goal` to the back of the net.
 
-    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide, whose code pays orange for
-    driving the ball into its own net; here both teams are paid for speed toward the *opponents'*.
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide, whose code rewards orange for
+    shooting into its own net; here both teams are rewarded for speed toward the *opponents'* net.
     """
 
     value_range = (0, 1)
@@ -139,7 +141,7 @@ class VelocityBallToGoalReward(Reward):
 class GoalReward(Reward):
     """+1 for every car of the team that scored, -1 for every car of the other one.
 
-    Range -1..1; per event, whatever the tick skip. Source: RLGym's `GoalReward`.
+    Range -1..1; per event, at any tick skip. Source: RLGym's `GoalReward`.
     """
 
     unit = "per event"
@@ -153,10 +155,10 @@ class GoalReward(Reward):
 
 
 class TouchReward(Reward):
-    """1 on a step in which the car hit the ball, else 0.
+    """1 for each step in which the car touches the ball, else 0.
 
-    Range 0..1; per touching step: a contact that lasts pays once a step, so a dribble depends on the tick skip
-    (`EventReward(touch=1)` pays once a contact). Source: RLGym's `TouchReward`.
+    Range 0..1; per touching step: a long contact is rewarded in every step, so for a dribble the sum depends on the
+    tick skip (`EventReward(touch=1)` pays once per contact). Source: RLGym's `TouchReward`.
     """
 
     unit = "per touching step"
@@ -199,8 +201,8 @@ class SaveBoostReward(Reward):
 class BoostKeepReward(PerSecondReward):
     """Have boost: `sqrt(boost / 100)` per second.
 
-    Range 0..1 for each second; per second, whatever the tick skip. Source: rlgym-tools' `BoostKeepReward`, which also
-    pays demolished cars.
+    Range 0..1 for each second; per second, at any tick skip. Source: rlgym-tools' `BoostKeepReward`, which also rewards
+    demolished cars.
     """
 
     value_range = (0, 1)
@@ -208,7 +210,7 @@ class BoostKeepReward(PerSecondReward):
     reward: Reward = field(default_factory=SaveBoostReward, init=False)
 
     def label(self) -> str:
-        """BoostKeepReward."""
+        """Return "BoostKeepReward"."""
         return type(self).__name__
 
 
@@ -231,10 +233,10 @@ class _BoostDifference(RememberingReward):
 
 
 class CollectBoostReward(_BoostDifference):
-    """Take boost: `max(0, boost' - boost) / 100`.
+    """Pick up boost: `max(0, boost' - boost) / 100`.
 
-    Range 0..1; per change. Boost that burns in the step of a pickup is taken off, so at high tick skips a little less
-    is paid. The boost that a respawning car gets is not paid for.
+    Range 0..1; per change. Boost that is used in the step of a pickup is subtracted, so the reward is slightly lower at
+    high tick skips. The boost of a respawning car does not count.
     """
 
     unit = "per change"
@@ -250,10 +252,10 @@ class CollectBoostReward(_BoostDifference):
 
 @dataclass(eq=False, repr=False)
 class BoostChangeReward(_BoostDifference):
-    """Gain boost, do not spend it: the change of `sqrt(boost / 100)`, with a weight for gains and one for losses.
+    """Gain boost and do not spend it: the change of `sqrt(boost / 100)`, with one weight for gains and one for losses.
 
-    Range -1..1; per change, whatever the tick skip up to gains and losses within one step. Source: rlgym-tools'
-    `BoostChangeReward`, which also pays for the boost that a respawning car gets.
+    Range -1..1; per change, at any tick skip except for gains and losses within one step. Source: rlgym-tools'
+    `BoostChangeReward`, which also rewards the boost of a respawning car.
     """
 
     unit = "per change"

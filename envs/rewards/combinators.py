@@ -27,15 +27,15 @@ class WrappedReward(Reward):
     """The reward inside."""
 
     def label(self) -> str:
-        """The inner reward's name."""
+        """Return the inner reward's name."""
         return self.reward.label()
 
     def remembers(self) -> bool:
-        """True if the inner reward remembers something, or the wrapper itself has a state to save."""
+        """Return True if the inner reward depends on earlier states, or the wrapper itself has a state to save."""
         return len(self._in_state_dict) > 1 or super().remembers()
 
     def only_charges(self) -> bool:
-        """True if the inner reward is never positive."""
+        """Return True if the inner reward is never positive."""
         return self.reward.only_charges()
 
 
@@ -43,9 +43,9 @@ class WrappedReward(Reward):
 class PerSecondReward(WrappedReward):
     """Pay another reward per second instead of per step: `r * seconds`.
 
-    `seconds` is the game time of the step (tick skip / 120), so a second is worth the same at every tick skip. Put
-    dense rewards (`per step`) into it; with the weights of a set made for tick skip 8, multiply those by 15. Range: the
-    inner reward's times the step's seconds. Source: rlgym-tools' velocity and boost-keep rewards are rated so.
+    `seconds` is the game time of the step (tick skip / 120), so a second is worth the same at every tick skip. Use it
+    for dense rewards (`per step`); multiply weights that were chosen for tick skip 8 by 15. Range: the inner reward's
+    times the step's seconds. Source: rlgym-tools' velocity and boost-keep rewards work in this way.
     """
 
     unit = "per second"
@@ -56,7 +56,7 @@ class PerSecondReward(WrappedReward):
         self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Begins to count in the arenas of `mask [A]`."""
+        """Start to count ticks in the arenas of `mask [A]`."""
         super().reset(mask, state)
         shared = state.quantities
         kept = self._ticks if len(self._ticks) == state.num_arenas else shared.ticks
@@ -72,10 +72,10 @@ class PerSecondReward(WrappedReward):
 
 @dataclass(eq=False, repr=False)
 class TeamSpiritReward(WrappedReward):
-    """Shares a reward: `(1 - s) r + s mean_team(r) - k mean_opponents(r)`, s = `team_spirit`, k = `opponent_scale`.
+    """Share a reward: `(1 - s) r + s mean_team(r) - k mean_opponents(r)`, s = `team_spirit`, k = `opponent_scale`.
 
-    By default k = 0, and nobody is charged for what others earn. With k = 1 and equal teams the rewards of an arena add
-    up to zero. A team without opponents is charged nothing.
+    By default k = 0, so the opponents' rewards do not count. With k = 1 and equal teams, the rewards of an arena add up
+    to zero. For a team without opponents, nothing is subtracted.
     Range: that of the inner reward, and with k > 0 minus k times it; unit: the inner reward's. Source: OpenAI Five
     (Berner et al. 2019), rlgym-tools' `DistributeRewardsWrapper` (which also halves both parts by default).
     """
@@ -94,18 +94,18 @@ class TeamSpiritReward(WrappedReward):
         return only_present(state, shared)
 
     def only_charges(self) -> bool:
-        """Not when it takes off what others are charged."""
+        """Return True if the inner reward is never positive and nothing of the opponents' is subtracted."""
         return not self.opponent_scale and super().only_charges()
 
 
 @dataclass(eq=False, repr=False)
 class AnnealedReward(WrappedReward):
-    """A reward whose weight changes during training: `w(n) r`, w linear between given points.
+    """Change the weight of a reward during training: `w(n) r`, w linear between given points.
 
-    `n` is the number of steps that this environment has taken, every arena stepping once; before the first point the
-    first weight holds, after the last the last. `n` is part of the state, so a resumed run continues from it. It is the
-    same in every process and rank: total_timesteps / (cars of all processes). Range and unit: the inner reward's times
-    w.
+    `n` is the number of steps of this environment (all arenas step once per step). Before the first point, the first
+    weight applies; after the last point, the last weight. `n` is saved with the state, so a resumed run continues from
+    it. It is the same in every process and rank; at the end of training it is total_timesteps / (cars of all
+    processes). Range and unit: the inner reward's times w.
     """
 
     _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"taken": "_taken", "sum": "_sum", "count": "_count"}
@@ -213,7 +213,7 @@ class EMANormalizedReward(WrappedReward):
         return only_present(state, normed)
 
     def only_charges(self) -> bool:
-        """Not when it is centred."""
+        """Return True if the inner reward is never positive and is not centered."""
         return not self.center and super().only_charges()
 
 
@@ -256,11 +256,11 @@ class CombinedReward(Reward):
         self._parts = PartSums(self.names)
 
     def compute(self, state: GameState) -> Float:
-        """The weighted sum; see `Reward.compute`.
+        """Return the weighted sum; see `Reward.compute`.
 
         Raises:
-            ValueError: A term is no array of numbers, or has the wrong shape.
-            FloatingPointError: NaN or infinity in a term.
+            ValueError: A term is not an array of numbers, or has the wrong shape.
+            FloatingPointError: A term contains NaN or infinity.
         """
         shape = (state.num_arenas, state.num_cars)
         terms = np.empty((len(self.rewards), *shape), np.float32)
@@ -277,7 +277,7 @@ class CombinedReward(Reward):
         return total
 
     def state_dict(self) -> dict[str, Any]:
-        """The terms' states and the sums of the metrics."""
+        """Return the states of the terms and the sums of the metrics."""
         return {"terms": [r.state_dict() for r in self.rewards], **self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -286,7 +286,7 @@ class CombinedReward(Reward):
         self._parts.load_state_dict(state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """See `PartSums`; and what the terms report as `reward/<name>/...`, weighted too."""
+        """Return the metrics of `PartSums`, and the terms' own metrics as `reward/<name>/...`, also weighted."""
         metrics = self._parts.drain(self.weights)
         for name, reward, weight in zip(self.names, self.rewards, self.weights, strict=True):
             metrics |= under(name, reward.drain_metrics(), weight)
@@ -295,10 +295,10 @@ class CombinedReward(Reward):
 
 @dataclass(eq=False, repr=False)
 class RewardSignals(Reward):
-    """Named rewards that are learned from separately; the reward of a step is their sum.
+    """Keep named rewards apart, so that the agent can learn from each separately; the reward of a step is their sum.
 
-    `RocketSimPool` puts them into `infos["reward_signals"]` (`[N, K]` float32). Train with an agent of K value heads
-    (`--agent.value_heads`) and, if wanted, K discounts (`--gamma [0.99, 0.9]`).
+    `RocketSimPool` puts them into `infos["reward_signals"]` (`[N, K]` float32). Train an agent with K value heads
+    (`--agent.value_heads`) and, if you like, K discount factors (`--gamma [0.99, 0.9]`).
 
     Attributes:
         names: The K names.
@@ -318,10 +318,10 @@ class RewardSignals(Reward):
         self.last: Float = np.zeros((0, 0, len(self.signals)), np.float32)
 
     def compute(self, state: GameState) -> Float:
-        """The sum of all signals; keeps them in `last`.
+        """Return the sum of all signals, and store the signals in `last`.
 
         Raises:
-            ValueError: A signal returned no array of numbers, or the wrong shape.
+            ValueError: A signal did not return an array of numbers, or one of the wrong shape.
         """
         last = np.empty((state.num_arenas, state.num_cars, len(self.names)), np.float32)
         for number, (name, reward) in enumerate(self.signals.items()):
@@ -338,7 +338,7 @@ class RewardSignals(Reward):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """The signals' states."""
+        """Return the states of the signals."""
         return {name: reward.state_dict() for name, reward in self.signals.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -40,13 +40,13 @@ def demolitions(state: GameState, was_demoed: Bool, demos: Float) -> tuple[Float
 
 @dataclass(eq=False, repr=False)
 class EventReward(RememberingReward):
-    """A weighted sum of events: goal, team goal, concede, touch, shot, save, demo, demoed, boost pickup.
+    """Weighted sum of events: goal, team goal, concede, touch, shot, save, demo, demoed, boost pickup.
 
-    Range: sums of the weights; per event, whatever the tick skip. Shots and saves are the game's own (a shot counts
-    when the ball is on its way into the goal, a moment after the touch); a touch counts when a contact begins; a goal
-    is that of the car whose team scored and which was the last of it to touch. Source: RLGym's first version. Only the
-    opponents' goals are `concede`, whatever the order of the cars. Reports what each event with a weight pays
-    as `reward/<event>`, its share of all of them as `reward_percent/<event>`; in a sum as `reward/EventReward/<event>`.
+    Range: sums of the weights; per event, at any tick skip. Shots and saves are counted by the game (a shot counts when
+    the ball is on its way into the goal, shortly after the touch). A touch counts when a contact begins. A goal belongs
+    to the last car of the scoring team that touched the ball. Source: RLGym's first version; here `concede` counts only
+    the opponents' goals, regardless of the order of the cars. Metrics: the reward of each event with a weight as
+    `reward/<event>`, its share of all events as `reward_percent/<event>`; inside a sum `reward/EventReward/<event>`.
     """
 
     unit = "per event"
@@ -118,7 +118,7 @@ class EventReward(RememberingReward):
         return super().state_dict() | {"events": self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave; what older versions have saved has no sums."""
+        """Restore the state that `state_dict` returned; states from older versions have no sums."""
         super().load_state_dict({name: kept for name, kept in state.items() if name != "events"})
         if "events" in state:
             self._parts.load_state_dict(state["events"])
@@ -126,12 +126,12 @@ class EventReward(RememberingReward):
 
 @dataclass(eq=False, repr=False)
 class DemoReward(RememberingReward):
-    """`attacker` for demolishing an opponent, `-victim` for being demolished, and something for hard bumps.
+    """`attacker` for demolishing an opponent, `-victim` for being demolished, and `bump` for hard bumps.
 
-    A bump pays `bump` times the change of the victim's velocity over 2300, negative when the victim is a mate. Range:
-    the weights; per event. Source: rlgym-tools' `DemoReward`, which pays the bump on every step of the quarter second
-    after it, so for the victim's own driving too, and takes the car that the attacker met last for the victim; here a
-    bump is paid once, on its step, and demolitions are the game's.
+    The reward of a bump is `bump` times the change of the victim's velocity over 2300, negative if the victim is a
+    teammate. Range: the weights; per event. Source: rlgym-tools' `DemoReward`, which rewards a bump in every step of
+    the quarter second after it, so also for the victim's own driving, and takes the car that the attacker met last as
+    the victim; here a bump is rewarded once, in its step, and the game counts demolitions.
     """
 
     unit = "per event"

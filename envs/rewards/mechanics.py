@@ -20,9 +20,9 @@ _WITHIN_45_DEGREES = np.float32(math.sqrt(0.5))
 class FlipResetReward(RememberingReward):
     """`obtain` for winning the flip back with the wheels on the ball, `hit` for a touch after that flip was used.
 
-    Won back: a touch, with the ball within 45 degrees of straight under the car, that restores a spent flip. It is lost
-    on landing. Range 0..2 (both at once); per event. Source: rlgym-tools' `FlipResetReward`, which takes wheels on the
-    ball for wheels on the ground and forgets the reset when the contact lasts longer than a step.
+    A flip is won back by a touch that restores a used flip, with the ball within 45 degrees of straight under the car.
+    It is lost on landing. Range 0..2 (both at once); per event. Source: rlgym-tools' `FlipResetReward`, which treats
+    wheels on the ball as wheels on the ground and forgets the reset if the contact lasts longer than a step.
     """
 
     unit = "per event"

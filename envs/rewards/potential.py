@@ -20,11 +20,11 @@ _TWO_SIDES = np.array([1, -1], np.float32)
 
 @dataclass(eq=False, repr=False)
 class PotentialReward(WrappedReward):
-    """Shaping with another reward as potential: `gamma * q(s') - q(s)`, q = 0 after a goal.
+    """Use another reward as a potential (potential-based shaping): `gamma * q(s') - q(s)`, q = 0 after a goal.
 
-    Leaves the best policy what it is when `gamma` is the discount of training (with 1, the way does not matter). Range:
-    differences of the inner reward; per change, whatever the tick skip. Source: Ng, Harada & Russell 1999; that the
-    potential of a terminal state must be zero: Grzes 2017.
+    The best policy stays the same if `gamma` is the discount factor of training (with 1, the path does not matter).
+    Range: differences of the inner reward; per change, at any tick skip. Source: Ng, Harada & Russell 1999; Grzes 2017
+    for the potential of zero in a terminal state.
     """
 
     unit = "per change"
@@ -43,7 +43,7 @@ class PotentialReward(WrappedReward):
         self._before: Float = np.zeros((0, 0), np.float32)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Begins with the potential of the first state in the arenas of `mask [A]`."""
+        """Start with the potential of the first state in the arenas of `mask [A]`."""
         super().reset(mask, state)
         first = self._potential(state)
         kept = self._before if self._before.shape == first.shape else first
@@ -62,7 +62,7 @@ class PotentialReward(WrappedReward):
         return change
 
     def only_charges(self) -> bool:
-        """No: it pays when there is less to charge."""
+        """Return False: the reward is positive when the potential increases."""
         return False
 
 
@@ -70,10 +70,10 @@ class PotentialReward(WrappedReward):
 class GoalViewReward(RememberingReward):
     """Change of the chance to score next: `gamma * q(s') - q(s)`, q = 2p - 1, p = view_theirs / (view_theirs + own).
 
-    A view is the solid angle of a goal mouth, less a ball's radius all around, seen from the ball: p is the chance that
-    a straight line in a random direction that meets a goal meets the opponents'. p is 1 after a goal of the own team, 0
-    after one of the other. Range -2..2, zero-sum; per change, whatever the tick skip. Source: rlgym-tools'
-    `GoalViewReward` (there with triangles), potential-based shaping of Ng, Harada & Russell 1999.
+    A view is the solid angle of a goal mouth seen from the ball, reduced by a ball's radius on all sides: p is the
+    probability that a random straight line from the ball that hits a goal hits the opponents' goal. After a goal, p is
+    1 for the team that scored and 0 for the other. Range -2..2, zero-sum; per change, at any tick skip. Source:
+    rlgym-tools' `GoalViewReward` (there with triangles), potential-based shaping of Ng, Harada & Russell 1999.
     """
 
     unit = "per change"

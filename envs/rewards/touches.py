@@ -68,10 +68,10 @@ class StrongHitReward(_TouchReward):
 
 @dataclass(eq=False, repr=False)
 class AdvancedTouchReward(_TouchReward):
-    """`touch + acceleration * |dv_ball| / 6000` on a step with a touch.
+    """Touch the ball and change its velocity: `touch + acceleration * |dv_ball| / 6000` in a step with a touch.
 
-    Range 0..1 (0..3 with acceleration 1); per touching step, so a contact that lasts depends on the tick skip. Source:
-    rlgym-tools' `AdvancedTouchReward`, without its count of touches within a step.
+    Range 0..1 (0..3 with acceleration 1); per touching step, so for a long contact the sum depends on the tick skip.
+    Source: rlgym-tools' `AdvancedTouchReward`, without its count of touches within a step.
     """
 
     unit = "per touching step"
@@ -93,10 +93,10 @@ class AdvancedTouchReward(_TouchReward):
 
 
 class BasicShotReward(_TouchReward):
-    """Speed toward the opponents' net that a touch adds: `max(0, dv_ball . d_goal) / 6000` on a step with a touch.
+    """Speed toward the opponents' net that a touch adds: `max(0, dv_ball . d_goal) / 6000` in a step with a touch.
 
-    Range 0..2; per change: it adds up over the steps of a contact, whatever the tick skip. A touch of a ball that flies
-    to the goal anyway earns only what it adds.
+    Range 0..2; per change: it adds up over the steps of a contact, at any tick skip. If the ball already flies toward
+    the goal, only the additional speed counts.
     """
 
     unit = "per change"
@@ -110,8 +110,8 @@ class BasicShotReward(_TouchReward):
 class JumpShotReward(_TouchReward):
     """Jump and hit the ball toward the opponents' goal: `z_ball / 2044` when the contact begins.
 
-    The car must have jumped and not landed yet, and the touch must add speed toward the opponents' net, so clearing
-    into one's own goal earns nothing. Range 0..1; per event.
+    The car must have jumped and not landed yet, and the touch must add speed toward the opponents' net, so a hit into
+    the car's own goal is not rewarded. Range 0..1; per event.
     """
 
     unit = "per event"
@@ -127,9 +127,9 @@ class JumpShotReward(_TouchReward):
 
 @dataclass(eq=False, repr=False)
 class BasicAerialReward(_TouchReward):
-    """Touch the ball high in the air: 0 at `min_height` to 1 at the ceiling, when the contact begins.
+    """Touch the ball high in the air: from 0 at `min_height` to 1 at the ceiling, when the contact begins.
 
-    The car must have its wheels off every surface and be above `min_height` itself. Range 0..1; per event.
+    The car itself must be above `min_height`, with its wheels off all surfaces. Range 0..1; per event.
     """
 
     unit = "per event"
@@ -148,10 +148,10 @@ class BasicAerialReward(_TouchReward):
 
 @dataclass(eq=False, repr=False)
 class SaveReward(_TouchReward):
-    """1 for a touch of a ball that was flying into the own goal and no longer is.
+    """1 for a touch that stops a ball on its way into the car's own goal.
 
-    "Flying into" is the path under gravity, drag and bounces on the floor within `horizon_seconds`. Range 0..1; per
-    event. Unlike the game's save (`EventReward(save=1)`) it needs no shot by an opponent before, and is paid at once.
+    The ball's path is predicted for `horizon_seconds`, with gravity, drag and bounces on the floor. Range 0..1; per
+    event. Unlike the game's save (`EventReward(save=1)`), it needs no shot by an opponent and is paid immediately.
     """
 
     unit = "per event"
@@ -174,10 +174,10 @@ class SaveReward(_TouchReward):
 class KickoffReward(RememberingReward):
     """Be first at a kickoff: +1 for the team that touches the resting ball in the middle first, -1 for the other.
 
-    When both touch it in the same step, the ball tells who wins: it then flies toward the other's goal. (Of equally
-    fast cars most kickoffs are that close: a lead counts only from one step on, 67 ms at a tick skip of 8.) Two cars
-    that learn against each other may both learn to brake before a kickoff, and lose it to everybody who does not.
-    Range -1..1; per event.
+    If both teams touch it in the same step, the team wins toward whose opponents' goal the ball then flies. (With
+    equally fast cars, most kickoffs are that close: a lead only counts from one step on, 67 ms at a tick skip of 8.)
+    Two cars that learn against each other may both learn to brake before a kickoff, and then lose against cars that do
+    not. Range -1..1; per event.
     """
 
     unit = "per event"

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, TICKS_PER_SECOND
 
-from envs.state.derived import cached
 from envs.state.layout import BOOST_PICKUPS, POS, SAVES, VEL, Bool, Float
+from envs.state.view import cached
 
 if TYPE_CHECKING:
     from envs.state.game_state import GameState

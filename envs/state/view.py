@@ -1,10 +1,80 @@
 """View: ball, cars and pads as seen from one side of the field."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
 import numpy as np
 
 from envs.state import layout
-from envs.state.derived import Derived
 from envs.state.layout import Float
+
+T = TypeVar("T")
+
+
+class Derived(property, Generic[T]):
+    """A property made from a function of its owner; its docstring follows it, as that of any other attribute."""
+
+    if TYPE_CHECKING:  # as every property does; but without these nobody knows the type of one that is no decorator
+
+        def __init__(self, read: Callable[[Any], T]) -> None:
+            """Takes the function."""
+
+        def __get__(self, owner: object, kind: type | None = None, /) -> T:  # type: ignore[override]
+            """What the function gives of `owner`."""
+
+
+class cached(Generic[T]):
+    """A property that is computed when first read; unlike functools.cached_property, never with a lock."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        """Take a function of the owner, or a method without arguments."""
+        self.function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> "cached[T]": ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> T: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
+        """Store the value in the place of the property, where the next read finds it."""
+        if owner is None:
+            return self
+        value = owner.__dict__[self._name] = self.function(owner)
+        return value
+
+
+def quaternions(basis: Float) -> Float:
+    """`[..., 4]` float32, unit quaternions w, x, y, z of bodies whose forward, right and up are `basis [..., 3, 3]`.
+
+    The rows of `4 q q^T` follow from these; the one with the largest diagonal element is `q` up to its length (Shepperd
+    1978). Of q and -q, which are the same rotation, it is the one where that element is positive.
+    """
+    (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) = (np.moveaxis(basis[..., i, :], -1, 0) for i in range(3))
+    rows = np.array(
+        [
+            [1 + xx + yy + zz, zy - yz, xz - zx, yx - xy],
+            [zy - yz, 1 + xx - yy - zz, xy + yx, xz + zx],
+            [xz - zx, xy + yx, 1 - xx + yy - zz, yz + zy],
+            [yx - xy, xz + zx, yz + zy, 1 - xx - yy + zz],
+        ]
+    )
+    largest = np.einsum("ii...->i...", rows).argmax(axis=0)
+    row = np.moveaxis(np.take_along_axis(rows, largest[None, None], axis=0)[0], 0, -1)
+    unit: Float = (row / np.linalg.norm(row, axis=-1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def bases(quaternions: Float) -> Float:
+    """`[..., 3, 3]` float32, forward, right and up of bodies with quaternions `[..., 4]` w, x, y, z of any length."""
+    w, x, y, z = np.moveaxis(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
+        [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
+        [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows, np.float32), (0, 1), (-2, -1))
 
 
 def _ball(columns: slice) -> Derived[Float]:

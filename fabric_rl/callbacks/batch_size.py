@@ -19,15 +19,15 @@ logger = logging.getLogger("fabric_rl")
 
 
 def allowed_sizes(batch_size: int, sequence_length: int = 1, smallest: int = 1) -> list[int]:
-    """The minibatch sizes that make up an optimizer's batch exactly.
+    """Return the minibatch sizes that divide the batch of an optimizer step.
 
     Args:
         batch_size: Steps per optimizer step and rank.
-        sequence_length: Steps that an agent with memory needs in one piece.
-        smallest: None smaller than this.
+        sequence_length: Steps per training sequence of an agent with memory.
+        smallest: Minimum size.
 
     Returns:
-        Divisors of the batch size in rising order, at least the batch itself.
+        Divisors of the batch size in increasing order; at least the batch size itself.
     """
     small = [size for size in range(1, int(batch_size**0.5) + 1) if batch_size % size == 0]
     sizes = sorted({*small, *(batch_size // size for size in small)})
@@ -35,11 +35,11 @@ def allowed_sizes(batch_size: int, sequence_length: int = 1, smallest: int = 1) 
 
 
 def choose_size(free_bytes: float, bytes_per_step: float, sizes: Sequence[int]) -> int:
-    """The largest minibatch that fits.
+    """Return the largest minibatch size that fits into memory.
 
     Args:
-        free_bytes: Memory that a training step may take.
-        bytes_per_step: Memory that it takes for each step of the minibatch.
+        free_bytes: Memory that a training step may use.
+        bytes_per_step: Memory that a training step needs for each step of the minibatch.
         sizes: Minibatch sizes to choose from.
 
     Returns:
@@ -54,30 +54,31 @@ def choose_size(free_bytes: float, bytes_per_step: float, sizes: Sequence[int]) 
 
 
 class AdaptiveBatchSize(Callback):
-    """Doubles the minibatch while free memory allows, and makes it smaller where memory runs short.
+    """Double the minibatch while memory allows, and shrink it when memory runs short.
 
-    It changes what goes through the networks at once (`--minibatch_size`), never the optimizer's batch
-    (`--batch_size`, which is the upper limit): gradients of several minibatches are added up. Results differ by
-    rounding only. The memory of every iteration's learning is measured; all ranks take the smallest size that one of
-    them can. The size goes into checkpoints, but free memory does not repeat: a resumed run is equivalent, not
-    bit-identical, unless both stay at the same size.
+    This changes the number of steps in one forward and backward pass (`--minibatch_size`), never the batch of an
+    optimizer step (`--batch_size`, the upper limit): gradients of several minibatches are accumulated, so results
+    differ only by rounding. The memory needed for learning is measured in every iteration; all ranks use the largest
+    size that fits on each of them. Checkpoints contain the size, but free memory varies, so a resumed run is
+    equivalent, not bit-identical, unless the size stays the same.
 
-    On a GPU free memory is the device's, elsewhere the machine's RAM as psutil sees it.
+    Free memory is that of the GPU, or without one, the machine's RAM as reported by psutil.
     """
 
     _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}
     _form: ClassVar = {"size": COUNT, "growing": True}
 
     def __init__(self, share: float = 0.8, smallest: int = 64, start: int | None = None) -> None:
-        """Sets the limits.
+        """Set the limits.
 
         Args:
-            share: How much of the free memory a training step may take, above 0 and at most 1.
-            smallest: No minibatch has fewer steps, unless the batch itself has.
-            start: Begin with at most so many steps and double from there. Default: with `--minibatch_size`.
+            share: Maximum share of the free memory that a training step may use, above 0 and at most 1.
+            smallest: Minimum number of steps per minibatch, unless the batch itself has fewer.
+            start: Maximum number of steps in the first minibatches, which are then doubled. Default:
+                `--minibatch_size`.
 
         Raises:
-            ValueError: A limit makes no sense.
+            ValueError: A limit is out of range.
         """
         if not 0 < share <= 1:
             raise ValueError(f"AdaptiveBatchSize: share must be above 0 and at most 1, got {share}")
@@ -90,7 +91,7 @@ class AdaptiveBatchSize(Callback):
         self._size, self._growing, self._measuring = 0, True, False
 
     def on_train_start(self, state: TrainState) -> None:
-        """Works out which sizes there are, and begins with that of the checkpoint or of `start`."""
+        """Determine the possible sizes, and begin with that of the checkpoint or of `start`."""
         length = state.agent.sequence_length if state.agent.memory_size else 1
         batch = state.args.batch_size or state.minibatch_size
         self._sizes = allowed_sizes(batch, length, self.smallest)
@@ -111,13 +112,13 @@ class AdaptiveBatchSize(Callback):
                 logger.info("AdaptiveBatchSize: %s", in_words(f"{limit}; give a larger --batch_size, or start"))
 
     def on_learn_start(self, state: TrainState) -> None:
-        """Begins to measure."""
+        """Start to measure the memory."""
         self._measuring = True
         if self._memory is not None:
             self._memory.begin()
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Chooses the size of the next iteration's minibatches."""
+        """Choose the minibatch size of the next iteration."""
         if not self._measuring:
             return
         self._measuring = False
@@ -152,7 +153,7 @@ class AdaptiveBatchSize(Callback):
         return f"{begins}: memory is too short for more ({now}{elsewhere}, of which it may take {self.share:.0%})"
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """The size as `ppo/minibatch_size`."""
+        """Return the minibatch size as `ppo/minibatch_size`."""
         return {"ppo/minibatch_size": (float(self._size), 1.0)}
 
 

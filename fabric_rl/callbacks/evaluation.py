@@ -28,14 +28,14 @@ from fabric_rl.types import EnvFactory
 class Evaluation(Callback):
     """Play whole episodes in separate environments, on rank 0, and keep the best weights.
 
-    Each time the same episodes: their seeds are of no training and never change, so two evaluations differ by the agent
-    alone. Nothing that is learned changes by it; other ranks wait meanwhile.
+    Every evaluation plays the same episodes: their seeds are separate from the training's and never change, so two
+    evaluations differ only by the agent. Evaluation does not affect training; other ranks wait for it.
 
-    Metrics, when it has played: `eval/return` and `eval/length`, undiscounted means over episodes with the most
-    probable actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`.
+    Metrics after each evaluation: `eval/return` and `eval/length`, undiscounted means over episodes with the most
+    likely actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`.
 
-    The best weights by `eval/return` are `best/` in the folder of the run: `NAME/best` goes wherever an agent does. Of
-    a run that went back, those of the time that it has left are set aside: `best/` is the best of what is still there.
+    The best weights by `eval/return` are saved in `best/` in the folder of the run; use `NAME/best` wherever a command
+    takes an agent. If a run goes back to an earlier milestone, best weights from after that point are set aside.
     """
 
     _in_state_dict: ClassVar = {"best": "_best", "worse": "_worse"}
@@ -50,18 +50,19 @@ class Evaluation(Callback):
         seed: int = 0,
         env: EnvFactory | None = None,
     ) -> None:
-        """Sets when and what is played.
+        """Set when to evaluate, and on which episodes.
 
         Args:
-            every_steps: Agent-steps over all ranks from one evaluation to the next; also played when training ends.
-            episodes: How many, at least: each of the environment's copies plays as many as any other.
-            sampled: Also play the same number with sampled actions.
-            patience: End training after so many evaluations in a row that are no better than the best one.
-            seed: Of the episodes.
-            env: Builds what is played in, for example without cut rewards. Default: the run's own environment.
+            every_steps: Agent-steps (over all ranks) between evaluations; there is also one at the end of training.
+            episodes: Minimum number of episodes; every sub-environment plays the same number.
+            sampled: Also play the same number of episodes with sampled actions.
+            patience: End training after this many evaluations in a row without a new best return. None: never.
+            seed: Seed of the episodes.
+            env: Factory of the environment to evaluate in, for example without clipped rewards. Default: the
+                environment of the run.
 
         Raises:
-            ValueError: Settings that cannot work.
+            ValueError: A setting is out of range.
         """
         if min(every_steps, episodes, 1 if patience is None else patience) < 1 or seed < 0:
             raise ValueError(
@@ -75,11 +76,11 @@ class Evaluation(Callback):
         self._worse = 0
 
     def play_in(self, env: EnvFactory) -> None:
-        """Takes the run's environment, unless it was given one."""
+        """Use the run's environment, unless one was given to the constructor."""
         self.env = self.env or env
 
     def on_train_start(self, state: TrainState) -> None:
-        """Builds the environments; a ValueError where there is nothing to build, or where the agent does not fit."""
+        """Build the environments; raise ValueError if none was given or it does not fit the agent."""
         if self.env is None:
             raise ValueError("Evaluation: give it an environment: Evaluation(env=...)")
         if not state.fabric.is_global_zero:
@@ -92,7 +93,7 @@ class Evaluation(Callback):
             raise ValueError(f"Evaluation: env has other observations or actions ({spaces}) than the agent learns with")
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Plays when it is time; all ranks get the figures, and stop together."""
+        """Evaluate if it is due; all ranks get the metrics and stop together."""
         before = state.steps - state.steps_per_iteration
         due = state.steps // self.every_steps > before // self.every_steps
         if not (due or state.iteration >= state.iterations):
@@ -139,7 +140,7 @@ class Evaluation(Callback):
             warnings.warn(f"Evaluation: {error}; training continues", RuntimeWarning, stacklevel=2)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
-        """Closes the environments."""
+        """Close the environments."""
         if self._envs is not None:
             self._envs.close()
             self._envs = None

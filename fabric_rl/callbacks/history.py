@@ -5,11 +5,11 @@ from fabric_rl.types import ActorCritic
 
 
 class History(Callback):
-    """Keeps the agent and the metrics of every iteration, for a notebook.
+    """Keep the agent and the metrics of every iteration, for a notebook.
 
     Attributes:
-        agent: The bare module.
-        rows: One dict per iteration: `steps`, and every metric by its name.
+        agent: The agent itself, not Fabric's wrapper; None before the first iteration.
+        rows: One dict per iteration, with `steps` and every metric by its name.
     """
 
     def __init__(self) -> None:
@@ -17,6 +17,6 @@ class History(Callback):
         self.agent: ActorCritic | None = None
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Keeps one iteration."""
+        """Store the agent and the metrics of the iteration."""
         self.agent = state.agent
         self.rows.append({"steps": state.steps, **state.metrics})

@@ -22,11 +22,11 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
 
 
 class KeyPress(Callback):
-    """Keys on the terminal of rank 0, read between two iterations: p pauses or continues, s saves, q stops.
+    """Control a run with keys in the terminal of rank 0: p pauses or continues, s saves, q stops.
 
-    A pause holds all ranks; stop signals (Ctrl+C...) end it. Where standard input is no terminal, or this process is
-    not in its foreground, nothing is read. A terminal gets its settings back at the end, also when training fails;
-    after `kill -9` the shell gives them back, or `stty sane` does.
+    Keys are read between two iterations. A pause stops all ranks; stop signals such as Ctrl+C end it. No keys are read
+    if standard input is not a terminal or the process runs in the background. The terminal's settings are restored at
+    the end, also if training fails; after `kill -9`, the shell or `stty sane` restores them.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class KeyPress(Callback):
         self._saved = -1  # agent-steps when a checkpoint was asked for
 
     def on_train_start(self, state: TrainState) -> None:
-        """Looks for a terminal."""
+        """Open the terminal, if there is one."""
         self._paused, self._saved = False, -1
         if state.fabric.is_global_zero:
             self._keys = open_terminal()
@@ -47,18 +47,18 @@ class KeyPress(Callback):
         self._listening = state.fabric.broadcast(self._keys is not None)
 
     def on_iteration_start(self, state: TrainState) -> None:
-        """Goes on with a pause that a checkpoint has interrupted."""
+        """Continue a pause that was interrupted by a checkpoint."""
         if self._listening:
             self._wait(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Does what the keys say."""
+        """Read the keys and act on them."""
         if self._listening:
             self._read(state, 0.0)
             self._wait(state)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
-        """Gives the terminal back."""
+        """Restore the terminal."""
         self._close()
 
     on_exception = on_train_end

@@ -41,17 +41,17 @@ _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 class MilestoneMatches(Callback):
     """Let every milestone play the one before it and the best one so far, in a separate process at low priority.
 
-    They play `fabric-rl evaluate --sequential`. Milestones are rated on one ladder on which the first one has 1200
-    (`fabric_rl.selfplay.ratings.ladder.fit_ladder`, and OpenSkill). The best one is copied to `best/` in the folder of
-    the run, all matches and ratings are in `ratings.json`, and ratings in `fabric-rl runs`. The log reports a
-    milestone that is significantly worse than the one before or the best one.
+    The matches are those of `fabric-rl evaluate --sequential`. Milestones are rated on one ladder that starts at 1200
+    with the first one (`fabric_rl.selfplay.ratings.ladder.fit_ladder`, and OpenSkill). The best one is copied to
+    `best/` in the folder of the run. All matches and ratings are in `ratings.json`, and `fabric-rl runs` shows the
+    ratings. The log reports a milestone that is significantly worse than the one before or the best one.
 
-    Metrics, of the newest milestone that has played: `rating/elo`, `rating/openskill_mu`, `rating/openskill_sigma`
-    (with `team_sizes`: `rating/elo_2v2`...), and `rating/worse`: 1 if it is, else 0.
+    Metrics of the newest milestone that has played: `rating/elo`, `rating/openskill_mu`, `rating/openskill_sigma`
+    (with `team_sizes`: `rating/elo_2v2`...), and `rating/worse`: 1 if it is worse, else 0.
 
-    Results come when they come, and change nothing that is learned. With `in_step`, which `stop` and `lower_rate`
-    bring with them, those of a milestone count from the next one on, and training waits there for them: so the same
-    settings and seed still give the same weights. A match that was interrupted is played again.
+    By default, results arrive at any time and do not affect training. With `in_step`, which `stop` and `lower_rate`
+    imply, the results of a milestone take effect at the next milestone, where training waits for them, so the same
+    settings and seed still give the same weights. Interrupted matches are played again.
     """
 
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
@@ -73,21 +73,22 @@ class MilestoneMatches(Callback):
         in_step: bool = False,
         seed: int = 0,
     ) -> None:
-        """Sets what is played, and what follows.
+        """Set the matches, and what happens after a worse milestone.
 
         Args:
-            matches: Between two milestones, at most; fewer where it is decided sooner who is better.
-            minutes: Game time of each match.
-            team_sizes: Cars in a team; with several all of them are played. Default: as it is trained.
-            confidence: With which it has to be decided; of 100 milestones that are as good as the one before, one is
-                called better or worse at 0.99.
+            matches: Maximum number of matches between two milestones; fewer if the better one is clear earlier.
+            minutes: Game time of each match, in minutes.
+            team_sizes: Cars per team; every size in the list is played. Default: the size of the training.
+            confidence: Confidence level of the decision. At 0.99, one of 100 milestones that are as good as the one
+                before is called better or worse.
             stop: End training when a milestone is worse.
-            lower_rate: Multiply the learning rates by this then. Of no use with `--lr_schedule kl_adaptive`.
-            in_step: Training depends on the results (phases, lessons...), so it waits for them.
+            lower_rate: Factor for the learning rates when a milestone is worse. Not useful with
+                `--lr_schedule kl_adaptive`.
+            in_step: Make training wait for the results, for example because phases or lessons depend on them.
             seed: Seed of the matches; each pair of milestones has its own kickoffs.
 
         Raises:
-            ValueError: Settings that cannot work.
+            ValueError: A setting is out of range.
         """
         if matches < 20 or not minutes > 0 or seed < 0 or not all(size > 0 for size in team_sizes):
             raise ValueError(
@@ -111,10 +112,10 @@ class MilestoneMatches(Callback):
         self._metrics: dict[str, float] = {}
 
     def on_train_start(self, state: TrainState) -> None:
-        """Goes on from what is known.
+        """Continue with the matches and ratings of a resumed run.
 
         Raises:
-            ValueError: The run has no folder, or what is known does not fit together.
+            ValueError: The run has no folder, or the restored results do not fit the settings.
         """
         if state.folder is None:
             raise ValueError("MilestoneMatches: this run keeps no milestones that could play")
@@ -124,7 +125,7 @@ class MilestoneMatches(Callback):
                 self._publish()
 
     def on_iteration_start(self, state: TrainState) -> None:
-        """Takes results and starts matches; after an alarm it does what was asked for."""
+        """Collect results and start matches; stop or lower the learning rates after a worse milestone."""
         if state.fabric.is_global_zero:
             self._go_on(may_wait=1 if self.in_step else None)
         if self.in_step and state.fabric.broadcast(self._alarm):

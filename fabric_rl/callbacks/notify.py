@@ -17,9 +17,9 @@ from fabric_rl.form import Many
 
 
 class Notify(Callback):
-    """Says that a run has ended, was stopped or has failed, or that a metric has reached a value. Rank 0 only.
+    """Send a message when a run ends, stops or fails, or when a metric reaches a value. Rank 0 only.
 
-    A message that fails causes a warning; training continues.
+    If a message cannot be sent, training continues with a warning.
     """
 
     _in_state_dict: ClassVar = {"reached": "_reached"}
@@ -33,19 +33,19 @@ class Notify(Callback):
         at_most: dict[str, float] | None = None,
         timeout_seconds: float = 10.0,
     ) -> None:
-        """Sets who is told about what.
+        """Set the recipients and the events.
 
         Args:
             command: A program and its arguments, run without a shell; {run_id}, {steps} and {message} are filled in.
-            url: Gets a POST of JSON: `text` and `content` (the message, as chats name it), `event` (ended, stopped,
-                failed or reached), `run_id`, `steps`, `metrics`. Environment variables ($NAME) in it are filled in, so
-                that secrets need not be in the configuration.
-            at_least: Metrics to report once, when they are this high, such as {"reward/episode_return": 195}.
-            at_most: Metrics to report once, when they are this low.
-            timeout_seconds: Command and webhook may take this long; training waits for them.
+            url: Webhook that receives a POST request with JSON: `text` and `content` (both the message, as different
+                chats expect it), `event` (ended, stopped, failed or reached), `run_id`, `steps`, `metrics`. Environment
+                variables ($NAME) in the address are filled in, so that the configuration need not contain secrets.
+            at_least: Metrics to report once when they reach at least this value, as {"reward/episode_return": 195}.
+            at_most: Metrics to report once when they fall to at most this value.
+            timeout_seconds: Time limit of the command and of the webhook; training waits for them.
 
         Raises:
-            ValueError: Nobody is to be told, or the settings cannot work.
+            ValueError: There is neither a command nor a url, or a setting is invalid.
         """
         if not command and not url:
             raise ValueError("Notify: nobody is told; give it a command, a url or both")
@@ -61,7 +61,7 @@ class Notify(Callback):
         self._reached: list[str] = []
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Says which metrics are there now."""
+        """Report the metrics that have reached their values."""
         for limits, word in ((self.at_least, "at least"), (self.at_most, "at most")):
             for name, limit in limits.items():
                 aim, number = f"{name} {word} {limit:g}", state.metrics.get(name, math.nan)
@@ -71,12 +71,12 @@ class Notify(Callback):
                     self._tell(state, "reached", f"reached {name} {number:.4g} ({word} {limit:g})")
 
     def on_train_end(self, state: TrainState) -> None:
-        """Says whether the run has done its steps."""
+        """Report that the run has ended or was stopped."""
         stopped = state.stop and state.steps < state.args.total_timesteps
         self._tell(state, "stopped" if stopped else "ended", "was stopped" if stopped else "has ended")
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Says why training has failed; a second Ctrl+C ends it without a word."""
+        """Report the error; a second Ctrl+C sends no message."""
         if not isinstance(error, KeyboardInterrupt):
             self._tell(state, "failed", f"has failed with {type(error).__name__}: {error}")
 

@@ -9,14 +9,14 @@ from fabric_rl.callback import Callback, TrainState
 
 
 class Profiler(Callback):
-    """Writes a trace of torch's profiler on rank 0: the third and fourth iteration, after two to warm up."""
+    """Write a trace of PyTorch's profiler on rank 0: of the third and fourth iteration, after two to warm up."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._profiler: torch.profiler.profile | None = None
 
     def on_train_start(self, state: TrainState) -> None:
-        """Starts the profiler."""
+        """Start the profiler."""
         if state.fabric.is_global_zero:
             os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # above USDT's, whose two lines nobody has asked for
             self._profiler = torch.profiler.profile(
@@ -26,11 +26,11 @@ class Profiler(Callback):
             self._profiler.start()
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Tells the profiler that an iteration is over."""
+        """Advance the profiler by one iteration."""
         if self._profiler is not None:
             self._profiler.step()
 
     def on_train_end(self, state: TrainState) -> None:
-        """Stops the profiler, which writes what it has."""
+        """Stop the profiler, which writes its trace."""
         if self._profiler is not None:
             self._profiler.stop()

@@ -26,7 +26,7 @@ class Callbacks(Callback):
     """Several callbacks as one.
 
     Attributes:
-        parts: Name -> callback, called in this order; under its name a checkpoint keeps what a callback remembers.
+        parts: Name -> callback, called in this order; checkpoints store the state of each callback under its name.
     """
 
     def __init__(self, parts: Mapping[str, Callback]) -> None:
@@ -40,7 +40,7 @@ class Callbacks(Callback):
     on_exception = _of_all(Callback.on_exception)
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
-        """The batch of the last part that returns one; parts after it see it too."""
+        """Return the batch of the last callback that returns one; callbacks after it see that batch."""
         chosen = None
         for part in self.parts.values():
             other = part.on_learn_start(state)
@@ -57,7 +57,7 @@ class Callbacks(Callback):
         return self._of_others | {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave; parts that are not in it begin."""
+        """Restore the state that `state_dict` returned; callbacks that are not in it start anew."""
         self._of_others = {name: kept for name, kept in state.items() if name not in self.parts}
         for name, part in self.parts.items():
             if name in state:

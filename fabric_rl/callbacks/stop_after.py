@@ -6,19 +6,20 @@ from fabric_rl.callback import Callback, TrainState
 
 
 class StopAfter(Callback):
-    """End the run, as Ctrl+C would, once its time is up; a resumed run gets the full time again."""
+    """Stop the run after a given time, as Ctrl+C would; a resumed run gets the full time again."""
 
     def __init__(self, minutes: float, after_iterations: int = 0, processor: bool = False) -> None:
-        """Sets the time.
+        """Set the time.
 
         Args:
-            minutes: Of training, without what it takes to start.
-            after_iterations: The clock starts after so many iterations, in which programs are compiled, say.
-            processor: Minutes of the processor instead of the wall's: of all threads of this process, not of its
-                children (those of a `ProcessPool`). Of several ranks the first one that has used them up ends the run.
+            minutes: Minutes of training, without the time to start.
+            after_iterations: Number of iterations after which the clock starts, for example to exclude compilation.
+            processor: Count processor time instead of wall-clock time: that of all threads of this process, but not of
+                its child processes (as in a `ProcessPool`). With several ranks, the first to use up its time ends the
+                run.
 
         Raises:
-            ValueError: That is no time, or no number of iterations.
+            ValueError: `minutes` is not positive, or `after_iterations` is negative.
         """
         if not minutes > 0:
             raise ValueError(f"StopAfter: minutes must be above 0, got {minutes}")
@@ -28,12 +29,12 @@ class StopAfter(Callback):
         self._now = time.process_time if processor else time.monotonic
 
     def on_train_start(self, state: TrainState) -> None:
-        """Starts the clock."""
+        """Start the clock."""
         self._before = self.after_iterations
         self._end = self._now() + 60 * self.minutes
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Looks at it."""
+        """Stop the run if its time is up."""
         if self._before:
             self._before -= 1
             self._end = self._now() + 60 * self.minutes

@@ -18,14 +18,14 @@ class VideoLogger(Callback):
     """Show the newest mp4 of a folder in TensorBoard, on rank 0; a separate process converts one at a time."""
 
     def __init__(self, folder: str | Path, max_frames: int = 400) -> None:
-        """Watches `folder`; logs at most `max_frames` frames of each video."""
+        """Watch `folder`, and log at most `max_frames` frames of each video."""
         self.folder, self.max_frames = Path(folder), max_frames
         self._seen: set[Path] = set()
         self._converting: Future[bytes] | None = None
         self._failed = False
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Logs what is converted, and begins with the newest video that is complete and not logged yet."""
+        """Log the converted video, and start to convert the newest complete video that is not logged yet."""
         writers = [each for each in state.fabric.loggers if isinstance(each, TensorBoardLogger)]
         if not state.fabric.is_global_zero or not writers or self._failed:
             return
@@ -46,7 +46,7 @@ class VideoLogger(Callback):
             thread.shutdown(wait=False)
 
     def on_train_end(self, state: TrainState) -> None:
-        """Logs the last video."""
+        """Log the last video."""
         for _ in range(2):  # what is being converted, and what has come since
             self.on_iteration_end(state)
             if self._converting is not None:
@@ -72,14 +72,14 @@ class VideoLogger(Callback):
 
 
 class RunVideos(VideoLogger):
-    """Shows what the run records from now on, to the last video."""
+    """Show the videos that the run records from now on, including the last one."""
 
     def on_train_start(self, state: TrainState) -> None:
-        """Passes over the videos that a resumed run has shown before."""
+        """Skip the videos that a resumed run has shown before."""
         self._seen.update(self.folder.glob("*.mp4"))
 
     def on_train_end(self, state: TrainState) -> None:
-        """Logs the last video, once it is written."""
+        """Log the last video when it is written."""
         if isinstance(state.env, HasVideos):
             state.env.finish_videos()
         super().on_train_end(state)

@@ -16,7 +16,7 @@ from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.parts import INVARIANT_UNITS, short_name
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from fabric_rl.commands.output import check_out, console, new_figure, write_out, write_png
 from fabric_rl.types import EnvFactory
 

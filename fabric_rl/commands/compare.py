@@ -100,10 +100,12 @@ def _or_never(number: float) -> str:
 
 
 def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is optional, see new_figure
-    """Draws a comparison: learning curves of every task, final scores, who is better, and profiles of several tasks.
+    """Plot a comparison: learning curves of every task, final scores, probabilities of improvement, and profiles.
+
+    Performance profiles are drawn only for several tasks.
 
     Args:
-        found: What `fabric_rl.compare` returned.
+        found: The result of `fabric_rl.compare`.
 
     Returns:
         A `matplotlib.figure.Figure`.

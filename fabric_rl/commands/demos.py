@@ -12,7 +12,7 @@ from rich.text import Text
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.demonstrations.convert import HumanGame, convert, converted_columns
-from envs.demonstrations.file import SUFFIX, Demonstration, DemonstrationWriter
+from envs.demonstrations.file import SUFFIX, Demonstration, DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import (
     RecordedEnvs,
     about_observations,
@@ -20,7 +20,6 @@ from envs.demonstrations.record import (
     columns_of,
     record_states,
 )
-from envs.demonstrations.states import columns
 from fabric_rl.commands.demonstrations import name_of_env, trained_elsewhere
 from fabric_rl.commands.entrants import short_name
 from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files
@@ -125,7 +124,7 @@ def _record_play(
     demonstrators = range(cars if both else duel.team_size)
     about = about_states(duel.names, [0] * duel.team_size + [1] * duel.team_size, demonstrators, duel.tick_skip)
     about |= {"noise": noise} if noise else {}
-    with DemonstrationWriter(out, columns(cars, noise > 0), about) as writer:
+    with DemonstrationWriter(out, columns_of_states(cars, noise > 0), about) as writer:
         shape = (duel.team_size, seed, duel.tick_skip, duel.action_delay_ticks)
         record_states(duel.bots(seed), writer, minutes, *shape, random_starts, noise)
     return writer

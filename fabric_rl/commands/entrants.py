@@ -14,8 +14,7 @@ from typing import NamedTuple
 from agents import RolesAgent
 from envs.bots import BOTS, Bot
 from envs.bots.policy import Mind, PolicyBot
-from envs.matches.matches import Player
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import Player, PoolRecipe
 from envs.obs.roles import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers

@@ -12,8 +12,7 @@ from rich.table import Table
 
 from envs.bots.base import Bot, TeamBots
 from envs.matches.exam import take_exam
-from envs.matches.matches import Player
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import Player, PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gymnasium.vector import VectorEnv
 
 from agents import AttentionPPOAgent, RolesAgent
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.commands.entrants import name_and_role

@@ -17,9 +17,8 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.dones import GoalCondition
-from envs.matches.kickoffs import MatchKickoffs
-from envs.matches.matches import SIDES, Player
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import SIDES, Player, PoolRecipe
+from envs.matches.statistics import MatchKickoffs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.layout import Float
 from fabric_rl.commands.entrants import check_confidence, check_positive, entrant

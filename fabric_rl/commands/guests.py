@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envs.bots import Bot
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from fabric_rl.commands.entrants import entrant
 from fabric_rl.types import EnvFactory
 

@@ -12,7 +12,7 @@ import yaml
 from numpy.typing import NDArray
 from torch import Tensor
 
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.obs import ObsBuilder
 from fabric_rl.runs import checkpoint, trained
 from fabric_rl.runs.json_files import write_text

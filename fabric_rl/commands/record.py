@@ -12,8 +12,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.audit.parts import Part, parts_of
 from envs.bots.base import TeamBots
-from envs.matches.matches import Player
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import Player, PoolRecipe
 from envs.render.videos import FORMATS
 from envs.replays.match import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink, read_replay

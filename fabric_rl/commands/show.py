@@ -13,12 +13,12 @@ from fabric_rl.viewer.page import page_with
 
 
 class Shown:
-    """A game that a notebook shows as the viewer's page, when it is the last line of a cell.
+    """A game that a notebook displays as the viewer's page if it is the last line of a cell.
 
-    The page is in the notebook, about half a megabyte, and needs neither this Python nor the internet.
+    The page is stored in the notebook (about half a megabyte), and needs neither Python nor the internet.
 
     Attributes:
-        replay: The content of its file.
+        replay: The content of the replay file.
     """
 
     def __init__(self, replay: bytes, height: int) -> None:
@@ -39,23 +39,24 @@ def show(
     height: int = 520,
     runs_dir: str | Path = "runs",
 ) -> Shown:
-    """Shows a recorded game, or records one and shows it: in Jupyter, VS Code, Colab.
+    """Show a recorded game, or record a game and show it, in Jupyter, VS Code or Colab.
 
     Args:
-        what: A replay, or the path of one (.frl); or who plays blue: a player as in `fabric-rl record` (a run id, a
-            path, school_1v1, a bot), or what `fabric_rl.load_trained` returned.
-        opponent: Plays orange, where a player is shown.
-        minutes: Game time to play.
-        team_size: Cars in a team; default: as the player was trained, 1 for bots.
-        seed: Of the kickoffs.
-        height: Of the page, pixels.
-        runs_dir: Folder of the run ids.
+        what: A replay, or the path of one (.frl); or the player for blue: as in `fabric-rl record` (a run id, a path,
+            school_1v1, a bot), or the result of `fabric_rl.load_trained`.
+        opponent: The player for orange, if `what` is a player.
+        minutes: Game time to play, in minutes.
+        team_size: Cars per team; default: as in the player's training, 1 for bots.
+        seed: Seed of the kickoffs.
+        height: Height of the page in pixels.
+        runs_dir: Folder that contains all runs.
 
     Returns:
-        What a notebook shows as the last line of a cell; elsewhere give it to `IPython.display.display`.
+        An object that a notebook displays if it is the last line of a cell. Elsewhere, pass it to
+        `IPython.display.display`.
 
     Raises:
-        ValueError: There is no such player, or it is no replay.
+        ValueError: There is no such player, or the file is not a replay.
         OSError: There is no such file.
     """
     if isinstance(what, Replay):

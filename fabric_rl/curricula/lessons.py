@@ -18,19 +18,19 @@ EPISODE_RETURN = "reward/episode_return"
 
 @dataclass(frozen=True)
 class Curriculum:
-    """Lessons of some parameters. There is one lesson more than there are thresholds."""
+    """The lessons of some parameters. There is one more lesson than there are thresholds."""
 
     parameters: dict[str, list[float | list[float]]]
-    """Parameter of the environment -> its value in each lesson: a number, or [min, max] to draw from for episodes."""
+    """Parameter of the environment -> its value in each lesson: a number, or [min, max] to sample from per episode."""
     thresholds: list[float]
-    """What the measure must exceed for the next lesson, one for each lesson but the last."""
+    """Values that the measure must exceed for the next lesson to begin, one for each lesson but the last."""
     measure: str = PROGRESS
-    """`progress` (share of the run's steps that are done, 0..1), `reward` (mean return of the last `min_lesson_length`
-    episodes), or the name of any logged metric, for example `game/touches_per_minute`."""
+    """`progress` (fraction of the run's steps that is done, 0..1), `reward` (mean return of the last
+    `min_lesson_length` episodes), or the name of any logged metric, for example `game/touches_per_minute`."""
     min_lesson_length: int = 100
-    """Episodes, over all ranks, that must end in a lesson before the next one can begin."""
+    """Number of episodes, over all ranks, that must end in a lesson before the next one can begin."""
     signal_smoothing: bool = True
-    """Smooth the measure: a quarter of what it was at the last look plus three quarters of what it is."""
+    """Smooth the measure: 0.25 times its previous smoothed value plus 0.75 times its current value."""
 
     def __post_init__(self) -> None:
         if not self.parameters:
@@ -50,21 +50,21 @@ class Curriculum:
 
     @property
     def num_lessons(self) -> int:
-        """Lessons."""
+        """The number of lessons."""
         return len(self.thresholds) + 1
 
     def values(self, lesson: int) -> dict[str, ParameterValue]:
-        """Parameter -> value in that lesson, counted from 0."""
+        """Return parameter -> value for one lesson, counted from 0."""
         return {name: values[lesson] for name, values in self.parameters.items()}
 
 
 class Course:
-    """Where training stands in a curriculum.
+    """The progress of training in a curriculum.
 
     Attributes:
         curriculum: The lessons.
-        lesson: The present one, counted from 0.
-        measured: The measure, smoothed or not, at the last look; None before the first.
+        lesson: The current lesson, counted from 0.
+        measured: The last value of the measure, smoothed or not; None before the first one.
     """
 
     def __init__(self, curriculum: Curriculum) -> None:
@@ -73,20 +73,20 @@ class Course:
         self._window: deque[tuple[float, float, float]] = deque()
 
     def update(self, episodes: float, total: float, count: float) -> bool:
-        """Takes one iteration, and has a look if enough episodes have ended in this lesson.
+        """Add one iteration, and update the measure if enough episodes have ended in this lesson.
 
-        Over the newest iterations that hold `min_lesson_length` episodes the measure is m = sum of totals / sum of
-        counts; for `progress` it is the newest iteration's. With smoothing m <- 0.25 m' + 0.75 m, where m' is that of
-        the last look, in whatever lesson, and 0 at first. The next lesson begins if m exceeds the threshold; then
-        episodes are counted anew.
+        The measure is m = sum of totals / sum of counts over the newest iterations with `min_lesson_length` episodes;
+        for `progress` it is that of the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
+        previous value, from any lesson, and initially 0. The next lesson begins if m exceeds the threshold; counting of
+        episodes then starts again.
 
         Args:
-            episodes: That ended in this iteration.
-            total: Sum of what is measured.
-            count: How many it is the sum of; 0 if it was not measured.
+            episodes: Number of episodes that ended in this iteration.
+            total: Sum of the measured values.
+            count: Number of measured values; 0 if nothing was measured.
 
         Returns:
-            Whether a new lesson has begun.
+            True if a new lesson has begun.
         """
         curriculum, window = self.curriculum, self._window
         if window and not episodes and not window[-1][0]:  # SAC's iterations are short: those without an end are one
@@ -114,11 +114,11 @@ class Course:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Lesson, measure and episodes."""
+        """Return the lesson, the measure and the counted episodes."""
         return {"lesson": self.lesson, "measured": self.measured, "window": [list(row) for row in self._window]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave; where there are fewer lessons now, the last one."""
+        """Restore the state that `state_dict` returned; with fewer lessons than before, at most the last one."""
         rows = Many([Number(0), Number(), Number(0)])
         check(state, {"lesson": COUNT, "measured": Maybe(Number()), "window": rows}, "it")
         self.lesson = min(state["lesson"], self.curriculum.num_lessons - 1)
@@ -127,19 +127,19 @@ class Course:
 
 
 class Lessons(Callback):
-    """Leads a run through curricula, each at its own pace, as ML-Agents' metacurriculum does.
+    """Lead a run through curricula, each at its own pace, like ML-Agents' metacurriculum.
 
-    Every iteration each curriculum may go on by one lesson. All ranks decide on the same numbers. What a lesson sets
-    takes the place of what the environment would draw itself (`envs.ParameterRandomizer`), from the next episodes on.
-    Metrics: `lesson/<curriculum>`, the lesson that the iteration was played in, counted from 0, and
-    `lesson/<curriculum>_measure`, what was compared with the threshold.
+    Each curriculum can advance by at most one lesson per iteration. All ranks decide on the same numbers. From the next
+    episodes on, the values of a lesson replace those that the environment would sample itself
+    (`envs.ParameterRandomizer`). Metrics: `lesson/<curriculum>`, the lesson of the iteration, counted from 0, and
+    `lesson/<curriculum>_measure`, the value that is compared with the threshold.
     """
 
     def __init__(self, curricula: dict[str, Curriculum]) -> None:
-        """Takes the curricula by name.
+        """Store the curricula, given as name -> curriculum.
 
         Raises:
-            ValueError: None at all, or two that set the same parameter.
+            ValueError: There are no curricula, or two of them set the same parameter.
         """
         if not curricula:
             raise ValueError("Lessons: curricula must name at least one curriculum")
@@ -153,10 +153,10 @@ class Lessons(Callback):
         self._never_logged: set[str] = set()
 
     def on_train_start(self, state: TrainState) -> None:
-        """Checks all lessons, and begins with the present ones.
+        """Check all lessons, and apply the current ones.
 
         Raises:
-            ValueError: The environment has no such parameters, or they cannot be set to that.
+            ValueError: The environment does not have these parameters, or cannot set them to these values.
         """
         if not isinstance(state.env, HasParameters):
             raise ValueError(f"Lessons: {type(state.env).__name__} has no parameters that lessons could set")
@@ -167,7 +167,7 @@ class Lessons(Callback):
 
     @property
     def values(self) -> dict[str, ParameterValue]:
-        """Parameter -> value in the present lessons."""
+        """The parameters of the current lessons: parameter -> value."""
         return {
             parameter: value
             for course in self.courses.values()
@@ -175,7 +175,7 @@ class Lessons(Callback):
         }
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Goes on to the next lessons where it is time."""
+        """Begin the next lesson of each curriculum whose threshold is exceeded."""
         episodes = state.sums.get(EPISODE_RETURN, (0.0, 0.0))[1]
         pairs = {name: self._measure(course.curriculum.measure, state) for name, course in self.courses.items()}
         changed = False
@@ -198,7 +198,7 @@ class Lessons(Callback):
         return {name: course.state_dict() for name, course in self.courses.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where `state` was; curricula that are not in it begin."""
+        """Restore the state that `state_dict` returned; curricula that are not in it start from their beginning."""
         for name, course in self.courses.items():
             if name in state:
                 course.load_state_dict(state[name])

@@ -20,14 +20,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class Promotion:
-    """A skill that a phase is done with: a metric is high enough for some iterations in a row."""
+    """A condition that ends a phase: a metric is high enough for some iterations in a row."""
 
     metric: str
     """Name of a logged metric, for example `game/touch_ratio`."""
     at_least: float
-    """What it has to reach."""
+    """Value that the metric must reach."""
     for_iterations: int = 10
-    """Iterations in a row; one in which the metric was not measured (no episode ended) does not interrupt the row."""
+    """Number of iterations in a row. Iterations without a measurement (no episode ended) do not reset the count."""
 
     def __post_init__(self) -> None:
         if not self.metric:
@@ -43,11 +43,11 @@ class Promotion:
         return f"{self.metric} >= {float(self.at_least)}"
 
     def streak(self, before: int, metrics: Mapping[str, float]) -> int:
-        """Iterations in a row for which it holds.
+        """Return the number of iterations in a row for which the condition holds.
 
         Args:
-            before: The same after the last iteration.
-            metrics: Of this iteration.
+            before: This number after the previous iteration.
+            metrics: Metrics of this iteration.
         """
         if self.metric not in metrics:
             return before
@@ -59,16 +59,16 @@ class Phase:
     """Settings of one phase of a run; the environment has the rewards and initial states of that name."""
 
     name: str
-    """Letters, digits, `_`, `.` and `-`; the same as in the environment's `PhasedReward` and `PhasedStates`."""
+    """Name of letters, digits, `_`, `.` and `-`; the same as in the environment's `PhasedReward` and `PhasedStates`."""
     label: str = ""
-    """What it is about, for people."""
+    """Description for the log."""
     learning_rate: float | None = None
-    """The optimizer's in this phase (times `Phases`' `learning_rate_factor`), for all its parameters; `--lr_schedule`
-    continues from it. Default: unchanged."""
+    """Learning rate in this phase for all parameters, multiplied by the `learning_rate_factor` of `Phases`;
+    `--lr_schedule` continues from it. Default: unchanged."""
     promotions: Sequence[Promotion] = ()
-    """Skills that, once all are there, lead to the next phase. None: they do not."""
+    """Conditions that must all be met for the next phase to begin. Empty: metrics do not end this phase."""
     after_steps: int | None = None
-    """Agent-steps (over all ranks) in this phase after which the next one begins in any case. Default: never."""
+    """Agent-steps (over all ranks) in this phase after which the next phase begins in any case. Default: never."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -79,10 +79,10 @@ class Phase:
             raise ValueError(f"Phase {self.name}: after_steps must be 1 or more, got {self.after_steps}")
 
     def is_done(self, streaks: Sequence[int], steps: int) -> bool:
-        """Return True if the next phase begins.
+        """Return True if the next phase should begin.
 
         Args:
-            streaks: For each of `promotions`, iterations in a row for which it holds.
+            streaks: For each of `promotions`, the number of iterations in a row for which it holds.
             steps: Agent-steps in this phase.
         """
         if self.after_steps is not None and steps >= self.after_steps:
@@ -92,33 +92,34 @@ class Phase:
 
 
 class Phases(Callback):
-    """Leads a run through phases: by measured skill, by steps, or by hand.
+    """Lead a run through phases: by measured skill, by steps, or by hand.
 
-    Every phase sets the learning rate, and whatever an environment has for it (`fabric_rl.types.HasPhases`): pools with
-    `envs.PhasedReward` or `envs.PhasedStates` have rewards and initial states. Networks, optimizer, observations and
-    actions go on. Milestones are filed under `Phase<number>-<name>`; the metrics are `phase/number` (from 1) and
-    `phase/steps` (agent-steps in the phase, this iteration included).
+    Every phase sets the learning rate, and the rewards and initial states of environments that support phases
+    (`fabric_rl.types.HasPhases`), such as pools with `envs.PhasedReward` or `envs.PhasedStates`. Networks, optimizer,
+    observations and actions stay the same. Milestones are filed under `Phase<number>-<name>`; the metrics are
+    `phase/number` (from 1) and `phase/steps` (agent-steps in the phase, including this iteration).
 
-    By hand: begin with `start_phase`, also with the weights of another run (`--initialize_from`). A resumed run
-    continues in its phase, unless `start_phase` has changed.
+    To choose the phase by hand, set `start_phase`, if you like together with the weights of another run
+    (`--initialize_from`). A resumed run continues in its phase, unless `start_phase` has changed.
 
     Attributes:
-        phases: In order; the last one lasts until the run ends.
-        number: The present one, from 1.
-        learning_rate_factor: Multiplies the learning rates of all phases.
+        phases: The phases in order; the last one lasts until the run ends.
+        number: Number of the current phase, from 1.
+        learning_rate_factor: Factor for the learning rates of all phases.
     """
 
     def __init__(self, phases: Sequence[Phase], start_phase: int | str = 1, learning_rate_factor: float = 1.0) -> None:
-        """Takes the phases.
+        """Check and store the phases.
 
         Args:
-            phases: In order.
-            start_phase: Number (from 1) or name of the first one of this run.
-            learning_rate_factor: Multiplies the learning rates of all phases: smaller minibatches than those they were
-                found for need more of it, or less.
+            phases: The phases in order.
+            start_phase: Number (from 1) or name of the phase in which this run starts.
+            learning_rate_factor: Factor for the learning rates of all phases; adapt it if your minibatches differ in
+                size from those that the rates were tuned for.
 
         Raises:
-            ValueError: None at all, two of one name, there is no such start, or the factor is not positive.
+            ValueError: There are no phases, two have the same name, `start_phase` does not exist, or the factor is not
+                positive.
         """
         if not 0 < learning_rate_factor < math.inf:
             raise ValueError(f"Phases: learning_rate_factor must be positive, got {learning_rate_factor}")
@@ -139,14 +140,14 @@ class Phases(Callback):
 
     @property
     def phase(self) -> Phase:
-        """The present one."""
+        """The current phase."""
         return self.phases[self.number - 1]
 
     def on_train_start(self, state: TrainState) -> None:
-        """Checks that the environment knows the phases, and tells it the present one.
+        """Check that the environment knows the phases, and set the current one.
 
         Raises:
-            ValueError: It has others.
+            ValueError: The environment has other phases.
         """
         if isinstance(state.env, HasPhases):
             state.env.check_phases([phase.name for phase in self.phases])
@@ -157,7 +158,7 @@ class Phases(Callback):
         self._enter(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Goes on to the next phase if this one is done."""
+        """Begin the next phase if the current one is done."""
         phase, steps = self.phase, state.steps - self._begun_at
         state.metrics |= {"phase/number": float(self.number), "phase/steps": float(steps)}
         self._streaks = [
@@ -175,7 +176,7 @@ class Phases(Callback):
             self._enter(state)
 
     def state_dict(self) -> dict[str, Any]:
-        """The present phase and where the run began, by name; since which agent-step; the skills' streaks."""
+        """Return the names of the current phase and the start phase, the step it began at, and the streaks."""
         return {
             "phase": self.phase.name,
             "start_phase": self.phases[self._start - 1].name,
@@ -184,10 +185,10 @@ class Phases(Callback):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where `state` was, or in `start_phase` where that has been changed.
+        """Continue in the saved phase, or in `start_phase` if that has changed.
 
         Raises:
-            ValueError: There is no phase of that name any more.
+            ValueError: The saved phase no longer exists.
         """
         check(state, {"phase": "", "start_phase": "", "begun_at": COUNT, "streaks": Named(COUNT)}, "it")
         if state["start_phase"] != self.phases[self._start - 1].name:

@@ -10,25 +10,26 @@ from fabric_rl.types import ActorCritic
 
 
 class Estimator(ABC):
-    """Base of all estimators of the advantage: `--estimator package.module.Class`, its settings as `--estimator.x`."""
+    """Base class of advantage estimators: `--estimator package.module.Class`, with its settings as `--estimator.x`."""
 
     @abstractmethod
     def __call__(self, rollout: Rollout, agent: ActorCritic, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
-        """Estimates; called without gradients, once per rollout, on every rank for its own.
+        """Estimate advantages and value targets; called without gradients, once per rollout, on every rank.
 
         Args:
-            rollout: Everything that was collected, see `Rollout`. Not to be changed.
-            agent: The bare module as it is now. With `--overlap` and `--num_players` it has learned once since.
+            rollout: This rank's rollout, see `Rollout`. Do not modify it.
+            agent: The agent itself, not Fabric's wrapper. With `--overlap` or `--num_players`, it has been updated once
+                since the rollout was collected.
             gamma: `--gamma`, 0-dim, or `[K]` for K reward signals.
             gae_lambda: `--gae_lambda`.
 
         Returns:
-            Advantages and the targets of the value function, both as `rollout.reward`: `[T, N]`, or `[T, N, K]`.
+            Advantages and targets of the value function, same shape as `rollout.reward`, `[T, N]` or `[T, N, K]`.
         """
 
 
 class GAE(Estimator):
-    """Generalised advantage estimation, see `fabric_rl.gae`; the value targets are advantage + value."""
+    """Generalized advantage estimation, see `fabric_rl.gae`; the value targets are advantage + value."""
 
     def __call__(self, rollout: Rollout, agent: ActorCritic, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
         ends = (rollout.terminated, rollout.done)

@@ -15,22 +15,23 @@ def gae(
     gamma: float | Sequence[float] | Tensor,
     lam: float,
 ) -> Tensor:
-    r"""Generalised advantage estimation (Schulman et al. 2016, equation 16), cut at episode ends.
+    r"""Compute generalized advantage estimates (Schulman et al. 2016, equation 16), cut at episode ends.
 
     With :math:`\delta_t = r_t + \gamma (1 - \mathrm{terminated}_t) V(s'_t) - V(s_t)`,
 
     .. math:: A_t = \delta_t + \gamma \lambda (1 - \mathrm{done}_t) A_{t+1}, \qquad A_T = 0.
 
-    A terminated step does not bootstrap. A truncated one (done but not terminated) does, from the value of the
-    last observation of the same episode, and passes on no trace of the next episode.
+    A terminated step does not bootstrap. A truncated step (done but not terminated) bootstraps from the value of the
+    last observation of the same episode. Advantages never propagate from one episode to the previous one.
 
     Args:
-        rewards: `[T, N]` or `[T, N, K]` for K reward signals, float32. Not changed.
-        values: V(s_t), same shape.
-        next_values: V(s'_t) where s'_t is the state the step led to in the *same* episode, same shape.
-        terminated: `[T, N]` bool, the episode ended for good; or `[T, N, K]`, for each reward signal.
-        done: As `terminated`, terminated or truncated.
-        gamma: Discount, 0..1; or `[K]`, one for each reward signal.
+        rewards: `[T, N]` or `[T, N, K]` for K reward signals, float32. Not modified.
+        values: V(s_t), same shape as `rewards`.
+        next_values: V(s'_t), same shape as `rewards`, where s'_t is the state that the step led to in the *same*
+            episode.
+        terminated: `[T, N]` bool, True where the episode terminated; or `[T, N, K]`, for each reward signal.
+        done: Same shape as `terminated`, True where the episode terminated or was truncated.
+        gamma: Discount factor, 0..1; or `[K]`, one for each reward signal.
         lam: GAE's lambda, 0..1.
 
     Returns:

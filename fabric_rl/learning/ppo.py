@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class PPOStats(NamedTuple):
-    """Parts and diagnostics of the loss, scalars, detached."""
+    """Parts and diagnostics of the loss, as detached scalars."""
 
     policy_loss: Tensor
     value_loss: Tensor
@@ -31,29 +31,30 @@ def ppo_loss(
     entropy_coef: float | Tensor = 0.0,
     clip_value_loss: bool = False,
 ) -> tuple[Tensor, PPOStats]:
-    r"""PPO's loss (Schulman et al. 2017, equation 9), computed in float32.
+    r"""Compute PPO's clipped loss (Schulman et al. 2017, equation 9) in float32.
 
     .. math::
         L = -\mathrm{mean}(\min(r A, \mathrm{clip}(r, 1-\epsilon, 1+\epsilon) A))
             + c_v \tfrac12 \mathrm{mean}((V - R)^2) - c_e \mathrm{mean}(H), \qquad r = \pi / \pi_\mathrm{old}
 
-    With `clip_value_loss` the squared error is the larger one of V and of V clipped to V_old +- clip_coef.
+    With `clip_value_loss`, the squared error is the larger of two: that of V, and that of V clipped to
+    V_old +- clip_coef.
 
     Args:
-        log_prob: `[B]` (or any other shape) log-probabilities of the actions under the present policy.
-        entropy: `[B]` entropies of the present policy.
-        value: `[B]` present values, or `[B, K]` of K value heads, whose errors are averaged.
+        log_prob: `[B]` (or any other shape) log-probabilities of the actions under the current policy.
+        entropy: `[B]` entropies of the current policy.
+        value: `[B]` current values, or `[B, K]` for K value heads, whose errors are averaged.
         old_log_prob: `[B]` log-probabilities when the actions were taken.
-        old_value: As `value`, when the actions were taken (only read with `clip_value_loss`).
-        advantage: `[B]`, normalised by the caller if wanted.
-        returns: As `value`, targets of the value function.
-        clip_coef: Epsilon, > 0.
-        value_coef: c_v.
-        entropy_coef: c_e.
-        clip_value_loss: Clip the value function's update too.
+        old_value: Values when the actions were taken, same shape as `value` (only read with `clip_value_loss`).
+        advantage: `[B]` advantages; normalize them before the call if you want to.
+        returns: Targets of the value function, same shape as `value`.
+        clip_coef: Clip range epsilon, > 0.
+        value_coef: Weight of the value loss, c_v.
+        entropy_coef: Weight of the entropy bonus, c_e.
+        clip_value_loss: Also clip the update of the value function.
 
     Returns:
-        The loss, and its parts.
+        The loss and its parts.
 
     Raises:
         ValueError: The shapes do not match.

@@ -28,26 +28,27 @@ def learn(
     kl_adaptive: KLAdaptive | None = None,
     timers: Timers | None = None,
 ) -> dict[str, float]:
-    """Trains on one batch: `update_epochs` passes of shuffled minibatches.
+    """Train on one batch: `update_epochs` passes of shuffled minibatches.
 
     Args:
-        fabric: Runs backward, clipping and the collectives.
-        model: What `fabric.setup` returned for the agent.
-        optimizer: What `fabric.setup` returned for the optimizer.
-        batch: The flat rollout of this rank, see `Rollout.flat`; every rank must bring the same size.
-        args: Settings.
+        fabric: Fabric that runs the backward pass, gradient clipping and the collectives.
+        model: Agent, as returned by `fabric.setup`.
+        optimizer: Optimizer, as returned by `fabric.setup`.
+        batch: The flat rollout of this rank (see `Rollout.flat`); it must have the same size on every rank.
+        args: Settings of the training loop.
         minibatch_size: Steps per minibatch on this rank; a divisor of `args.batch_size` if that is given.
-        generator: Shuffles; a CPU generator.
-        kl_adaptive: Changes the learning rates after every epoch.
-        timers: Measures forward, backward (with the ranks' exchange of gradients) and optimizer if given.
+        generator: CPU generator that shuffles the steps.
+        kl_adaptive: If given, adapts the learning rates after every epoch.
+        timers: If given, updated with the times of forward pass, backward pass (including the gradient exchange between
+            ranks) and optimizer.
 
     Returns:
-        Means over all minibatches of this rank, as `ppo/<name>`, and `ppo/epochs`, the passes that were made.
+        Means over all minibatches of this rank, as `ppo/<name>`, and the number of completed passes, `ppo/epochs`.
 
     Raises:
         NonFiniteError: The loss or its gradient became NaN or infinite.
-        ValueError: The settings need the policy's change, but the agent does not report `approx_kl`; or minibatches
-            of this size make no whole batch.
+        ValueError: The settings need the KL divergence, but the agent does not report `approx_kl`; or the minibatches
+            do not add up to a whole batch.
     """
     length, size = (1, len(batch.returns)) if batch.episode_start is None else batch.episode_start.shape
     batch_size = args.batch_size or minibatch_size

@@ -32,25 +32,26 @@ def collect(
     episodes: EpisodeStats | None = None,
     timers: Timers | None = None,
 ) -> None:
-    """Fills `rollout` with the next `T` steps; call it under `torch.no_grad()`.
+    """Fill `rollout` with the next `T` steps. Call it under `torch.no_grad()`.
 
-    Continues where the last call ended; before the first call, call `rollout.begin(obs, infos)`. Truncated steps are
-    bootstrapped from the value of their episode's own last observation; an `OffPolicyAgent` is asked for no values.
-    Actions outside of a Box are clipped for the environment; the rollout keeps them as they were sampled. If the
-    environment has groups (`HasGroups`), one group is stepped while the policy decides for another, always in the same
-    order.
+    Collection continues where the last call ended; before the first call, call `rollout.begin(obs, infos)`. Truncated
+    steps are bootstrapped from the value of the last observation of their own episode; no values are computed for an
+    `OffPolicyAgent`. Actions outside of a Box are clipped for the environment; the rollout stores them as sampled. If
+    the environment has groups (`HasGroups`), one group is stepped while the policy computes the actions of another,
+    always in the same order.
 
     Args:
         env: Vector environment with SAME_STEP autoreset.
-        agent: The bare module, not Fabric's wrapper.
-        rollout: Buffers, overwritten.
-        episodes: Tracks episode returns if given.
-        timers: Measures policy and environment (with groups: the time that is waited for it) if given.
+        agent: The agent itself, not Fabric's wrapper.
+        rollout: Buffers to overwrite.
+        episodes: If given, updated with the returns and lengths of episodes.
+        timers: If given, updated with the time of the policy and of the environment (with groups: the time spent
+            waiting for it).
 
     Raises:
-        NonFiniteError: The environment returned NaN or infinity; the rollout holds what came before.
-        ValueError: The environment returned something of another shape or dtype than it should, did not say what the
-            last observation of a truncated episode was, or left out the action mask or the reward signals that it has.
+        NonFiniteError: The environment returned NaN or infinity; the rollout contains the steps before.
+        ValueError: The environment returned an array of the wrong shape or dtype, or `infos` lacks the last observation
+            of a truncated episode, the action mask or the reward signals.
     """
     timers = timers or Timers(enabled=False)
     weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0

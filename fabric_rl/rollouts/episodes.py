@@ -27,7 +27,7 @@ class EpisodeStats:
         self._ended = np.zeros(3)
 
     def update(self, rewards: NDArray[Any], done: NDArray[np.bool_], rows: slice = slice(None)) -> None:
-        """Adds one step of the sub-environments `rows`; `rewards [n]`, `done [n]`."""
+        """Add one step of the sub-environments `rows`, with `rewards [n]` and `done [n]`."""
         returns, lengths = self._return[rows], self._length[rows]
         returns += rewards
         lengths += 1
@@ -38,18 +38,18 @@ class EpisodeStats:
             lengths[done] = 0
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Episodes that ended since the last call: name -> (sum, count)."""
+        """Return the returns and lengths of the episodes that ended since the last call: name -> (sum, count)."""
         total_return, total_length, count = self._ended.tolist()
         self._ended[:] = 0
         return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
 
     def begin(self) -> None:
-        """Forgets the episodes that are running: all sub-environments begin new ones."""
+        """Discard the unfinished episodes, because all sub-environments begin new ones."""
         self._return[:] = 0
         self._length[:] = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Running and recent episodes."""
+        """Return the unfinished and recent episodes."""
         running = {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
         return running | {"ended": self._ended.copy()}
 
@@ -60,7 +60,7 @@ class EpisodeStats:
         return {"return": self._return, "length": Numbers(self._length, low=0), "recent": recent, "ended": sums}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         self._return[:], self._length[:], self._ended[:] = state["return"], state["length"], state["ended"]
         self.recent.clear()
         self.recent.extend(state["recent"])

@@ -26,20 +26,22 @@ class Rollout:
 
     Attributes:
         obs: `[T + 1, N, ...]` float32, or uint8 for pixels; row `T` is the observation after the last step.
-        episode_start: `[T + 1, N]` bool, the step is the first one of its episode.
-        action_mask: `[T + 1, N, n]` bool, or None if the environment masks no actions or the agent reads no masks.
+        episode_start: `[T + 1, N]` bool, True for the first step of an episode.
+        action_mask: `[T + 1, N, n]` bool, or None if the environment has no action masks or the agent does not use
+            them.
         state: `[N, M]` float32, the agent's memory before its next step, or None for an agent without memory.
-        action: `[T, N, ...]`.
-        log_prob: `[T, N]` float32 under the policy that acted.
+        action: `[T, N, ...]` actions as sampled.
+        log_prob: `[T, N]` float32, log-probabilities of the actions under the policy that sampled them.
         value: `[T, N]` float32, or `[T, N, K]` for K > 1 reward signals.
-        next_value: As `value`, of the same episode's true next state; means nothing where `terminated`. Of a signal
-            that is not `episodic`: of the observation that the agent saw next, also where another episode begins.
-        reward: As `value`; what the environment paid, scaled for learning with `--standardize_returns`.
-        terminated: `[T, N]` bool.
-        done: `[T, N]` bool, terminated or truncated.
-        next_obs: `[T, N, ...]` as `obs`, the same episode's true next observation, also where it ended; None unless the
-            agent or a signal asks for it.
-        episodic: `[K]` bool, the signal's returns end with an episode; None: all do.
+        next_value: Value of the true next state of the same episode, same shape as `value`; undefined where
+            `terminated`. For a signal that is not `episodic`: value of the observation that the agent saw next, also if
+            another episode begins with it.
+        reward: Rewards, same shape as `value`; scaled for learning with `--standardize_returns`.
+        terminated: `[T, N]` bool, True where the episode terminated.
+        done: `[T, N]` bool, True where the episode terminated or was truncated.
+        next_obs: `[T, N, ...]` true next observation of the same episode, also at its end, same dtype as `obs`; None
+            unless the agent or a signal asks for it.
+        episodic: `[K]` bool, True for a signal whose returns end with the episode; None: all do.
     """
 
     def __init__(
@@ -50,18 +52,18 @@ class Rollout:
         agent: ActorCritic | None = None,
         signals: Sequence[str] = (),
     ) -> None:
-        """Allocates the buffers.
+        """Allocate the buffers.
 
         Args:
-            num_steps: `T`.
+            num_steps: Steps per sub-environment, `T`.
             env: Vector environment with SAME_STEP autoreset.
-            device: Where the tensors live.
-            agent: Whose memory and value heads the rollout is for; default: one value head, no memory.
-            signals: Names of the reward signals beside the environment's: the last columns of `reward` and the values.
+            device: Device of the tensors.
+            agent: Agent that determines memory and value heads; default: one value head, no memory.
+            signals: Names of the reward signals added to the environment's: the last columns of `reward` and `value`.
 
         Raises:
-            ValueError: The environment resets in another way or has observations that are not arrays, or its reward
-                signals or the number of steps do not fit the agent.
+            ValueError: The environment uses another autoreset mode or has observations that are not arrays, or its
+                reward signals or the number of steps do not fit the agent.
         """
         if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
             raise ValueError(
@@ -127,13 +129,13 @@ class Rollout:
         return own if self.reward_signals else own[..., 0]
 
     def begin(self, obs: NDArray[Any], infos: dict[str, Any] | None = None, keep: bool = False) -> None:
-        """Takes the first observations `[N, ...]` of all, and what else `env.reset()` returned.
+        """Store the first observations `[N, ...]` and the infos that `env.reset()` returned.
 
-        With `keep` the steps that the rollout holds stay, to be learned from.
+        With `keep`, the steps in the rollout are kept to learn from.
 
         Raises:
-            NonFiniteError: They hold NaN or infinity.
-            ValueError: They have another shape or dtype.
+            NonFiniteError: The observations contain NaN or infinity.
+            ValueError: The observations have the wrong shape or dtype.
         """
         obs = checked_array("--env reset(): the observations", obs, tuple(self.obs.shape[1:]))
         obs = np.asarray(obs, self.obs_dtype)
@@ -152,7 +154,7 @@ class Rollout:
             self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
 
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
-        """Return what the next rollout begins with (last observations, memory, masks), or the `whole` rollout."""
+        """Return the start of the next rollout (last observations, memory, masks), or the `whole` rollout."""
         if whole:
             names = TENSORS if self.next_obs is not None else TENSORS[:-1]
             tensors = {name: getattr(self, name) for name in names}
@@ -186,7 +188,7 @@ class Rollout:
         return form
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave; the sizes must be the same."""
+        """Restore the state that `state_dict` returned; the sizes must be the same."""
         if "_obs" in state:
             if state["action_mask"] is not None:
                 self.action_mask = torch.ones_like(state["action_mask"], device=self.obs.device)
@@ -205,7 +207,7 @@ class Rollout:
             self._states[self.num_steps // self._length :] = state["memories"]
 
     def roll_over(self) -> None:
-        """Makes the end of the last rollout the beginning of the next."""
+        """Copy the end of the last rollout to the beginning of the next."""
         kept = self._burn_in + 1
         self._obs[:kept] = self._obs[-kept:].clone()
         self._episode_start[:kept] = self._episode_start[-kept:].clone()
@@ -216,10 +218,10 @@ class Rollout:
             self._states[:kept] = self._states[self.num_steps // self._length :].clone()
 
     def refresh_memory(self, agent: ActorCritic) -> None:
-        """Runs the burn-in of the next rollout again, so that it begins with the memory that training will compute.
+        """Run the burn-in of the next rollout again, so that it begins with the memory that training will compute.
 
-        The agent has learned since those steps, and its normalisation has changed: with the memory that they left, the
-        first ratios of PPO would not be 1 where a sequence has its burn-in in the rollout before.
+        The weights and the normalization of the agent have changed since those steps. With the stored memory, PPO's
+        first ratios would not be 1 for sequences whose burn-in lies in the previous rollout.
         """
         if self.state is None or not self._burn_in:
             return
@@ -234,7 +236,7 @@ class Rollout:
     def inputs(self, step: int, rows: slice = slice(None)) -> dict[str, Any]:
         """Return the inputs of `agent.act` for the sub-environments `rows`, except the observations.
 
-        It also remembers the memory where a sequence begins.
+        At the start of a sequence, this also stores the agent's memory.
         """
         inputs: dict[str, Any] = {}
         if self.state is not None:
@@ -246,11 +248,11 @@ class Rollout:
         return inputs
 
     def flat(self, advantage: Tensor, returns: Tensor | None = None) -> Minibatch:
-        """The rollout as one batch: `T * N` steps, or `T / L * N` sequences for an agent that learns from those.
+        """Return the rollout as one batch: `T * N` steps, or `T / L * N` sequences for an agent that learns from them.
 
         Args:
-            advantage: As `reward`; those of several reward signals are added up.
-            returns: As `reward`, targets of the value function; default: advantage + value.
+            advantage: Advantages, same shape as `reward`; they are summed over the reward signals.
+            returns: Targets of the value function, same shape as `reward`; default: advantage + value.
         """
         returns = advantage + self.value if returns is None else returns
         if advantage.dim() == 3:
@@ -293,7 +295,7 @@ class Rollout:
         return (numbers[:, None] if name == "time" else numbers).expand(self.num_steps, self.num_envs)
 
     def copy(self) -> "Rollout":
-        """Return a copy with its own tensors, for a rollout that is collected while this one is learned from."""
+        """Return a copy with its own tensors, to collect into while the agent learns from this one."""
         own = copy.copy(self)
         for name in TENSORS:
             tensor = getattr(self, name)

@@ -39,7 +39,7 @@ _POINTS, _LONGER = 101, 1.01
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its interval: numbers, or `[points]` of a curve over `x [points]`."""
+    """A value and its confidence interval: numbers, or `[points]` of a curve over `x [points]`."""
 
     value: Any
     low: Any
@@ -53,27 +53,27 @@ class Scores:
 
     group: str
     task: str
-    """Or `ALL`: of all tasks, each scaled to 0 (worst) .. 1 (best)."""
+    """Name of the task, or `ALL` for all tasks, each scaled from 0 (worst) to 1 (best)."""
     iqm: Estimate
     mean: float
     median: float
     scores: dict[str, float]
-    """By run id."""
+    """Final scores by run id."""
     reached: dict[str, Reached]
-    """By run id: the task's threshold, up to where the shortest run ends."""
+    """Steps and minutes by run id until the task's threshold was reached, up to the end of the shortest run."""
 
 
 @dataclass(frozen=True)
 class Improvement:
-    """How likely a run of one group is better than one of another."""
+    """The probability that a run of one group is better than a run of another."""
 
     group: str
     than: str
     probability: Estimate
     p: float
-    """Of a permutation test, `permutation_p`."""
+    """p-value of a permutation test, `permutation_p`."""
     tells: bool
-    """Whether these seeds tell the two apart: p is at most 1 - confidence."""
+    """True if these seeds distinguish the two groups, that is, p is at most 1 - confidence."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,15 @@ class Comparison:
     differences: dict[str, dict[str, str]]
     """Settings that differ: name -> group -> value."""
     notes: list[str]
-    """What to know before one believes the figures."""
+    """Warnings to read before you trust the results."""
     scores: list[Scores]
     improvements: list[Improvement]
     curves: dict[str, dict[str, Estimate]]
-    """Interquartile mean over agent-steps: task -> group."""
+    """Interquartile mean over agent-steps: task -> group -> curve."""
     profiles: dict[str, Estimate]
     """Share of runs whose scaled score is above x: group -> curve."""
     thresholds: dict[str, float]
-    """By task."""
+    """Threshold of the metric: task -> value."""
 
 
 def iqm(*tasks: Numbers, axis: int = -1) -> Numbers:
@@ -176,23 +176,24 @@ def compare(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Comparison:
-    """Compares groups of runs by a metric.
+    """Compare groups of runs by a metric.
 
     Args:
-        groups: Names of groups (`fabric-rl seeds --group`), or patterns of run ids such as `gae_*`; or run ids or
-            folders for each label.
-        metric: A column of `metrics.csv`; default: the first of `METRICS` that all runs have.
-        runs_dir: Folder of all runs.
-        threshold: For the time and steps until it is reached, of a single task; default: where the worst group ends.
-        minimize: Lower is better.
-        ranges: What counts as 0 and as 1 on each of several tasks; default: the worst and best final score of all.
-        confidence: Of the intervals.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap and the permutations.
+        groups: Names of groups (`fabric-rl seeds --group`), or patterns of run ids such as `gae_*`; or a dict from
+            label to run ids or folders.
+        metric: A column of `metrics.csv`; default: `eval/return` if all runs have it, else `reward/episode_return`.
+        runs_dir: Folder that contains all runs.
+        threshold: Value of the metric; the steps and minutes until a run reaches it are reported. Only for a single
+            task. Default: the final score of the worst group.
+        minimize: Treat lower values as better.
+        ranges: Scores that are scaled to 0 and 1 on each of several tasks; default: the worst and the best final score.
+        confidence: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the bootstrap and the permutations.
 
     Raises:
-        ValueError: There is no such group, run or metric, a group has one run only, their tasks differ, or
-                `ranges` has another one.
+        ValueError: There is no such group, run or metric, a group has only one run, the groups have different tasks, or
+            `ranges` names a task without runs.
     """
     if not 0.5 <= confidence < 1:
         raise ValueError(f"--confidence must be from 0.5 to below 1, got {confidence}")

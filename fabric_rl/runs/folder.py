@@ -31,12 +31,12 @@ class Run:
     """The folder of one run.
 
     Attributes:
-        dir: `runs/<run_id>`.
+        dir: Folder of the run, `runs/<run_id>`.
         name: The run id.
         checkpoints: Folder of the newest checkpoints.
-        milestones: Folder of full copies, `<phase>/<steps>/`.
-        videos: Folder of mp4 files.
-        provenance: How the run began.
+        milestones: Folder of the milestones (full copies), `<phase>/<steps>/`.
+        videos: Folder of the mp4 videos.
+        provenance: Record of how the run began.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -54,21 +54,21 @@ class Run:
         weights: Weights | None = None,
         config: str | None = None,
     ) -> "Run":
-        """Makes the folder of a new run, or takes that of one that was killed before it was whole.
+        """Create the folder of a new run, or reuse the incomplete folder of a run that was killed at its start.
 
         Args:
-            runs_dir: Folder that holds all runs.
+            runs_dir: Folder that contains all runs.
             run_id: Name of the run; default: date and time.
-            force: Put a run of that name out of the way; `replace` deletes it, `discard_if_empty` brings it back.
-            weights: What the run begins with, of which it keeps a copy; default: new weights.
-            config: Its settings as YAML; default: not known.
+            force: Move an existing run of that name away; `replace` then deletes it, `discard_if_empty` restores it.
+            weights: Initial weights, of which the run keeps a copy; default: new weights.
+            config: Settings of the run as YAML; default: unknown.
 
         Raises:
-            FileExistsError: There is a run of that name already.
+            FileExistsError: A run of that name already exists.
             ValueError: The name is empty or a path.
             CheckpointError: The weights cannot be written.
-            BlockingIOError: Another process works on that run, or makes it.
-            OSError: The folder cannot be written.
+            BlockingIOError: Another process is using or creating that run.
+            OSError: The folder is not writable.
         """
         base = Path(runs_dir)
         name = datetime.now().strftime("%Y%m%d-%H%M%S") if run_id is None else run_id
@@ -118,7 +118,11 @@ class Run:
 
     @classmethod
     def find(cls, runs_dir: str | Path, run_id: str) -> "Run":
-        """An existing run; a FileNotFoundError if there is none of that name."""
+        """Return an existing run.
+
+        Raises:
+            FileNotFoundError: There is no run of that name.
+        """
         check_run_id(run_id)
         folder = Path(runs_dir) / run_id
         if _is_unfinished(folder):
@@ -134,10 +138,10 @@ class Run:
         return cls(folder)
 
     def claim(self) -> None:
-        """Makes sure that no other process works on this run, until `release` or the end of this process.
+        """Lock the run against other processes, until `release` or the end of this process.
 
         Raises:
-            BlockingIOError: One does.
+            BlockingIOError: Another process is using the run.
         """
         try:
             self._lock.acquire(timeout=_PATIENCE)
@@ -149,7 +153,7 @@ class Run:
             pass
 
     def check_writable(self) -> None:
-        """Raises OSError where the run cannot go on, since nothing can be written into its folders."""
+        """Raise OSError if the run cannot continue because its folders are not writable."""
         for folder in (self.dir, self.checkpoints):
             try:
                 with tempfile.TemporaryFile(dir=folder):
@@ -161,29 +165,29 @@ class Run:
                 ) from error
 
     def release(self) -> None:
-        """Lets other processes work on it."""
+        """Release the lock, so that other processes can use the run."""
         with suppress(OSError):
             self._lock.release(force=True)
 
     @property
     def newest_checkpoint(self) -> Path | None:
-        """The newest checkpoint file, whether it is good or not."""
+        """The newest checkpoint file, valid or not; None if there is none."""
         found = checkpoints(self.checkpoints)
         return found[-1] if found else None
 
     def read_summary(self) -> dict[str, Any]:
-        """`summary.json`; empty if there is none."""
+        """Return the content of `summary.json`, or an empty dict if there is none."""
         return read_json(self.dir / "summary.json")
 
     def write_timers(self, timers: Timers) -> None:
-        """Writes `timers.json`. A full disk is a warning, not the end."""
+        """Write `timers.json`. A failure, for example a full disk, only causes a warning."""
         try:
             timers.write(self.dir / "timers.json")
         except OSError as error:
             warnings.warn(f"the timers of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
 
     def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
-        """Writes `summary.json` and `timers.json`, each in one step. A full disk is a warning, not the end."""
+        """Write `summary.json` and `timers.json` atomically. A full disk only causes a warning."""
         try:
             write_json(self.dir / "summary.json", summary)
         except OSError as error:
@@ -192,7 +196,7 @@ class Run:
             self.write_timers(timers)
 
     def discard_if_empty(self) -> None:
-        """Removes the folder of a run that failed before it wrote anything of worth, which videos alone are not."""
+        """Delete the folder of a run that failed before it wrote anything but videos."""
         if _holds_nothing(self.dir):
             self.release()
             shutil.rmtree(self.dir, ignore_errors=True)
@@ -200,17 +204,17 @@ class Run:
                 os.replace(_replaced(self.dir), self.dir)
 
     def replace(self) -> None:
-        """Deletes the run of the same name that `create` has put out of the way; this one has really begun."""
+        """Delete the run of the same name that `create` moved away, once this run has begun."""
         shutil.rmtree(_replaced(self.dir), ignore_errors=True)
 
     def go_on_from(self, path: Path, state: dict[str, Any]) -> int:
         """Make a checkpoint the newest one of the run, so that the run continues from it even if it is killed now.
 
-        Newer checkpoints (damaged ones, or those of the time after a milestone that the run goes back to) are moved to
-        `checkpoints/set_aside`.
+        Newer checkpoints are moved to `checkpoints/set_aside`: damaged ones, or those after a milestone that the run
+        goes back to.
 
         Returns:
-            How many were moved.
+            The number of moved checkpoints.
         """
         steps, moved = state["steps"], 0
         for newer in checkpoints(self.checkpoints):

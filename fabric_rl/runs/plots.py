@@ -27,14 +27,16 @@ def learning_curves(
     runs_dir: str | Path = "runs",
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws a metric of runs: one line each, or with 3 and more of a kind their mean with a band, see `band_of`.
+    """Plot a metric of runs: one line per run, or for 3 or more runs of a group their mean with a 95 % band.
+
+    The band is Student's confidence interval of the mean, see `fabric_rl.runs.plots.band_of`.
 
     Args:
-        runs: Run ids or folders that differ in nothing but their seed; or a label for each such group of them.
+        runs: Run ids or folders of runs that differ only in their seed; or a dict from label to such a group of runs.
         metric: A column of `metrics.csv`.
-        minutes: The x axis is minutes of training instead of agent-steps.
-        runs_dir: Folder of the run ids.
-        axes: What to draw on; default: new ones.
+        minutes: Show minutes of training on the x axis instead of agent-steps.
+        runs_dir: Folder that contains all runs.
+        axes: Matplotlib axes to draw on; default: new axes.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -63,23 +65,23 @@ def learning_curves(
 
 
 def band_of(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    r"""The mean over runs and the half width of Student's 95 % interval for it, point by point.
+    r"""Return the mean over runs and the half width of its 95 % confidence interval (Student's t), point by point.
 
         half = t_{0.975, n-1} s / sqrt(n),  s^2 = sum (y_i - mean)^2 / (n - 1)
 
-    The runs are the samples. They have to be independent, which seeds of one setting are, and at each point about
-    normally distributed. It says where the mean of many more such runs lies at a point, right in 95 of 100 cases; not
-    where the next run lies, and not that the whole curve of means stays within the band. The points are those of all
-    curves between the latest beginning and the earliest end, linearly interpolated where a curve has none there.
+    The runs are the samples. They must be independent, as different seeds of the same settings are, and about normally
+    distributed at each point. At a point, the interval contains the mean of many more such runs in 95 of 100 cases. It
+    does not say where the next run lies, nor that the whole curve of means stays within the band. The points are those
+    of all curves between the latest beginning and the earliest end; curves are interpolated linearly.
 
     Args:
-        curves: One for each run, two or more.
+        curves: Curves of two or more runs.
 
     Returns:
         Points, means and half widths, `[points]` float64 each.
 
     Raises:
-        ValueError: Fewer runs, or no point that all of them cover.
+        ValueError: There are fewer than two runs, or no point that all of them cover.
     """
     begin, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
     if len(curves) < 2 or begin > end:

@@ -38,7 +38,14 @@ class Choice:
 
 
 def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
-    """Reads a file, or the newest good one of a run or milestone folder; a CheckpointError if that cannot be done."""
+    """Read a checkpoint file, or the newest valid one of a run or milestone folder.
+
+    Returns:
+        The path of the file and its content.
+
+    Raises:
+        CheckpointError: There is no valid checkpoint.
+    """
     path = Path(path)
     if not path.exists():
         raise CheckpointError(f"{path}: no such checkpoint, run or milestone")

@@ -33,12 +33,12 @@ from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, Tell, reads_m
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained agent, and the environment that it was trained in.
+    """A trained agent and the environment that it was trained in.
 
     Attributes:
-        name: What it was asked for by.
-        path: Its checkpoint.
-        env: Builds the environment: `env(seed=0)`.
+        name: Name of the agent, from the call of `load_trained`.
+        path: File with the weights.
+        env: Factory of the environment: call `env(seed=0)`.
     """
 
     name: str
@@ -48,10 +48,10 @@ class Trained:
     _weights: dict[str, Any] = field(repr=False)
 
     def agent(self, observation_space: Space[Any], action_space: Space[Any]) -> ActorCritic:
-        """The agent with its weights, for the spaces of one sub-environment.
+        """Return the agent with its weights, for the spaces of one sub-environment.
 
         Raises:
-            CheckpointError: The spaces, or the settings in `config.yaml`, are not those of the checkpoint.
+            CheckpointError: The spaces or the settings in `config.yaml` do not match the checkpoint.
         """
         module = self.untrained(observation_space, action_space)
         try:
@@ -65,7 +65,7 @@ class Trained:
         return module.eval()
 
     def untrained(self, observation_space: Space[Any], action_space: Space[Any]) -> ActorCritic:
-        """An agent with the same settings that has learned nothing yet, for the spaces of one sub-environment."""
+        """Return an untrained agent with the same settings, for the spaces of one sub-environment."""
         module = self._agent(observation_space, action_space)
         if not isinstance(module, ActorCritic):
             raise TypeError(f"{self.name}: {type(module).__name__} is not a fabric_rl.ActorCritic")
@@ -78,24 +78,25 @@ class Trained:
         deterministic: bool = True,
         seed: int | None = None,
     ) -> Callable[..., NDArray[Any]]:
-        """The same as a function of arrays, see `policy`."""
+        """Return the agent as a function of NumPy arrays, see `fabric_rl.runs.trained.policy`."""
         return policy(self.agent(observation_space, action_space), deterministic, seed)
 
 
 def load_trained(
     name: str | Path, runs_dir: str | Path = "runs", env: EnvFactory | None = None, agent: AgentFactory | None = None
 ) -> Trained:
-    """Reads an agent and the settings of its run.
+    """Load a trained agent with the settings of its run.
 
     Args:
         name: A run id, the path of a run, milestone, checkpoint or exported agent (also as ONNX or TorchScript, which
-            learns no more: `fabric_rl.export`), or the name of an agent that comes with fabric-rl (`school_1v1`).
-        runs_dir: Folder that holds all runs.
-        env: What it was trained in, where `config.yaml` cannot hold it. Default: what that says.
-        agent: Its class with its settings, likewise.
+            cannot be trained further: `fabric_rl.export`), or the name of an included agent (`school_1v1`).
+        runs_dir: Folder that contains all runs.
+        env: Factory of the environment that the agent was trained in, if `config.yaml` cannot describe it. Default: as
+            in `config.yaml`.
+        agent: Agent class with its settings, if `config.yaml` cannot describe it. Default: as in `config.yaml`.
 
     Raises:
-        CheckpointError: There is none, it cannot be read, or its run has no `config.yaml`.
+        CheckpointError: There is no such agent, it cannot be read, or its run has no `config.yaml`.
         ValueError: The settings are wrong or missing.
     """
     path = locate("agent", runs_dir, str(name))
@@ -109,24 +110,24 @@ def load_trained(
 
 
 def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") -> Path:
-    """Writes an agent without its run into a new folder, to keep or to hand on: `weights.ckpt` and `config.yaml`.
+    """Export an agent without its run to a new folder, to keep or share it: `weights.ckpt` and `config.yaml`.
 
-    Such a folder goes wherever the path of a run does for its weights: `load_trained`, `--initialize_from`,
-    `fabric-rl evaluate`. Optimizer and environments stay behind, so that it is small and no run goes on from it; so do
-    the settings that only count in training, which may need modules that nobody else has.
+    You can use the folder like the path of a run to load weights: `load_trained`, `--initialize_from`,
+    `fabric-rl evaluate`. It contains neither the optimizer nor the environments, so it is small but cannot be resumed.
+    It also leaves out settings that only matter for training and may need modules that others do not have.
 
     Args:
-        name: As for `load_trained`.
+        name: Name of the agent, as in `load_trained`.
         folder: The new folder.
-        runs_dir: Folder that holds all runs.
+        runs_dir: Folder that contains all runs.
 
     Returns:
-        The folder.
+        The path of the folder.
 
     Raises:
-        CheckpointError: As `load_trained`.
-        FileExistsError: The folder exists.
-        OSError: It cannot be written.
+        CheckpointError: As in `load_trained`.
+        FileExistsError: The folder already exists.
+        OSError: The folder is not writable.
     """
     weights = load_weights(locate("agent", runs_dir, str(name)))
     target = Path(folder)
@@ -204,7 +205,7 @@ def config_of(path: Path) -> Path:
 
 
 class Policy:
-    """An agent as a function of arrays, which remembers the games that it plays; see `policy`."""
+    """An agent as a function of arrays that keeps the memory of its games; see `policy`."""
 
     def __init__(self, agent: ActorCritic, deterministic: bool, seed: int | None, tell: Tell | None) -> None:
         self.agent, self._deterministic, self._tell = agent, deterministic, tell
@@ -239,15 +240,15 @@ class Policy:
         return within(agent.action_space, chosen.action.cpu().numpy())
 
     def state_dict(self) -> dict[str, NDArray[Any] | None]:
-        """What it remembers of the games, and its generator, as arrays."""
+        """Return the memory of its games and its random generator, as arrays."""
         dice = None if self._dice is None else self._dice.numpy().copy()
         return {"memory": self._memory.cpu().numpy().copy(), "dice": dice}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave.
+        """Restore the state that `state_dict` returned.
 
         Raises:
-            ValueError: It is of another agent.
+            ValueError: The state belongs to a different agent.
         """
         memory = torch.from_numpy(np.array(state["memory"], np.float32))
         if memory.numel() and memory.shape[1:] != (self.agent.memory_size,):
@@ -260,15 +261,16 @@ class Policy:
 
 
 def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None) -> Policy:
-    """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]` of arrays.
+    """Return the agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]`.
 
-    It remembers for agents with memory; `begins` says where an episode does. Actions outside of a Box are clipped.
+    The function works on NumPy arrays and keeps the state of agents with memory; `begins` is True where an episode
+    begins. Actions outside of a Box are clipped.
 
     Args:
-        agent: On the CPU.
-        deterministic: Take the most probable actions instead of sampling.
-        seed: What is drawn comes from a generator of its own; default: from torch's.
-        tell: Is told what the agent thinks, step by step.
+        agent: Agent on the CPU.
+        deterministic: Take the most likely actions instead of sampling.
+        seed: Seed of a separate generator for sampling; default: use torch's global generator.
+        tell: If given, called at every step with the agent's values and action probabilities.
     """
     return Policy(agent, deterministic, seed, tell)
 

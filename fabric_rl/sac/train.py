@@ -44,15 +44,16 @@ def train_off_policy(
     signals: Sequence[SignalFactory] = (),
     demonstrations: Sequence[Trajectory] = (),
 ) -> dict[str, Any]:
-    """Trains an `OffPolicyAgent` with SAC; every rank calls it, after `fabric.launch()`.
+    """Train an `OffPolicyAgent` with SAC. Call it on every rank, after `fabric.launch()`.
 
-    Takes, returns and raises the same as `fabric_rl.train`, with these differences: `sac` holds the settings of the
-    replay buffer, `args` must not set anything that only PPO uses, and a batch returned by `on_learn_start` is stored
-    in the buffer in place of the rollout. `demonstrations` are the episodes in the files `sac.demonstrations`. The
-    replay buffer is removed from `resume`.
+    The arguments, the return value and the errors are those of `fabric_rl.train`, with these differences: `sac` holds
+    the settings of the replay buffer, `args` must not set anything that only PPO uses, and a batch returned by
+    `on_learn_start` is stored in the buffer instead of the rollout. `demonstrations` are the episodes of the files in
+    `sac.demonstrations`. The replay buffer is removed from the dict `resume`.
 
     Raises:
-        ValueError: Also where a setting is PPO's, or the buffer is too large or too small.
+        ValueError: As in `fabric_rl.train`; also if `args` sets something that only PPO uses, or if the size of the
+            replay buffer does not fit the other settings.
     """
     scheme = OffPolicy(sac, demonstrations)
     session = build(fabric, env, agent, _adapted(args, sac), callbacks, GAE(), inference, scheme, signals)

@@ -41,18 +41,18 @@ _STREAM = 0x0990
 
 
 class Opponents(VectorEnv):
-    """A pool in which opponents play: its sub-environments are the learners, nobody else knows of the others.
+    """Vectorized environment in which opponents play some of the cars; its sub-environments are only the learners.
 
-    In a share of the arenas one team is played by a frozen opponent (`Seats` says which); in the others all cars learn.
-    Policies decide for all arenas at once in which they play. Each arena gets its opponent when an episode begins, from
-    one of `at_once` tables; a table draws another one from the roster whenever `swap` is called. Frozen policies draw
-    their actions with torch's global generator, as the learner does.
+    In a share of the arenas, a frozen opponent plays one team (chosen by `Seats`); in the others, all cars learn. Each
+    policy computes the actions for all its arenas in one call. An arena gets its opponent when an episode begins, from
+    one of `at_once` slots; `swap` samples a new opponent from the roster for every slot. Frozen policies sample actions
+    with torch's global generator, like the learner.
 
     Attributes:
-        pool: What it is around.
-        results: (number of the opponent, 1 where the learners won, 0.5, 0) of the episodes that ended, since somebody
-            emptied the list.
-        team: The team that learns in all played arenas with equal teams; None: another one with every episode.
+        pool: The wrapped environment.
+        results: Results of finished episodes since the list was last cleared: (number of the opponent, score), where
+            the score is 1 if the learners won, 0.5 for a draw, and 0 if they lost.
+        team: The team that learns in all arenas with opponents and equal teams; None: it changes with every episode.
     """
 
     def __init__(
@@ -66,20 +66,20 @@ class Opponents(VectorEnv):
         team: int | None = None,
         seed: int = 0,
     ) -> None:
-        """Builds the pool.
+        """Build the pool.
 
         Args:
-            env: Builds it.
-            agent: Builds what the weights of the roster's snapshots are of.
-            roster: Who may play; also other ranks' environments and `SelfPlay` have it.
-            share: Of the arenas with two teams in which opponents play, 0..1.
-            at_once: Opponents that play at the same time, at most; each costs one call of a policy per step.
-            guests: What the roster's guests are for the pool.
-            team: The one that learns first in all played arenas with equal teams, see the attribute.
-            seed: As for the pool.
+            env: Factory of the pool.
+            agent: Factory of the agent whose weights the snapshots of the roster contain.
+            roster: Opponents that may play; shared with `SelfPlay`.
+            share: Share of the arenas with two teams in which opponents play, 0..1.
+            at_once: Maximum number of opponents that play at the same time; each costs one call of a policy per step.
+            guests: The players for the roster's guests, for example bots.
+            team: Initial value of the attribute `team`.
+            seed: Seed of the pool.
 
         Raises:
-            ValueError: The environment has no teams, or cannot have guests.
+            ValueError: The environment has no teams, or does not support guests.
         """
         self.pool = pool = env(seed=seed)
         name = type(pool).__name__
@@ -126,12 +126,12 @@ class Opponents(VectorEnv):
     # ------------------------------------------------------------------ who plays whom
 
     def swap(self) -> None:
-        """Every table draws an opponent, for the episodes that begin from now on."""
+        """Sample a new opponent for every slot, for the episodes that begin from now on."""
         self._tables[:] = [self.roster.draw(self._rng) for _ in self._tables]
 
     @property
     def playing(self) -> set[int]:
-        """Numbers of the opponents that play, or will when an episode begins."""
+        """Numbers of the opponents that play now, or will play when the next episodes begin."""
         return {*self._opponent[self.seats.played].tolist(), *self._tables.tolist()}
 
     def _begin(self, arenas: Rows) -> None:
@@ -170,7 +170,7 @@ class Opponents(VectorEnv):
     # ------------------------------------------------------------------ the environment
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
-        """Begins an episode everywhere; see the pool's own."""
+        """Begin new episodes in all arenas; see the pool's own `reset`."""
         if seed is not None:
             self._rng = np.random.default_rng((_STREAM, seed))
         obs, infos = self.pool.reset(seed=seed, options=options)
@@ -182,23 +182,23 @@ class Opponents(VectorEnv):
         return obs[learners], _of_rows(infos, learners, self.pool.num_envs)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps all; see the pool's own."""
+        """Step all arenas; see the pool's own `step`."""
         given = self._with_opponents(range(len(self._pool_rows)), self.seats.learners, actions)
         return self._taken(slice(0, self.pool.num_envs), self.pool.step(given))
 
     @property
     def group_rows(self) -> tuple[slice, ...]:
-        """The learners of each of the pool's groups; one of all for a pool without groups."""
+        """The learners in each of the pool's groups; a single group if the pool has none."""
         ends = [np.searchsorted(self.seats.learners, (rows.start, rows.stop)).tolist() for rows in self._pool_rows]
         return tuple(slice(*both) for both in ends)
 
     def step_group(self, group: int, actions: Array) -> None:
-        """See `fabric_rl.types.HasGroups`."""
+        """Start a step of a group without waiting for it, see `fabric_rl.types.HasGroups`."""
         given = self._with_opponents([group], self.seats.learners[self.group_rows[group]], actions)
         self._grouped.step_group(group, given[self._pool_rows[group]])
 
     def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """See `fabric_rl.types.HasGroups`."""
+        """Return the result of a group's step, see `fabric_rl.types.HasGroups`."""
         return self._taken(self._pool_rows[group], self._grouped.wait_group(group))
 
     def _with_opponents(self, groups: Iterable[int], learners: Rows, actions: Array) -> Array:
@@ -240,53 +240,53 @@ class Opponents(VectorEnv):
             self.results.append((int(self._opponent[arena]), float(result[first])))
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
-        """Closes the pool."""
+        """Close the pool."""
         self.pool.close()
 
     # ------------------------------------------------------------------ what else the pool may do
 
     @property
     def inspector(self) -> Any:  # noqa: ANN401 - the pool's
-        """See the pool's own."""
+        """The pool's inspector."""
         return self.pool.inspector  # type: ignore[attr-defined]
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """The pool's, of learners and opponents together."""
+        """Return the pool's metrics, of learners and opponents together."""
         return self.pool.drain_metrics() if isinstance(self.pool, HasMetrics) else {}
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """The pool's."""
+        """Return the pool's timers."""
         return self.pool.drain_timers() if isinstance(self.pool, HasTimers) else {}
 
     def finish_videos(self) -> None:
-        """See the pool's own."""
+        """Wait until the pool has written its videos."""
         if isinstance(self.pool, HasVideos):
             self.pool.finish_videos()
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """See the pool's own."""
+        """Raise ValueError unless the pool has exactly the phases `names`."""
         if isinstance(self.pool, HasPhases):
             self.pool.check_phases(names)
 
     def set_phase(self, name: str, number: int) -> None:
-        """See the pool's own."""
+        """Set the phase of the pool."""
         if isinstance(self.pool, HasPhases):
             self.pool.set_phase(name, number)
 
     def check_parameters(self, values: Mapping[str, ParameterValue]) -> None:
-        """See the pool's own; a ValueError if it has none."""
+        """Raise ValueError if the pool has no parameters, or cannot set these."""
         if not isinstance(self.pool, HasParameters):
             raise ValueError(f"{type(self.pool).__name__} has no parameters that could be set")
         self.pool.check_parameters(values)
 
     def set_parameters(self, values: Mapping[str, ParameterValue]) -> None:
-        """See the pool's own."""
+        """Set parameters of the pool."""
         cast(HasParameters, self.pool).set_parameters(values)
 
     # ------------------------------------------------------------------ exact resume
 
     def state_dict(self) -> dict[str, Any]:
-        """The pool's state, who plays whom, and what opponents see and remember.
+        """Return the state of the pool, the pairings, and the opponents' observations and memories.
 
         Raises:
             TypeError: The pool, or a part of it, cannot be saved.
@@ -306,10 +306,10 @@ class Opponents(VectorEnv):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave.
+        """Restore the state that `state_dict` returned.
 
         Raises:
-            ValueError: It is of another pool, or an opponent is not in the roster.
+            ValueError: The state belongs to a different pool, or an opponent is not in the roster.
         """
         if len(state["tables"]) != len(self._tables):
             raise ValueError(f"--self_play.at_once is {len(self._tables)}, what was saved has {len(state['tables'])}")

@@ -11,42 +11,47 @@ from fabric_rl.selfplay.ratings.elo import expected_score
 
 
 class Record(Protocol):
-    """What is known of an opponent."""
+    """The record of an opponent."""
 
     rating: float
-    """Elo."""
+    """Elo rating."""
     steps: int
-    """Agent-steps of the run when it joined."""
+    """Agent-steps of the run when the opponent joined the pool."""
 
     @property
     def win_rate(self) -> float:
-        """Of the learner against it, 0..1; a draw is half a win."""
+        """The learner's win rate against this opponent, 0..1; a draw is half a win."""
 
 
 class Sampling(ABC):
-    """Base class: the probability of each opponent."""
+    """Base class: choose how likely each opponent is sampled."""
 
     @abstractmethod
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
-        """`[K]` weights of `opponents`, the oldest first, 0 or more; all 0 means all alike. `rating`: the learner's."""
+        """Return the weights `[K]` of the opponents, 0 or more; if all are 0, opponents are sampled uniformly.
+
+        Args:
+            opponents: `K` opponents, the oldest first.
+            rating: Rating of the learner.
+        """
 
 
 class Uniform(Sampling):
-    """All alike."""
+    """Sample all opponents equally often."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
         return np.ones(len(opponents))
 
 
 class Newest(Sampling):
-    """Only who joined last."""
+    """Sample only the opponent that joined last."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
         return np.array([0.0] * (len(opponents) - 1) + [1.0])
 
 
 class ByRating(Sampling):
-    r"""Prefer opponents with about the learner's own rating: :math:`4 E (1 - E)`, with its expected score E by Elo."""
+    r"""Prefer opponents with a rating close to the learner's: :math:`4 E (1 - E)`, with its expected Elo score E."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
         expected = np.array([expected_score(rating, each.rating) for each in opponents])
@@ -54,10 +59,10 @@ class ByRating(Sampling):
 
 
 class PFSPHard(Sampling):
-    r"""Prefer opponents that win: :math:`(1 - p)^k`, with win rate p against them (Vinyals et al. 2019, AlphaStar)."""
+    r"""Prefer opponents that win: :math:`(1 - p)^k` for the learner's win rate p (Vinyals et al. 2019, AlphaStar)."""
 
     def __init__(self, power: float = 2.0) -> None:
-        """Takes `power`, k: the larger, the more it is about the hardest ones; 0 is uniform."""
+        """Set the exponent k, `power`: the larger, the more the hardest opponents are preferred; 0 is uniform."""
         if power < 0:
             raise ValueError(f"PFSPHard: power (--self_play.sampling.power) must be 0 or more, got {power}")
         self.power = power
@@ -67,41 +72,41 @@ class PFSPHard(Sampling):
 
 
 class PFSPVariance(Sampling):
-    r"""Prefer opponents of about the same level: :math:`p (1 - p)`, with win rate p against them (as `PFSPHard`)."""
+    r"""Prefer opponents of about the learner's level: :math:`p (1 - p)` for its win rate p (see `PFSPHard`)."""
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
         return np.array([each.win_rate * (1 - each.win_rate) for each in opponents])
 
 
 class Eviction(ABC):
-    """Base class: choose the opponent that leaves a full pool."""
+    """Base class: choose the opponent to remove from a full pool."""
 
     @abstractmethod
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
-        """The place in `opponents`, the oldest first, of who leaves; never that of the last one, who has just joined.
+        """Return the index of the opponent to remove; never that of the last one, which has just joined.
 
         Args:
-            opponents: `K`, 2 or more.
-            divergence: `[K, K]` KL of each policy from each other one, nats; None if they cannot be compared.
+            opponents: `K` opponents (2 or more), the oldest first.
+            divergence: `[K, K]` KL divergences between their policies, in nats; None if they cannot be compared.
         """
 
 
 class Oldest(Eviction):
-    """Drop the opponent that has been in the pool longest; what stays is the window of ML-Agents."""
+    """Remove the opponent that joined first, which gives the same window as in ML-Agents."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
         return 0
 
 
 class Weakest(Eviction):
-    """Drop the opponent with the lowest rating."""
+    """Remove the opponent with the lowest rating."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
         return int(np.argmin([each.rating for each in opponents[:-1]]))
 
 
 class MostSimilar(Eviction):
-    """The older one of the two that act most alike; the oldest where they cannot be compared."""
+    """Remove the older of the two opponents that act most alike, or the oldest if they cannot be compared."""
 
     def choose(self, opponents: Sequence[Record], divergence: NDArray[np.float64] | None) -> int:
         if divergence is None:

@@ -31,7 +31,7 @@ _NEVER = -1
 
 
 class SelfPlay(Callback):
-    """Training against snapshots of the agent and other opponents; `--self_play SelfPlay` (docs/selfplay.md).
+    """Train against snapshots of the agent and other opponents: `--self_play SelfPlay` (docs/selfplay.md).
 
     Settings that ML-Agents also has keep its names and meanings. Steps are agent-steps of the run, over all ranks. A
     snapshot or swap that is due during an iteration happens before the next iteration.
@@ -59,7 +59,7 @@ class SelfPlay(Callback):
         gate: Sequence[Promotion] = (),
         force: bool = False,
     ) -> None:
-        """Checks and stores the settings.
+        """Check and store the settings.
 
         Args:
             window: Maximum number of snapshots in the opponent pool, 1 or more; `guests` are not counted.
@@ -119,12 +119,14 @@ class SelfPlay(Callback):
         self._probe: tuple[Tensor, Tensor | None] | None = None
 
     def around(self, env: EnvFactory, agent: AgentFactory, bots: Sequence[Any] = ()) -> EnvFactory:
-        """The environment with opponents, for `fabric_rl.train`, which also gets this object among its callbacks.
+        """Return the factory of an environment with opponents, for `fabric_rl.train`.
+
+        Also pass this object to `fabric_rl.train` as a callback.
 
         Args:
-            env: Builds a pool with teams, see `fabric_rl.types.HasTeams`.
-            agent: Builds the agent that learns; snapshots are of the same.
-            bots: What plays under the names of `guests`, in their order: `envs.bots.Bot` for a `RocketSimPool`.
+            env: Factory of a pool with teams, see `fabric_rl.types.HasTeams`.
+            agent: Factory of the learning agent, also used for its snapshots.
+            bots: The players named in `guests`, in the same order: `envs.bots.Bot` for a `RocketSimPool`.
         """
         if len(bots) != len(self.guests):
             raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, around() was given {len(bots)}")
@@ -134,17 +136,18 @@ class SelfPlay(Callback):
 
     @property
     def open(self) -> bool:
-        """True if opponents of the pool play."""
+        """True if self-play has begun, that is, the start conditions in `gate` are met or skipped."""
         held = all(streak >= skill.for_iterations for streak, skill in zip(self._streaks, self.gate, strict=True))
         return held or self.force or self._saved_at != _NEVER
 
     # ------------------------------------------------------------------ hooks
 
     def on_train_start(self, state: TrainState) -> None:
-        """Checks the pool of a resumed run.
+        """Check the opponent pool of a resumed run.
 
         Raises:
-            ValueError: The environment has not been built with `around`, a snapshot is of another agent; see `_policy`.
+            ValueError: The environment was not built with `around`, a snapshot belongs to a different agent, or
+                `min_kl` is set for an agent whose policies cannot be compared.
         """
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
             raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
@@ -179,7 +182,7 @@ class SelfPlay(Callback):
             logger.info("self-play against %s%s", ", ".join(whom), waits)
 
     def on_iteration_start(self, state: TrainState) -> None:
-        """Snapshot, new opponents, other sides, where they are due; the latest is the agent as it is now."""
+        """Update the current agent's copy; take a snapshot, sample opponents and change sides if they are due."""
         weights: Weights = whole_state(state.agent.state_dict(), keep=True)
         env = state.env if isinstance(state.env, Opponents) else None
         if env is not None:
@@ -198,17 +201,17 @@ class SelfPlay(Callback):
                 env.swap()
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
-        """Keeps observations for the next snapshot, the same on all ranks."""
+        """Store observations to compare the next snapshot on, the same on all ranks."""
         if state.batch is not None and _due(self._saved_at, state.steps + state.steps_per_iteration, self.save_steps):
             obs, mask = state.fabric.broadcast(probe_of(state.batch))
             self._probe = (obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device))
         return None
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Takes the results of all ranks, and looks at the gate.
+        """Update the ratings with the results of all ranks, and check the start conditions.
 
         Raises:
-            SettingError: The gate waits for a metric that there is not.
+            SettingError: `gate` names a metric that nothing measures.
         """
         env = state.env if isinstance(state.env, Opponents) else None
         mine = ([], set()) if env is None else (list(env.results), env.playing)
@@ -287,7 +290,7 @@ class SelfPlay(Callback):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """The pool, and what is due when."""
+        """Return the opponent pool and the times of the last snapshot and swap."""
         return {
             "roster": self.roster.state_dict(),
             "streaks": list(self._streaks),
@@ -298,10 +301,10 @@ class SelfPlay(Callback):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `state_dict` gave.
+        """Restore the state that `state_dict` returned.
 
         Raises:
-            ValueError: It is something else, or a pool that has begun and is empty.
+            ValueError: The state is malformed, or self-play had begun but the opponent pool is empty.
         """
         steps = Number(_NEVER, 2**53, whole=True)
         form = {"roster": Whatever(), "streaks": Many(COUNT), "saved_at": steps, "swapped_at": steps}

@@ -16,42 +16,42 @@ from fabric_rl.types import Stats
 
 
 class Steps(NamedTuple):
-    """`B` steps that a signal pays for, or learns from."""
+    """`B` steps that a signal rewards or learns from."""
 
     obs: Tensor
-    """`[B, ...]` float32, or uint8 for pixels."""
+    """`[B, ...]` observations, float32, or uint8 for pixels."""
     action: Tensor
-    """`[B, ...]` as the agent chose it; of a Box it may lie outside."""
+    """`[B, ...]` actions as chosen by the agent; they may lie outside of a Box."""
     next_obs: Tensor
-    """`[B, ...]` the same episode's true next observation, also where it ended."""
+    """`[B, ...]` true next observation of the same episode, also at the end of the episode."""
 
     def map(self, rows: Tensor | slice) -> "Steps":
-        """The steps `rows`."""
+        """Return only the steps `rows`."""
         return Steps(*(x[rows] for x in self))
 
 
 class RewardSignal(nn.Module, ABC):
-    """Base of all reward signals: `--signals package.module.Class`, in a list.
+    """Base class of reward signals: `--signals package.module.Class`, or a list of them.
 
-    Each signal adds a reward for every step, a value head of the agent and a discount. Its networks learn from the
-    agent's rollouts, with a separate Adam optimizer.
+    Each signal adds a reward for every step, a value head of the agent and a discount factor. Its networks learn from
+    the agent's rollouts, with a separate Adam optimizer.
 
     A subclass takes the observation and action space of *one* sub-environment and its own settings.
 
     Attributes:
-        name: What its metrics and its reward are called.
-        strength: What its reward is multiplied with.
-        gamma: Discount of its returns.
-        learning_rate: Of its networks.
-        epochs: Passes over each rollout; None: as many as the policy's `--update_epochs`, so that it makes a step for
-            each minibatch of the policy.
-        minibatch_size: Steps per minibatch and rank; None: as many as the policy's. As large as a rollout, with
-            `epochs` 1: one step for each rollout.
-        episodic: Its returns end with an episode; else they go on in the next one.
-        normalizer: Of the observations that its networks get, with the statistics of all ranks. They change once for
-            each rollout, before the networks learn from it.
-        returns: Running statistics of its discounted rewards, whose deviation `scaled` divides by.
-        scales: Its rewards are scaled so; else they are of order 1 anyway.
+        name: Name of the signal in its metrics and rewards.
+        strength: Factor for the reward.
+        gamma: Discount factor of the signal's returns.
+        learning_rate: Learning rate of the signal's networks.
+        epochs: Passes over each rollout; None: as many as the policy's `--update_epochs`, so that the signal makes one
+            optimizer step for each minibatch of the policy.
+        minibatch_size: Steps per minibatch and rank; None: the policy's minibatch size. For one optimizer step per
+            rollout, use the size of a rollout with `epochs` 1.
+        episodic: True if the signal's returns end with an episode; else they continue in the next one.
+        normalizer: Normalizer of the networks' observations, with the statistics of all ranks. It is updated once per
+            rollout, before the networks learn from it.
+        returns: Running statistics of the discounted rewards; `scaled` divides by their standard deviation.
+        scales: True if the rewards are divided in this way; False for rewards that are of order 1 anyway.
     """
 
     name: str
@@ -67,10 +67,10 @@ class RewardSignal(nn.Module, ABC):
         minibatch_size: int | None,
         episodic: bool,
     ) -> None:
-        """Checks the settings.
+        """Check the settings.
 
         Raises:
-            ValueError: One cannot work.
+            ValueError: A setting is out of range.
         """
         super().__init__()
         flag = f"--signals {type(self).__name__}"
@@ -90,39 +90,39 @@ class RewardSignal(nn.Module, ABC):
 
     @abstractmethod
     def reward(self, steps: Steps) -> Tensor:
-        """`[B]` float32, what it pays, 0 or more; without gradients, on the bare module."""
+        """Return the rewards `[B]` of the steps, float32, 0 or more; called without gradients."""
 
     @abstractmethod
     def forward(self, batch: Any) -> tuple[Tensor, Stats]:  # noqa: ANN401 - what `prepared` gives
-        """The loss of a minibatch (a scalar with a graph), and named statistics for the log."""
+        """Return the loss of a minibatch (a scalar with its graph) and named statistics for the log."""
 
     def prepared(self, steps: Steps, generator: torch.Generator) -> Any:  # noqa: ANN401 - for `forward`
-        """Return the input of `forward` for a minibatch, random draws included. By default the steps."""
+        """Return the input of `forward` for a minibatch, including random numbers. By default, these are the steps."""
         return steps
 
     def update_statistics(self, steps: Steps, fabric: Fabric) -> dict[str, float]:
-        """Takes a rollout's observations into the statistics, before its networks learn from it.
+        """Update the observation statistics with a rollout, before the networks learn from it.
 
         Args:
             steps: All steps of this rank's rollout.
-            fabric: Of the ranks that learn; every rank calls it.
+            fabric: Fabric of the ranks that learn; every rank calls this method.
 
         Returns:
-            What else there is to say, by name.
+            Additional metrics by name.
         """
         self.normalizer.update(steps.next_obs, fabric)
         return {}
 
     def after_learning(self, means: Mapping[str, float], updates: int) -> None:
-        """Is told the means of its statistics over a rollout's minibatches and all ranks, and the number of these."""
+        """Called after learning with the means of the statistics over minibatches and ranks, and their number."""
 
     def scaled(self, reward: Tensor) -> Tensor:
-        """Rewards of order 1, `reward / sigma` up to 10: Burda et al. 2018, section 2.4.
+        """Return rewards of order 1, `reward / sigma`, at most 10 (Burda et al. 2018, section 2.4).
 
-        `sigma` is the deviation of `R_t = reward_t + gamma R_{t-1}` over all steps of all ranks since the beginning.
+        `sigma` is the standard deviation of `R_t = reward_t + gamma R_{t-1}` over all steps of all ranks so far.
 
         Args:
-            reward: As `reward` gave it.
+            reward: Rewards from the method `reward`.
         """
         return (reward / self.returns.variance.sqrt().clamp_min(1e-8).to(reward)).clamp_max(10)
 

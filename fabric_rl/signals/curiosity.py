@@ -15,32 +15,32 @@ from fabric_rl.types import Stats
 class Curiosity(RewardSignal):
     r"""The intrinsic curiosity module (Pathak et al. 2017, "Curiosity-driven Exploration by Self-supervised ...").
 
-    Features :math:`\phi` of observations are learned by telling the action from those before and after it (equations 2
-    and 3), so that they hold what the agent can influence and no more. The reward is how far their prediction from the
-    action is off (equations 4 to 6):
+    Features :math:`\phi` of observations are learned by predicting the action from the features before and after it
+    (equations 2 and 3), so that they contain only what the agent can influence. The reward is the error of predicting
+    the next features from the action (equations 4 to 6):
 
     .. math::
         \hat a_t = g(\phi(s_t), \phi(s_{t+1})), \qquad \hat\phi(s_{t+1}) = f(\phi(s_t), a_t), \qquad
         r_t = L_F = \tfrac12 \lVert \hat\phi(s_{t+1}) - \phi(s_{t+1}) \rVert^2,
 
-    divided by the running deviation of its discounted sums. The loss is :math:`10 (0.2 L_F + 0.8 L_I)` (equation 7
-    without the policy's part), where :math:`L_I` is the cross-entropy of the action, added up over its numbers, or
-    in a Box the mean of their squared errors.
+    divided by the running standard deviation of its discounted sums. The loss is :math:`10 (0.2 L_F + 0.8 L_I)`
+    (equation 7 without the policy's part), where :math:`L_I` is the cross-entropy of the action, summed over its
+    components, or for a Box their mean squared error.
 
     The gradient of :math:`L_F` does not reach :math:`\phi` (as in Burda et al. 2018, "Large-Scale Study of
-    Curiosity-Driven Learning", section 2.1): features that are easy to predict because they say nothing would lower it.
+    Curiosity-Driven Learning", section 2.1). Otherwise, features without information would minimize it.
 
     Args:
-        observation_space: Of one sub-environment.
-        action_space: Of one sub-environment; Discrete, MultiDiscrete, MultiBinary or Box.
-        strength: What the reward is multiplied with.
-        gamma: Discount of its returns.
-        encoding_size: Features.
-        hidden_sizes: Hidden layers of the encoder and of both models.
-        learning_rate: Of all three.
+        observation_space: Observation space of one sub-environment.
+        action_space: Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary or Box.
+        strength: Factor for the reward.
+        gamma: Discount factor of the signal's returns.
+        encoding_size: Number of features.
+        hidden_sizes: Sizes of the hidden layers of the encoder and of both models.
+        learning_rate: Learning rate of all three networks.
         epochs: Passes over each rollout; default: as many as the policy's.
-        minibatch_size: Steps per minibatch and rank; default: as many as the policy's.
-        episodic: Returns end with an episode.
+        minibatch_size: Steps per minibatch and rank; default: the policy's minibatch size.
+        episodic: True if returns end with an episode.
     """
 
     name = "curiosity"
@@ -58,7 +58,7 @@ class Curiosity(RewardSignal):
         minibatch_size: int | None = None,
         episodic: bool = False,
     ) -> None:
-        """Builds the networks; a ValueError names the setting that cannot work."""
+        """Build the networks; raise ValueError if a setting is out of range."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
         sizes = check_sizes(self, encoding_size, hidden_sizes)
         self.actions = Actions(action_space)

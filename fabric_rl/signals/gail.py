@@ -38,8 +38,8 @@ class Pair(NamedTuple):
 class GAIL(RewardSignal):
     r"""Generative adversarial imitation (Ho & Ermon 2016, "Generative Adversarial Imitation Learning", algorithm 1).
 
-    A discriminator :math:`D(s)`, or :math:`D(s, a)` with `use_actions`, learns to tell the demonstrations (E) from what
-    the agent does (:math:`\pi`), and pays for what it takes for a demonstration:
+    A discriminator :math:`D(s)`, or :math:`D(s, a)` with `use_actions`, learns to distinguish the demonstrations (E)
+    from the agent's steps (:math:`\pi`), and rewards steps that look like demonstrations:
 
     .. math::
         L = -E_E[\log D] - E_\pi[\log(1 - D)] + w E[(\lVert \nabla_x \operatorname{logit} D(x) \rVert - 1)^2], \qquad
@@ -47,28 +47,28 @@ class GAIL(RewardSignal):
 
     with the penalty of Gulrajani et al. 2017 (equation 3) at random points :math:`x` between pairs of both.
 
-    `use_vail` squeezes what it sees through a code :math:`z \sim N(\mu, \sigma^2)` (Peng et al. 2018, "Variational
+    `use_vail` passes the input through a code :math:`z \sim N(\mu, \sigma^2)` (Peng et al. 2018, "Variational
     Discriminator Bottleneck", equations 8 and 9): :math:`L + \beta (E[KL(z | N(0, 1))] - I_c)` with
     :math:`\beta \leftarrow \max(0, \beta + n \alpha (E[KL] - I_c))` after each rollout, with the mean over its n steps.
 
-    The reward is never negative: with `episodic` (as in ML-Agents) it also pays for staying alive, which is right
-    for CartPole; set it to false where a good episode ends early, as that of Acrobot does.
+    The reward is never negative. With `episodic` (as in ML-Agents) it therefore also rewards staying alive, which is
+    right for CartPole; set it to false if a good episode ends early, as in Acrobot.
 
     Args:
-        observation_space: Of one sub-environment.
-        action_space: Of one sub-environment.
-        demos: Files that `fabric-rl demos` makes.
-        strength: What the reward is multiplied with.
-        gamma: Discount of its returns.
-        encoding_size: Features of an observation.
-        hidden_sizes: Hidden layers before and after the features.
-        learning_rate: Of the discriminator.
-        use_actions: It sees actions, too.
-        use_vail: It sees a code of limited information.
-        gradient_penalty: w.
+        observation_space: Observation space of one sub-environment.
+        action_space: Action space of one sub-environment.
+        demos: Demonstration files from `fabric-rl demos`.
+        strength: Factor for the reward.
+        gamma: Discount factor of the signal's returns.
+        encoding_size: Number of features of an observation.
+        hidden_sizes: Sizes of the hidden layers before and after the features.
+        learning_rate: Learning rate of the discriminator.
+        use_actions: The discriminator also sees actions.
+        use_vail: The discriminator only sees a code of limited information.
+        gradient_penalty: Weight w of the gradient penalty.
         epochs: Passes over each rollout; default: as many as the policy's.
-        minibatch_size: Steps per minibatch and rank; default: as many as the policy's.
-        episodic: Returns end with an episode.
+        minibatch_size: Steps per minibatch and rank; default: the policy's minibatch size.
+        episodic: True if returns end with an episode.
     """
 
     name, scales = "gail", False
@@ -91,7 +91,7 @@ class GAIL(RewardSignal):
         minibatch_size: int | None = None,
         episodic: bool = True,
     ) -> None:
-        """Builds the networks; a ValueError names the setting that cannot work."""
+        """Build the networks; raise ValueError if a setting is out of range."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
         sizes = check_sizes(self, encoding_size, hidden_sizes)
         if not 0 <= gradient_penalty < math.inf:
@@ -106,7 +106,7 @@ class GAIL(RewardSignal):
         self._shown: tuple[Tensor, Tensor] | None = None
 
     def show(self, episodes: Sequence[Trajectory]) -> "GAIL":
-        """Takes what the demonstrations hold; steps that count nothing are left out."""
+        """Store the demonstrations, without steps of weight 0, and return this signal."""
         kept = [(x.obs[:-1][x.weight > 0], x.action[x.weight > 0]) for x in episodes]
         obs, action = (np.concatenate(parts) for parts in zip(*kept, strict=True))
         self._shown = (torch.from_numpy(obs), torch.from_numpy(action))
@@ -114,7 +114,7 @@ class GAIL(RewardSignal):
 
     @property
     def shown(self) -> tuple[Tensor, Tensor]:
-        """`[M, ...]` observations and actions; a ValueError without any."""
+        """The demonstrations' observations and actions, `[M, ...]`; raises ValueError if there are none."""
         if self._shown is None or not len(self._shown[0]):
             raise ValueError("--signals GAIL: nothing is shown; name files that fabric-rl demos makes as its demos")
         return self._shown
@@ -135,12 +135,12 @@ class GAIL(RewardSignal):
         return self.judge(code).float().squeeze(-1), kl
 
     def penalty(self, agent: tuple[Tensor, Tensor], expert: tuple[Tensor, Tensor], share: Tensor) -> Tensor:
-        """The mean of `(|gradient of the logit| - 1)^2` between pairs of inputs, with a graph.
+        """Return the mean of `(|gradient of the logit| - 1)^2` between pairs of inputs, with its graph.
 
         Args:
-            agent: `[B, ...]` inputs, see `_inputs`.
-            expert: As many.
-            share: `[B]`, that of the expert's.
+            agent: Network inputs `[B, ...]` of the agent's steps.
+            expert: Network inputs `[B, ...]` of the demonstrations.
+            share: `[B]` share of the demonstration's input at each point.
         """
         points = []
         for ours, theirs in zip(agent, expert, strict=True):
@@ -174,12 +174,12 @@ class GAIL(RewardSignal):
         return loss, {name: figure.detach() for name, figure in stats.items()}
 
     def after_learning(self, means: Mapping[str, float], updates: int) -> None:
-        """See `RewardSignal.after_learning`; moves the price of the code."""
+        """Update `beta`, the weight of the code's information; see `RewardSignal.after_learning`."""
         if self.code:
             self.beta.add_(updates * _BETA_STEP * (means["kl"] - _MOST_KL)).clamp_min_(0)
 
     def update_statistics(self, steps: Steps, fabric: Fabric) -> dict[str, float]:
-        """See `RewardSignal.update_statistics`; those of what is shown come first."""
+        """Update the statistics, first with the demonstrations; see `RewardSignal.update_statistics`."""
         if not self.normalizer.count:
             self.normalizer.update(self.shown[0])  # the same on all ranks
         return super().update_statistics(steps, fabric)

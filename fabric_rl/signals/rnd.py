@@ -19,29 +19,31 @@ _SAMPLE = 1024
 class RND(RewardSignal):
     r"""Random network distillation (Burda et al. 2018, "Exploration by Random Network Distillation").
 
-    A network :math:`f` with random weights that never change, the target, maps each observation to a vector; another
-    one, the predictor :math:`\hat f`, learns to give the same. It fails where the agent has hardly been:
+    A network :math:`f` with fixed random weights, the target, maps each observation to a vector. Another network, the
+    predictor :math:`\hat f`, learns to output the same vector. Its error is large where the agent has rarely been:
 
     .. math:: r_t = \lVert \hat f(x_{t+1}) - f(x_{t+1}) \rVert^2, \qquad x = \mathrm{clip}((s - \mu) / \sigma, -5, 5),
 
-    divided by the running deviation of its discounted sums. The loss of the predictor is the same, as a mean.
+    divided by the running standard deviation of its discounted sums. The loss of the predictor is the mean of the
+    undivided error.
 
-    The target's weights are frozen, yet its answer to a state moves a little when the statistics :math:`\mu, \sigma`
-    do: `rnd/target_drift` says by how much, as a share of the target's variance over the rollout. `normalize_steps`
-    freezes the statistics, too.
+    Although the target's weights are fixed, its output for a state changes a little with the statistics
+    :math:`\mu, \sigma`. `rnd/target_drift` is this change as a share of the target's variance over the rollout.
+    `normalize_steps` freezes the statistics, too.
 
     Args:
-        observation_space: Of one sub-environment.
-        action_space: Not read.
-        strength: What the reward is multiplied with.
-        gamma: Discount of its returns.
+        observation_space: Observation space of one sub-environment.
+        action_space: Not used.
+        strength: Factor for the reward.
+        gamma: Discount factor of the signal's returns.
         encoding_size: Length of the vectors.
-        hidden_sizes: Hidden layers of the target; the predictor has one more, of the last size.
-        learning_rate: Of the predictor.
+        hidden_sizes: Sizes of the hidden layers of the target; the predictor has one more layer, of the last size.
+        learning_rate: Learning rate of the predictor.
         epochs: Passes over each rollout; default: as many as the policy's.
-        minibatch_size: Steps per minibatch and rank; default: as many as the policy's.
-        episodic: Returns end with an episode. The paper's do not (section 2.3): a state stays novel whatever ends.
-        normalize_steps: Steps of all ranks after which the statistics of observations stay as they are; default: never.
+        minibatch_size: Steps per minibatch and rank; default: the policy's minibatch size.
+        episodic: True if returns end with an episode. In the paper they do not (section 2.3), because novelty does not
+            depend on the end of an episode.
+        normalize_steps: Steps of all ranks after which the statistics of observations are frozen; default: never.
     """
 
     name = "rnd"
@@ -60,7 +62,7 @@ class RND(RewardSignal):
         episodic: bool = False,
         normalize_steps: int | None = None,
     ) -> None:
-        """Builds the networks; a ValueError names the setting that cannot work."""
+        """Build the networks; raise ValueError if a setting is out of range."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
         sizes = check_sizes(self, encoding_size, hidden_sizes)
         if normalize_steps is not None and normalize_steps < 1:
@@ -85,7 +87,7 @@ class RND(RewardSignal):
 
     @torch.no_grad()
     def update_statistics(self, steps: Steps, fabric: Fabric) -> dict[str, float]:
-        """See `RewardSignal.update_statistics`; also says how far that has moved the target."""
+        """Update the statistics, see `RewardSignal.update_statistics`; also return the drift of the target."""
         count = float(self.normalizer.count)
         if self.normalize_steps is not None and count >= self.normalize_steps:
             return {}

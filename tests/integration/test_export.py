@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from envs import LookupTable, RocketSimPool
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.replays.replay import read_replay
 from fabric_rl import load_trained
 from fabric_rl.commands.guests import guests_of

@@ -11,10 +11,10 @@ from fabric_rl.callbacks.several import Callbacks
 
 
 class Debug(Callbacks):
-    """Debugging while training: prints on rank 0 and logs `debug/...`.
+    """Print diagnostics on rank 0 and log them as `debug/...` during training.
 
-    `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for the topics.
-    A line of the log names what an environment cannot report. Training stays bit-identical.
+    On the command line: `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for
+    the topics. If an environment does not support a topic, a line of the log says so. Training stays bit-identical.
     """
 
     def __init__(
@@ -29,21 +29,21 @@ class Debug(Callbacks):
         episodes: int = 64,
         folder: str | None = None,
     ) -> None:
-        """Chooses topics.
+        """Choose the topics.
 
         Args:
-            actions: The action table at the start; which actions are used, how many fall back to another one.
-            learning: Gradients, activations, advantages, errors of the values, and signs of trouble.
-            checkpoints: What is written when, and what was restored.
-            resets: First states as a table, and warnings of impossible ones.
-            probe: The environment's own test of the agent; of a RocketSimPool, whether cars get up from their roofs.
-            everything: All of these.
-            every_iterations: Iterations between two printed reports; metrics are logged in each.
-            episodes: Number of initial states to write.
-            folder: Where their table goes; default: the run's folder.
+            actions: Report the action table at the start, which actions are used, and how many are replaced.
+            learning: Report gradients, activations, advantages, value errors, and signs of problems.
+            checkpoints: Report when checkpoints are written, and what was restored.
+            resets: Write a table of initial states, and warn of impossible ones.
+            probe: Run the environment's own test of the agent; a RocketSimPool tests if cars recover from their roofs.
+            everything: Report all topics.
+            every_iterations: Iterations between two printed reports; metrics are logged in every iteration.
+            episodes: Number of initial states in the table.
+            folder: Folder for the table; default: the folder of the run.
 
         Raises:
-            ValueError: No topic, or numbers below 1.
+            ValueError: No topic is chosen, or a number is below 1.
         """
         for name, number in (("every_iterations", every_iterations), ("episodes", episodes)):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -60,6 +60,6 @@ class Debug(Callbacks):
             raise ValueError(f"Debug: nothing is chosen; set one of {', '.join(topics)} or everything to true")
 
     def on_train_start(self, state: TrainState) -> None:
-        """Names the topics and lets them begin."""
+        """Print the topics and start them."""
         tell(state, "topics", f"{', '.join(self.parts)}; rank 0 of {state.fabric.world_size}")
         super().on_train_start(state)

@@ -35,12 +35,12 @@ from envs import (
     VelocityBallToGoalReward,
 )
 from envs.audit.audit import audit_rewards
+from envs.audit.games import Push, actors
 from envs.audit.parts import parts_of, short_name
 from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.resets import reset_rows
-from envs.audit.scenes import Push, actors
 from envs.audit.trace import reward_trace
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.matches.tape import Tape, record
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward

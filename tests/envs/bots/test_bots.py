@@ -29,7 +29,7 @@ from envs.actions import Controls
 from envs.audit.replay import reordered, swapped
 from envs.bots import BOTS, nearest_actions
 from envs.bots.farming import CircleBot, HopBot, HoverBot
-from envs.matches.recipe import PoolRecipe
+from envs.matches.matches import PoolRecipe
 from envs.matches.tape import record
 
 

@@ -11,9 +11,8 @@ from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMuta
 
 from envs.actions import LookupTable
 from envs.demonstrations.convert import INFERRED, _check_spacing, _episodes, convert, converted_columns
-from envs.demonstrations.file import Demonstration, DemonstrationWriter
+from envs.demonstrations.file import Demonstration, DemonstrationWriter, states_of
 from envs.demonstrations.record import about_states
-from envs.demonstrations.states import states_of
 from envs.demonstrations.trajectories import trajectories
 from envs.obs import DefaultObs
 

@@ -28,7 +28,7 @@ from envs.actions import ActionTable, DelayAction, RepeatAction, StickyButtons
 from envs.bots import BallChaser
 from envs.bots.actions import nearest_actions, soft_labels
 from envs.bots.base import TeamBots
-from envs.demonstrations.file import Demonstration, DemonstrationWriter
+from envs.demonstrations.file import MEANT, Demonstration, DemonstrationWriter, columns_of_states, states_of
 from envs.demonstrations.record import (
     RecordedEnvs,
     StateRecorder,
@@ -37,10 +37,8 @@ from envs.demonstrations.record import (
     columns_of,
     record_states,
 )
-from envs.demonstrations.states import MEANT, columns, states_of
 from envs.demonstrations.trajectories import of_observations, trajectories
-from envs.replays.columns import Column
-from envs.replays.records import CHUNK, TOTAL, pack, pack_json
+from envs.replays.format import CHUNK, TOTAL, Column, pack, pack_json
 from envs.replays.replay import ReplayWriter, read_replay
 
 TEAM = 2
@@ -53,7 +51,7 @@ FRAME = {"obs": np.zeros(2), "action": np.ones(()), "reward": np.zeros(())}
 def played(path, obs, action, seed=0):
     """What random play in a pool saw and did, `[steps + 1, cars, ...]` for each episode; also written to `path`."""
     about = about_states(("one", "two"), [0] * TEAM + [1] * TEAM, range(2 * TEAM), 8)
-    with DemonstrationWriter(path, columns(2 * TEAM), about) as writer:
+    with DemonstrationWriter(path, columns_of_states(2 * TEAM), about) as writer:
         recorder = StateRecorder(writer)
         pool = RocketSimPool(
             1,
@@ -120,7 +118,7 @@ def test_masks_are_those_of_the_game(tmp_path):
 
 def test_of_a_noisy_player_it_is_learned_what_it_would_have_done(tmp_path):
     about = about_states(("chaser", "chaser"), [0, 1], range(2), 8)
-    with DemonstrationWriter(tmp_path / "a.frd", columns(2, noisy=True), about) as writer:
+    with DemonstrationWriter(tmp_path / "a.frd", columns_of_states(2, noisy=True), about) as writer:
         bots = TeamBots(BallChaser(), BallChaser())
         record_states(bots, writer, 1.2, 1, seed=3, tick_skip=8, delay=1, random_starts=1.0, noise=0.25)
     demonstration = Demonstration(tmp_path / "a.frd")
@@ -291,12 +289,12 @@ def refused(path):
 
 
 STATES = about_states(["a", "b"], [0, 1], [0, 1], 8)
-ZEROS = {column.name: np.zeros(column.shape) for column in columns(2)}
+ZEROS = {column.name: np.zeros(column.shape) for column in columns_of_states(2)}
 
 
 def test_columns_that_are_not_of_its_kind_are_one_line(tmp_path):
     path = tmp_path / "a.frd"
-    for about, parts, frame in ((SEEN, columns_of(BOX, TWO), FRAME), (STATES, columns(2), ZEROS)):
+    for about, parts, frame in ((SEEN, columns_of(BOX, TWO), FRAME), (STATES, columns_of_states(2), ZEROS)):
         for column in parts:
             rest = [each for each in parts if each is not column]
             assert f"lacks the column {column.name}" in refused(lying(path, about, rest, frame))

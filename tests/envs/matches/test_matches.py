@@ -6,8 +6,8 @@ import pytest
 from envs import AdvancedObs, ContinuousAction, Kickoff, LookupTable, RepeatAction, RocketSimPool, StackedObs
 from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot
 from envs.bots.policy import PolicyBot
-from envs.matches.kickoffs import MatchKickoffs
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, play_matches
+from envs.matches.statistics import MatchKickoffs
 
 
 def results(*goals):

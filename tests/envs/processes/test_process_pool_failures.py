@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envs import ContinuousAction, MultiDiscreteAction, ProcessPool, RocketSimPool
-from envs.processes.supervision import GOOD_STEPS
+from envs.processes.process_pool import GOOD_STEPS
 from tests.envs.processes.process_pool_parts import Trouble, actions_with, rlgym_envs, short_games, signalling, spending
 
 
@@ -85,7 +85,7 @@ def test_a_worker_that_exits_is_started_again(close):
 def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
     pool = close(ProcessPool(partial(Trouble, 4), 2, restart=True))
     pool.reset(seed=0)
-    with caplog.at_level(logging.WARNING, "envs.processes.supervision"):
+    with caplog.at_level(logging.WARNING, "envs.processes.process_pool"):
         for _ in range(3):
             with pytest.warns(RuntimeWarning, match="started worker 1 again.*KeyError"):
                 pool.step(actions_with(1, 3))

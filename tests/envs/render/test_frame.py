@@ -6,9 +6,7 @@ from imageio_ffmpeg import read_frames
 
 from envs import RocketSimPool
 from envs.dones import DoneCondition
-from envs.render.canvas import Canvas
-from envs.render.field import TEAM_COLOURS
-from envs.render.frame import _following, render_frame
+from envs.render.frame import TEAM_COLOURS, Canvas, _following, render_frame
 from envs.state.game_state import GameState
 
 BLUE, ORANGE = range(2)

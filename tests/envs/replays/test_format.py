@@ -12,9 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from envs.replays.columns import DTYPES, Column, check_columns, column_of, pack_chunk, unpack_chunk
+from envs.replays.format import (
+    CHUNK,
+    DTYPES,
+    HEADER,
+    START,
+    Column,
+    check_columns,
+    column_of,
+    pack,
+    pack_chunk,
+    pack_json,
+    unpack,
+    unpack_chunk,
+)
 from envs.replays.recorder import columns as recorded_columns
-from envs.replays.records import CHUNK, HEADER, START, pack, pack_json, unpack
 from envs.replays.replay import ReplayWriter, read_replay
 
 OWN = [Column("place", "<i2", (2, 3), 0.2, 2), Column("flags", "|u1", (2,)), Column("pay", "<f2", (2,))]

@@ -10,9 +10,8 @@ import torch
 
 from agents import SACLightningAgent
 from envs import CombinedReward, GymnasiumEnvs, RocketSimPool, StateAwareTable
-from envs.demonstrations.file import DemonstrationWriter
+from envs.demonstrations.file import DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import StateRecorder, about_states
-from envs.demonstrations.states import columns
 from envs.rewards import default_reward
 from fabric_rl import SACArgs, TrainArgs, train_off_policy
 from fabric_rl.commands.demonstrations import trajectories_of
@@ -81,7 +80,7 @@ def test_a_step_without_a_reward_is_refused():
 def test_states_of_rocket_league_are_worth_what_the_pool_would_have_paid(tmp_path, reward):
     path, rng = tmp_path / "a.frd", np.random.default_rng(0)
     make = partial(RocketSimPool, team_size=2, num_threads=1, reward=reward)
-    with DemonstrationWriter(path, columns(4), about_states("ab", [0, 0, 1, 1], range(4), 8)) as writer:
+    with DemonstrationWriter(path, columns_of_states(4), about_states("ab", [0, 0, 1, 1], range(4), 8)) as writer:
         recorder = StateRecorder(writer)
         pool = make(1, loggers=[recorder])
         pool.reset(seed=0)

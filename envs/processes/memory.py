@@ -1,0 +1,173 @@
+"""SharedArrays: named numpy arrays in one block of memory that two processes share."""
+
+import functools
+import inspect
+import math
+import pickle
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from envs.checks import whole_number
+from envs.partials import taken_apart
+from fabric_rl.base.settings import is_whole
+
+Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+"""Name -> (shape, dtype) of every array."""
+
+_ALIGNMENT_BYTES = 64
+
+
+class SharedArrays:
+    """Arrays of a fixed layout. One process creates the block, the other attaches to it by its name.
+
+    As soon as the other has attached, the creator calls `forget_name`: from then on the memory goes back with the last
+    process that uses it, however that process ends.
+    """
+
+    def __init__(self, layout: Layout, name: str | None = None) -> None:
+        """Creates a block of zeros, or attaches to the one called `name`."""
+        size, offsets = 0, []
+        for shape, dtype in layout.values():
+            offsets.append(size)
+            size += math.ceil(math.prod(shape) * dtype.itemsize / _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+        self._memory = SharedMemory(name, create=name is None, size=size)
+        self._named = name is None
+        self._arrays: dict[str, NDArray[Any]] = {
+            key: np.ndarray(shape, dtype, self._memory.buf, offset)
+            for (key, (shape, dtype)), offset in zip(layout.items(), offsets, strict=True)
+        }
+
+    @property
+    def name(self) -> str:
+        """What the other process attaches to."""
+        return self._memory.name
+
+    def __getitem__(self, key: str) -> NDArray[Any]:
+        """The array itself. Drop every reference to it before `close`."""
+        return self._arrays[key]
+
+    def forget_name(self) -> None:
+        """Removes the name of a block that this object created; whoever has attached keeps the memory."""
+        if self._named:
+            self._named = False
+            self._memory.unlink()
+
+    def close(self) -> None:
+        """Gives the memory back."""
+        self.forget_name()
+        self._arrays.clear()
+        with suppress(BufferError):  # an array is still referred to, from a traceback say: freed together with it
+            self._memory.close()
+
+
+def merged(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
+    """One dict of arrays over all sub-environments, zero in parts without the name.
+
+    Args:
+        infos: Of every part.
+        sizes: Sub-environments of every part. What does not have that many entries is left out.
+    """
+    joined: dict[str, Any] = {}
+    for name in dict.fromkeys(name for info in infos for name in info):
+        values = [info.get(name) for info in infos]
+        known = [value for value in values if value is not None]
+        if all(isinstance(value, dict) for value in known):
+            joined[name] = merged([value or {} for value in values], sizes)
+            continue
+        arrays = [np.asarray(value) for value in known]
+        like = arrays[0]
+        pairs = list(zip(values, sizes, strict=True))
+        if any(np.shape(value)[:1] != (size,) for value, size in pairs if value is not None):
+            continue  # not one entry for each sub-environment
+        empty = [np.zeros((size, *like.shape[1:]), like.dtype) if value is None else value for value, size in pairs]
+        joined[name] = np.concatenate(empty)
+    return joined
+
+
+class ProcessInspector:
+    """Says what cannot be seen from here, and what shows it."""
+
+    def __init__(self, layout: dict[str, str]) -> None:
+        self._table = layout.get("action table", "unknown")
+
+    def describe_actions(self) -> list[str]:
+        """Where the table is."""
+        return [f"the action table lives in worker processes: {self._table}; python -m envs.actions shows tables"]
+
+    def first_states(self) -> int:
+        """None can be seen."""
+        return 0
+
+    def describe_resets(self) -> list[str]:
+        """Where they are."""
+        return ["first states are in worker processes; fabric-rl show-resets --config ... shows them"]
+
+    def reset_rows(self) -> list[dict[str, Any]]:
+        """None."""
+        return []
+
+    def reset_problems(self) -> list[str]:
+        """Nothing is known."""
+        return []
+
+
+_SIZES = ("num_arenas", "num_envs")
+"""What says how large an environment is: the first of these parameters that the factory has is divided."""
+
+
+class VectorEnvFactory(Protocol):
+    """Builds a vector environment; a class, or a `functools.partial` of one."""
+
+    def __call__(self, *, seed: int) -> VectorEnv[Any, Any, Any]:
+        """Builds it with its sub-environments' seeds counting from `seed`."""
+
+
+def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
+    """How many arenas `factory` builds, and a function (first, count, seed) -> factory of a part.
+
+    Raises:
+        TypeError: It takes no seed, or nothing that says how large it is.
+        ValueError: Its size is less than 1.
+    """
+    call = taken_apart(factory)
+    function, given = call.function, call.named()
+    parameters = inspect.signature(function).parameters
+    name = getattr(function, "__name__", str(function))
+    size = next((size for size in _SIZES if size in parameters), None)
+    total: Any = given.get(size, parameters[size].default) if size else None
+    if size is None or not is_whole(total) or "seed" not in parameters:
+        if size is not None and "seed" in parameters:
+            whole_number("ProcessPool", f"{name}'s {size}", total)
+        raise TypeError(
+            f"ProcessPool: the factory must take seed and a number {' or '.join(_SIZES)} to divide over the workers; "
+            f"{name} takes {', '.join(parameters)}"
+        )
+    if total < 1:
+        raise ValueError(f"ProcessPool: {name}'s {size} must be at least 1, got {total}")
+
+    def part(first: int, count: int, seed: int) -> Any:  # noqa: ANN401 - a partial
+        arguments = given | {size: count, "seed": seed}
+        if "num_threads" in parameters:
+            arguments["num_threads"] = given.get("num_threads") or 1
+        if "first_arena" in parameters:
+            arguments["first_arena"] = given.get("first_arena", 0) + first
+        return functools.partial(function, **arguments)
+
+    return total, part
+
+
+def pickled(factory: Any) -> bytes:  # noqa: ANN401 - a partial
+    """The factory as bytes; a TypeError if it cannot be sent to another process."""
+    try:
+        return pickle.dumps(factory)
+    except Exception as error:
+        raise TypeError(
+            f"ProcessPool: the factory cannot be sent to another process ({error}); define it and the classes it uses "
+            "at the top level of a module file"
+        ) from error
