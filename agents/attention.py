@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -9,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers
-from agents.parts.heads import GaussianOptions, linear, policy_head
-from fabric_rl.schedules import Schedule
+from agents.parts.base import PPOAgent, ValueHead, hidden_layers
+from agents.parts.heads import linear
+from fabric_rl.base.settings import Count
 
 
+@dataclass(eq=False, repr=False)
 class AttentionPPOAgent(PPOAgent):
     """PPO with attention over the objects of `EntityObs`, shared by policy and value function, for any team size.
 
@@ -22,80 +24,51 @@ class AttentionPPOAgent(PPOAgent):
     rows without an object affect neither outputs nor gradients. No weight depends on E.
 
     See `PPOAgent` for the settings that all PPO agents have.
-
-    Args:
-        observation_space: Observation space of one sub-environment, a Box `[E, F]` as from `EntityObs` (stacked or
-            not).
-        embed_size: Size of an object's embedding, a multiple of num_heads.
-        num_heads: Number of attention heads.
-        num_layers: Number of attention layers.
-        present_column: Index of the feature that is 0 in rows without an object; the first one in `EntityObs`. None:
-            there are no such rows.
-        actor_hidden_sizes: Sizes of the hidden layers of the policy after the attention.
-        critic_hidden_sizes: Sizes of the hidden layers of the value function after the attention.
-        activation: Class of the activations, for example torch.nn.GELU.
-        layer_norm: Layer normalization before each activation of the hidden layers (the attention always has it).
-        ortho_init: Orthogonal initialization (gain sqrt 2, projections 1, policy 0.01, value 1).
     """
 
-    def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        embed_size: int = 64,
-        num_heads: int = 4,
-        num_layers: int = 2,
-        present_column: int | None = 0,
-        actor_hidden_sizes: Sequence[int] = (64,),
-        critic_hidden_sizes: Sequence[int] = (64,),
-        activation: type[nn.Module] = nn.ReLU,
-        layer_norm: bool = False,
-        ortho_init: bool = True,
-        actor_lr: float = 1e-3,
-        critic_lr: float = 1e-3,
-        clip_coef: float | Schedule = 0.2,
-        value_coef: float = 0.5,
-        entropy_coef: float | Schedule = 0.0,
-        clip_value_loss: bool = False,
-        value_heads: int = 1,
-        state_dependent_std: bool = False,
-        squash: bool = False,
-        log_std_init: float = 0.0,
-    ) -> None:
-        """Build the networks; raise ValueError if a space or a setting is not supported."""
-        super().__init__(
-            observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
-        )
+    embed_size: Count = 64
+    """Size of an object's embedding, a multiple of num_heads."""
+    num_heads: Count = 4
+    """Number of attention heads."""
+    num_layers: Count = 2
+    """Number of attention layers."""
+    present_column: int | None = 0
+    """Index of the feature that is 0 in rows without an object; the first one in `EntityObs`. None: there are no such
+    rows."""
+    actor_hidden_sizes: Sequence[Count] = (64,)
+    """Sizes of the hidden layers of the policy after the attention."""
+    critic_hidden_sizes: Sequence[Count] = (64,)
+    """Sizes of the hidden layers of the value function after the attention."""
+    activation: type[nn.Module] = nn.ReLU
+    """Class of the activations, for example torch.nn.GELU."""
+    layer_norm: bool = False
+    """Layer normalization before each activation of the hidden layers (the attention always has it)."""
+    ortho_init: bool = True
+    """Orthogonal initialization (gain sqrt 2, projections 1, policy 0.01, value 1)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         name = type(self).__name__
-        features = _object_features(name, observation_space)
-        check_sizes(
-            name,
-            embed_size=embed_size,
-            num_heads=num_heads,
-            num_layers=num_layers,
-            actor_hidden_sizes=actor_hidden_sizes,
-            critic_hidden_sizes=critic_hidden_sizes,
-            value_heads=value_heads,
-        )
-        if embed_size % num_heads:
+        features = _object_features(name, self.observation_space)
+        if self.embed_size % self.num_heads:
             raise ValueError(
-                f"{name}: --agent.embed_size must be a multiple of --agent.num_heads, got {embed_size} and {num_heads}"
+                f"{name}: --agent.embed_size must be a multiple of --agent.num_heads, got {self.embed_size} and "
+                f"{self.num_heads}"
             )
-        if present_column is not None and not 0 <= present_column < features:
+        if self.present_column is not None and not 0 <= self.present_column < features:
             raise ValueError(
                 f"{name}: --agent.present_column must be one of the {features} features, 0..{features - 1}, or null, "
-                f"got {present_column}"
+                f"got {self.present_column}"
             )
-        self.value_heads = value_heads
 
-        shape = (activation, layer_norm, ortho_init)
-        gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)
-        self.trunk = ObjectEncoder(features, embed_size, num_heads, num_layers, present_column, activation, ortho_init)
-        self.actor = hidden_layers(embed_size, actor_hidden_sizes, *shape)
-        self.critic = hidden_layers(embed_size, critic_hidden_sizes, *shape)
-        actor_size, critic_size = ([embed_size, *sizes][-1] for sizes in (actor_hidden_sizes, critic_hidden_sizes))
-        self.policy_head = policy_head(name, actor_size, action_space, gaussian, ortho_init)
-        self.value_head = ValueHead(critic_size, value_heads, ortho_init)
+        shape = (self.activation, self.layer_norm, self.ortho_init)
+        attention = (self.embed_size, self.num_heads, self.num_layers, self.present_column)
+        self.trunk = ObjectEncoder(features, *attention, self.activation, self.ortho_init)
+        self.actor = hidden_layers(self.embed_size, self.actor_hidden_sizes, *shape)
+        self.critic = hidden_layers(self.embed_size, self.critic_hidden_sizes, *shape)
+        self.policy_head = self.make_policy_head([self.embed_size, *self.actor_hidden_sizes][-1])
+        critic_features = [self.embed_size, *self.critic_hidden_sizes][-1]
+        self.value_head = ValueHead(critic_features, self.value_heads, self.ortho_init)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return Adam with one parameter group for attention and actor and one for the critic."""

@@ -1,21 +1,21 @@
 """RecurrentPPOAgent: an LSTM or GRU behind an MLP, trained with PPO on sequences."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from dataclasses import dataclass
+from typing import Literal, cast
 
-import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import PPOAgent, ValueHead, check_sizes, hidden_layers, vector_size
-from agents.parts.heads import GaussianOptions, policy_head
+from agents.parts.base import PPOAgent, ValueHead, hidden_layers, vector_size
 from agents.parts.memory import RecurrentMemory, check_memory
+from fabric_rl.base.settings import Count, CountOrZero
 from fabric_rl.learning.imitation import Shown
 from fabric_rl.learning.normalize import ObsNormalizer
-from fabric_rl.schedules import Schedule
 from fabric_rl.types import ActOutput, Minibatch
 
 
+@dataclass(eq=False, repr=False)
 class RecurrentPPOAgent(PPOAgent):
     """PPO with memory: policy and value function share hidden layers and an LSTM or GRU, then have layers of their own.
 
@@ -25,80 +25,48 @@ class RecurrentPPOAgent(PPOAgent):
     another.
 
     See `PPOAgent` for the settings that all PPO agents have.
-
-    Args:
-        observation_space: Observation space of one sub-environment, a Box with one axis.
-        hidden_sizes: Sizes of the hidden layers before the memory.
-        cell: Type of memory: lstm or gru. On the CPU an lstm trains faster.
-        memory_size: Numbers remembered from step to step. As in ML-Agents, an LSTM uses half of them for its hidden
-            state and half for its cell state, so it must be even; a GRU has one state of this size.
-        sequence_length: Steps per training sequence, and so the reach of the gradients; must divide num_steps.
-        burn_in: Steps before each sequence that only refresh its memory with the current weights.
-        actor_hidden_sizes: Sizes of the hidden layers of the policy after the memory.
-        critic_hidden_sizes: Sizes of the hidden layers of the value function after the memory.
-        activation: Class of the activations, for example torch.nn.ReLU.
-        layer_norm: Layer normalization before each activation.
-        ortho_init: Orthogonal initialization (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the
-            value) and zero biases, except 1 for the forget gate of an lstm.
     """
 
-    def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        hidden_sizes: Sequence[int] = (64,),
-        cell: Literal["lstm", "gru"] = "lstm",
-        memory_size: int = 128,
-        sequence_length: int = 64,
-        burn_in: int = 0,
-        actor_hidden_sizes: Sequence[int] = (64,),
-        critic_hidden_sizes: Sequence[int] = (64,),
-        activation: type[nn.Module] = nn.Tanh,
-        layer_norm: bool = False,
-        ortho_init: bool = True,
-        actor_lr: float = 1e-3,
-        critic_lr: float = 1e-3,
-        clip_coef: float | Schedule = 0.2,
-        value_coef: float = 0.5,
-        entropy_coef: float | Schedule = 0.0,
-        clip_value_loss: bool = False,
-        value_heads: int = 1,
-        normalize_obs: bool = False,
-        state_dependent_std: bool = False,
-        squash: bool = False,
-        log_std_init: float = 0.0,
-    ) -> None:
-        """Build the networks; raise ValueError if a space or a setting is not supported."""
-        super().__init__(
-            observation_space, action_space, actor_lr, critic_lr, clip_coef, value_coef, entropy_coef, clip_value_loss
-        )
-        name = type(self).__name__
-        inputs = vector_size(name, observation_space)
-        check_sizes(
-            name,
-            hidden_sizes=hidden_sizes,
-            actor_hidden_sizes=actor_hidden_sizes,
-            critic_hidden_sizes=critic_hidden_sizes,
-            memory_size=memory_size,
-            sequence_length=sequence_length,
-            value_heads=value_heads,
-        )
-        check_memory(name, cell, memory_size, burn_in)
-        self.value_heads = value_heads
-        self.memory_size, self.sequence_length, self.burn_in = memory_size, sequence_length, burn_in
+    hidden_sizes: Sequence[Count] = (64,)
+    """Sizes of the hidden layers before the memory."""
+    cell: Literal["lstm", "gru"] = "lstm"
+    """Type of memory: lstm or gru. On the CPU an lstm trains faster."""
+    memory_size: Count = 128
+    """Numbers remembered from step to step. As in ML-Agents, an LSTM uses half of them for its hidden state and half
+    for its cell state, so it must be even; a GRU has one state of this size."""
+    sequence_length: Count = 64
+    """Steps per training sequence, and so the reach of the gradients; must divide num_steps."""
+    burn_in: CountOrZero = 0
+    """Steps before each sequence that only refresh its memory with the current weights."""
+    actor_hidden_sizes: Sequence[Count] = (64,)
+    """Sizes of the hidden layers of the policy after the memory."""
+    critic_hidden_sizes: Sequence[Count] = (64,)
+    """Sizes of the hidden layers of the value function after the memory."""
+    activation: type[nn.Module] = nn.Tanh
+    """Class of the activations, for example torch.nn.ReLU."""
+    layer_norm: bool = False
+    """Layer normalization before each activation."""
+    ortho_init: bool = True
+    """Orthogonal initialization (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the value) and zero
+    biases, except 1 for the forget gate of an lstm."""
+    normalize_obs: bool = False
+    """Standardize observations with their running mean and standard deviation."""
 
-        self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
-        shape = (activation, layer_norm, ortho_init)
-        self.encoder = hidden_layers(inputs, hidden_sizes, *shape)
-        self.memory = RecurrentMemory([inputs, *hidden_sizes][-1], memory_size, cell, ortho_init)
-        self.actor = hidden_layers(self.memory.hidden_size, actor_hidden_sizes, *shape)
-        self.critic = hidden_layers(self.memory.hidden_size, critic_hidden_sizes, *shape)
-        gaussian = GaussianOptions(state_dependent_std, squash, log_std_init)
-        actor_size, critic_size = (
-            [self.memory.hidden_size, *sizes][-1] for sizes in (actor_hidden_sizes, critic_hidden_sizes)
-        )
-        self.policy_head = policy_head(name, actor_size, action_space, gaussian, ortho_init)
-        self.value_head = ValueHead(critic_size, value_heads, ortho_init)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = type(self).__name__
+        inputs = vector_size(name, self.observation_space)
+        check_memory(name, self.cell, self.memory_size)
+
+        self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
+        shape = (self.activation, self.layer_norm, self.ortho_init)
+        self.encoder = hidden_layers(inputs, self.hidden_sizes, *shape)
+        self.memory = RecurrentMemory([inputs, *self.hidden_sizes][-1], self.memory_size, self.cell, self.ortho_init)
+        self.actor = hidden_layers(self.memory.hidden_size, self.actor_hidden_sizes, *shape)
+        self.critic = hidden_layers(self.memory.hidden_size, self.critic_hidden_sizes, *shape)
+        self.policy_head = self.make_policy_head([self.memory.hidden_size, *self.actor_hidden_sizes][-1])
+        critic_features = [self.memory.hidden_size, *self.critic_hidden_sizes][-1]
+        self.value_head = ValueHead(critic_features, self.value_heads, self.ortho_init)
 
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None

@@ -3,7 +3,8 @@
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast
 
 import gymnasium
 import torch
@@ -11,10 +12,11 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.func import functional_call
 
-from agents.parts.base import actor_size, check_sizes, hidden_layers, vector_size
+from agents.parts.base import actor_size, hidden_layers, vector_size
 from agents.parts.heads import linear
 from agents.parts.memory import RecurrentMemory, check_memory
 from agents.parts.sac_heads import Critics, ExactHead, sac_head
+from fabric_rl.base.settings import Between, Count, CountOrZero, Finite, Positive, check_settings
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.sac.loss import critic_loss, polyak, soft_value, temperature_loss
 from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
@@ -51,99 +53,81 @@ class TwinCritics(nn.Module):
         return q
 
 
+@dataclass(eq=False, repr=False)
 class SACLightningAgent(OffPolicyAgent):
-    """SAC over vector observations, for Box, Discrete and MultiDiscrete actions (docs/sac.md).
+    """SAC over vector observations, for Box, Discrete and MultiDiscrete actions (docs/sac.md)."""
 
-    Args:
-        observation_space: Observation space of one sub-environment, a Box with one axis. If it has an attribute
-            `actor_features`, as with `envs.PrivilegedObs`, the actor reads only that many columns; the critics read
-            all.
-        action_space: Action space of one sub-environment. A Box needs finite bounds.
-        actor_hidden_sizes: Sizes of the hidden layers of the policy.
-        critic_hidden_sizes: Sizes of the hidden layers of each critic.
-        activation: Class of the activations, for example torch.nn.ReLU.
-        layer_norm: Layer normalization before each activation of the critics.
-        actor_lr: Learning rate of the policy.
-        critic_lr: Learning rate of the critics.
-        temperature_lr: Learning rate of the logarithm of the temperature.
-        init_entcoef: Initial temperature: the reward that a nat of entropy is worth, above 0.
-        target_entropy: Entropy in nats that the temperature is tuned to; for Box actions, in units of half the width
-            of the Box. Default: minus the number of dimensions of a Box; for other actions, `entropy_share` of the
-            greatest entropy that the mask allows.
-        entropy_share: Default target of Discrete and MultiDiscrete actions, as a share of the greatest entropy,
-            between 0 and 1.
-        memory_size: Numbers remembered from step to step, see `RecurrentPPOAgent`; 0: no memory. Policy and critics
-            read the same memory in addition to the observation. Only the critics' loss trains it; the target networks
-            have a copy.
-        cell: Type of memory: lstm or gru.
-        sequence_length: Steps per training sequence; the batch size must be a multiple of it. Gradients of the memory
-            reach this many steps back.
-        burn_in: Steps before each training sequence that refresh the memory stored in the buffer with the current
-            weights.
-        normalize_obs: Standardize observations with their running mean and standard deviation.
-        value_heads: Number of reward signals (K). Each has its own Q-values and discount; the policy maximizes their
-            sum.
-    """
+    observation_space: gymnasium.Space[Any]
+    """Observation space of one sub-environment, a Box with one axis. If it has an attribute `actor_features`, as with
+    `envs.PrivilegedObs`, the actor reads only that many columns; the critics read all."""
+    action_space: gymnasium.Space[Any]
+    """Action space of one sub-environment. A Box needs finite bounds."""
+    actor_hidden_sizes: Sequence[Count] = (256, 256)
+    """Sizes of the hidden layers of the policy."""
+    critic_hidden_sizes: Sequence[Count] = (256, 256)
+    """Sizes of the hidden layers of each critic."""
+    activation: type[nn.Module] = nn.ReLU
+    """Class of the activations, for example torch.nn.ReLU."""
+    layer_norm: bool = False
+    """Layer normalization before each activation of the critics."""
+    actor_lr: Positive = 3e-4
+    """Learning rate of the policy."""
+    critic_lr: Positive = 3e-4
+    """Learning rate of the critics."""
+    temperature_lr: Positive = 3e-4
+    """Learning rate of the logarithm of the temperature."""
+    init_entcoef: Positive = 1.0
+    """Initial temperature: the reward that a nat of entropy is worth, above 0."""
+    target_entropy: Finite | None = None
+    """Entropy in nats that the temperature is tuned to; for Box actions, in units of half the width of the Box.
+    Default: minus the number of dimensions of a Box; for other actions, `entropy_share` of the greatest entropy that
+    the mask allows."""
+    entropy_share: Annotated[float, Between(0, 1, above=True, below=True)] = 0.2
+    """Default target of Discrete and MultiDiscrete actions, as a share of the greatest entropy, between 0 and 1."""
+    normalize_obs: bool = False
+    """Standardize observations with their running mean and standard deviation."""
+    value_heads: Count = 1
+    """Number of reward signals (K). Each has its own Q-values and discount; the policy maximizes their sum."""
+    memory_size: CountOrZero = 0
+    """Numbers remembered from step to step, see `RecurrentPPOAgent`; 0: no memory. Policy and critics read the same
+    memory in addition to the observation. Only the critics' loss trains it; the target networks have a copy."""
+    cell: Literal["lstm", "gru"] = "lstm"
+    """Type of memory: lstm or gru."""
+    sequence_length: Count = 32
+    """Steps per training sequence; the batch size must be a multiple of it. Gradients of the memory reach this many
+    steps back."""
+    burn_in: CountOrZero = 16
+    """Steps before each training sequence that refresh the memory stored in the buffer with the current weights."""
 
-    def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        actor_hidden_sizes: Sequence[int] = (256, 256),
-        critic_hidden_sizes: Sequence[int] = (256, 256),
-        activation: type[nn.Module] = nn.ReLU,
-        layer_norm: bool = False,
-        actor_lr: float = 3e-4,
-        critic_lr: float = 3e-4,
-        temperature_lr: float = 3e-4,
-        init_entcoef: float = 1.0,
-        target_entropy: float | None = None,
-        entropy_share: float = 0.2,
-        normalize_obs: bool = False,
-        value_heads: int = 1,
-        memory_size: int = 0,
-        cell: Literal["lstm", "gru"] = "lstm",
-        sequence_length: int = 32,
-        burn_in: int = 16,
-    ) -> None:
-        """Build the networks; raise ValueError if a space or a setting is not supported."""
-        super().__init__(observation_space, action_space)
+    def __post_init__(self) -> None:
+        super().__init__(self.observation_space, self.action_space)
+        check_settings(self, "--agent.")
         name = type(self).__name__
-        rates = {"actor_lr": actor_lr, "critic_lr": critic_lr, "temperature_lr": temperature_lr}
-        for flag, number in (rates | {"init_entcoef": init_entcoef}).items():
-            if not 0 < number < math.inf:
-                raise ValueError(f"{name}: --agent.{flag} must be positive, got {number}")
-        if not 0 < entropy_share < 1:
-            raise ValueError(f"{name}: --agent.entropy_share must be between 0 and 1, got {entropy_share}")
-        inputs = vector_size(name, observation_space, privileged=True)
-        sizes = {"actor_hidden_sizes": actor_hidden_sizes, "critic_hidden_sizes": critic_hidden_sizes}
-        check_sizes(name, **sizes, value_heads=value_heads, sequence_length=sequence_length)
-        self.value_heads, self._rates = value_heads, rates
-        self.columns = actor_size(observation_space)
+        inputs = vector_size(name, self.observation_space, privileged=True)
+        self.columns = actor_size(self.observation_space)
         memory, remembered = None, 0
-        if memory_size:
-            check_sizes(name, memory_size=memory_size)
-            check_memory(name, cell, memory_size, burn_in)
-            self.memory_size, self.sequence_length, self.burn_in = memory_size, sequence_length, burn_in
-            memory = RecurrentMemory(self.columns, memory_size, cell, ortho_init=True)
+        if self.memory_size:
+            check_memory(name, self.cell, self.memory_size)
+            memory = RecurrentMemory(self.columns, self.memory_size, self.cell, ortho_init=True)
             remembered = memory.hidden_size
+        else:
+            self.sequence_length, self.burn_in = 1, 0  # single steps
         self.actor_inputs = remembered + self.columns
-        self.normalizer = ObsNormalizer((inputs,)) if normalize_obs else nn.Identity()
-        self.actor = hidden_layers(self.actor_inputs, actor_hidden_sizes, activation, ortho_init=False)
-        features = [self.actor_inputs, *actor_hidden_sizes][-1]
-        self.policy_head = head = sac_head(name, features, action_space, entropy_share)
-        shape = (activation, layer_norm, False)
+        self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
+        self.actor = hidden_layers(self.actor_inputs, self.actor_hidden_sizes, self.activation, ortho_init=False)
+        features = [self.actor_inputs, *self.actor_hidden_sizes][-1]
+        self.policy_head = head = sac_head(name, features, self.action_space, self.entropy_share)
+        shape = (self.activation, self.layer_norm, False)
         self.critics = TwinCritics(
-            remembered + inputs + head.inputs, critic_hidden_sizes, value_heads * head.outputs, memory, *shape
+            remembered + inputs + head.inputs, self.critic_hidden_sizes, self.value_heads * head.outputs, memory, *shape
         )
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
-        self.log_temperature = nn.Parameter(torch.tensor(math.log(init_entcoef)))
-        if target_entropy is not None and not -math.inf < target_entropy < head.greatest_entropy:
+        self.log_temperature = nn.Parameter(torch.tensor(math.log(self.init_entcoef)))
+        if self.target_entropy is not None and not -math.inf < self.target_entropy < head.greatest_entropy:
             raise ValueError(
                 f"{name}: --agent.target_entropy must be below the greatest entropy, {head.greatest_entropy:.3g}, got "
-                f"{target_entropy}"
+                f"{self.target_entropy}"
             )
-        self.target_entropy = target_entropy
 
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
@@ -216,9 +200,9 @@ class SACLightningAgent(OffPolicyAgent):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return Adam with one parameter group each for policy, critics and temperature, fused on CPU and CUDA."""
         groups: list[dict[str, Any]] = [
-            {"params": [*self.actor.parameters(), *self.policy_head.parameters()], "lr": self._rates["actor_lr"]},
-            {"params": list(self.critics.parameters()), "lr": self._rates["critic_lr"]},
-            {"params": [self.log_temperature], "lr": self._rates["temperature_lr"]},
+            {"params": [*self.actor.parameters(), *self.policy_head.parameters()], "lr": self.actor_lr},
+            {"params": list(self.critics.parameters()), "lr": self.critic_lr},
+            {"params": [self.log_temperature], "lr": self.temperature_lr},
         ]
         fused = all(p.device.type in ("cpu", "cuda") for p in self.parameters())
         return torch.optim.Adam(groups, fused=fused or None)

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import gymnasium
 import torch
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, kl_divergence
 
 from agents.parts.encoders import fitting, is_image
-from agents.parts.heads import CategoricalHead, PolicyHead, linear
+from agents.parts.heads import CategoricalHead, GaussianOptions, PolicyHead, linear, policy_head
+from fabric_rl.base.settings import Count, NonNegative, Positive, check_settings
 from fabric_rl.learning.imitation import Shown, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
@@ -97,70 +99,56 @@ def actor_size(space: gymnasium.Space[Any]) -> int:
     return int(getattr(space, "actor_features", (space.shape or (0,))[0]))
 
 
-def check_sizes(agent: str, **sizes: int | Sequence[int]) -> None:
-    """Raises ValueError naming the flag `--agent.NAME` for sizes that are not positive."""
-    for name, value in sizes.items():
-        if isinstance(value, int):
-            if value < 1:
-                raise ValueError(f"{agent}: --agent.{name} must be positive, got {value}")
-        elif any(size < 1 for size in value):
-            raise ValueError(f"{agent}: --agent.{name} must be positive sizes, got {list(value)}")
-
-
+@dataclass(eq=False, repr=False)
 class PPOAgent(ActorCritic):
-    """Coefficients, loss and optimizer of PPO. A subclass adds the networks.
+    """Coefficients, loss and optimizer of PPO. A subclass adds its own settings as fields, and builds the networks.
 
-    The constructors of all PPO agents have these settings, under these names:
-
-    Args:
-        observation_space: Observation space of one sub-environment.
-        action_space: Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary or Box.
-        ortho_init: Orthogonal initialization (gain sqrt 2; last layers 0.01 for the policy and 1 for the value).
-        actor_lr: Learning rate of the policy and of layers that it shares with the value function.
-        critic_lr: Learning rate of the layers that only the value function uses.
-        clip_coef: Clip range of PPO, above 0; a number or a schedule over the training.
-        value_coef: Weight of the value loss, 0 or more.
-        entropy_coef: Weight of the entropy bonus, 0 or more; a number or a schedule over the training.
-        clip_value_loss: Clip the update of the value function in the same way as the policy's.
-        value_heads: Number of values per observation, one for each reward signal of the environment.
-        normalize_obs: Standardize observations with their running mean and standard deviation.
-        state_dependent_std: Box actions: the network also computes the standard deviation, from 0.1 to 1.
-        squash: Box actions: tanh of a Gaussian, scaled to the bounds of the Box.
-        log_std_init: Box actions: initial log standard deviation, if it does not depend on the state.
+    All PPO agents have these settings:
     """
 
-    policy_head: PolicyHead
-    reference: Any = None
+    observation_space: gymnasium.Space[Any]
+    """Observation space of one sub-environment."""
+    action_space: gymnasium.Space[Any]
+    """Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary or Box."""
+    _: KW_ONLY
+    ortho_init: bool = True
+    """Orthogonal initialization (gain sqrt 2; last layers 0.01 for the policy and 1 for the value)."""
+    actor_lr: Positive = 1e-3
+    """Learning rate of the policy and of layers that it shares with the value function."""
+    critic_lr: Positive = 1e-3
+    """Learning rate of the layers that only the value function uses."""
+    clip_coef: float | Schedule = 0.2
+    """Clip range of PPO, above 0; a number or a schedule over the training."""
+    value_coef: NonNegative = 0.5
+    """Weight of the value loss, 0 or more."""
+    entropy_coef: float | Schedule = 0.0
+    """Weight of the entropy bonus, 0 or more; a number or a schedule over the training."""
+    clip_value_loss: bool = False
+    """Clip the update of the value function in the same way as the policy's."""
+    value_heads: Count = 1
+    """Number of values per observation, one for each reward signal of the environment."""
+    state_dependent_std: bool = False
+    """Box actions: the network also computes the standard deviation, from 0.1 to 1."""
+    squash: bool = False
+    """Box actions: tanh of a Gaussian, scaled to the bounds of the Box."""
+    log_std_init: float = 0.0
+    """Box actions: initial log standard deviation, if it does not depend on the state."""
+
+    policy_head: PolicyHead = field(init=False)
+    reference: ClassVar[Any] = None
     """See `fabric_rl.imitation.kickstart.Reference`, whose callback sets it."""
 
-    def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        actor_lr: float,
-        critic_lr: float,
-        clip_coef: float | Schedule,
-        value_coef: float,
-        entropy_coef: float | Schedule,
-        clip_value_loss: bool,
-    ) -> None:
-        """Check the settings.
-
-        Raises:
-            ValueError: A learning rate or the clip range is not positive, or a weight is negative or not finite, at
-                either end of its schedule.
-        """
-        super().__init__(observation_space, action_space)
+    def __post_init__(self) -> None:
+        super().__init__(self.observation_space, self.action_space)
+        check_settings(self, "--agent.")
         name = type(self).__name__
-        for flag, rate in (("actor_lr", actor_lr), ("critic_lr", critic_lr)):
-            if not 0 < rate < math.inf:
-                raise ValueError(f"{name}: --agent.{flag} must be positive, got {rate}")
-        if not 0 <= value_coef < math.inf:
-            raise ValueError(f"{name}: --agent.value_coef must be 0 or more, got {value_coef}")
-        self.actor_lr, self.critic_lr = actor_lr, critic_lr
-        self.clip_coef = as_schedule(clip_coef, f"{name}: --agent.clip_coef", above=0)
-        self.entropy_coef = as_schedule(entropy_coef, f"{name}: --agent.entropy_coef", at_least=0)
-        self.value_coef, self.clip_value_loss = value_coef, clip_value_loss
+        self.clip_coef = as_schedule(self.clip_coef, f"{name}: --agent.clip_coef", above=0)
+        self.entropy_coef = as_schedule(self.entropy_coef, f"{name}: --agent.entropy_coef", at_least=0)
+
+    def make_policy_head(self, inputs: int) -> PolicyHead:
+        """Return the policy head for the action space, over `inputs` features."""
+        gaussian = GaussianOptions(self.state_dependent_std, self.squash, self.log_std_init)
+        return policy_head(type(self).__name__, inputs, self.action_space, gaussian, self.ortho_init)
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return policy parameters `[N, P]` and values `[N]` or `[N, K]` of `obs [N, ...]`, without memory."""
@@ -226,9 +214,9 @@ class PPOAgent(ActorCritic):
             old_value=minibatch.value,
             advantage=minibatch.advantage,
             returns=minibatch.returns,
-            clip_coef=self.clip_coef(progress),
+            clip_coef=cast(Schedule, self.clip_coef)(progress),
             value_coef=self.value_coef,
-            entropy_coef=self.entropy_coef(progress),
+            entropy_coef=cast(Schedule, self.entropy_coef)(progress),
             clip_value_loss=self.clip_value_loss,
         )
         if self.reference is None:

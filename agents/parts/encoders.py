@@ -157,10 +157,8 @@ def image_encoder(
     """See `conv_layers`; with it the number of features `C' * H' * W'` that it makes of an image.
 
     Raises:
-        ValueError: There is no such encoder, or the images are too small for it.
+        ValueError: The images are too small for the encoder.
     """
-    if encoder not in MIN_PIXELS:
-        raise ValueError(f"{agent}: --agent.encoder must be one of {', '.join(MIN_PIXELS)}, got {encoder}")
     height, width = pixels.height, pixels.width
     if min(height, width) < MIN_PIXELS[encoder]:
         smaller = [f"{other} from {size}" for other, size in MIN_PIXELS.items() if size <= min(height, width)]

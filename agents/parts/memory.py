@@ -9,16 +9,12 @@ _SHUT = -1e4
 """The sigmoid of it is exactly 0, also with anything added that a gate's other inputs could come to."""
 
 
-def check_memory(agent: str, cell: str, memory_size: int, burn_in: int) -> None:
-    """Raises ValueError naming the flag `--agent.NAME` for settings of a memory that cannot work."""
-    if cell not in ("lstm", "gru"):
-        raise ValueError(f"{agent}: --agent.cell must be lstm or gru, got {cell}")
+def check_memory(agent: str, cell: str, memory_size: int) -> None:
+    """Raise a ValueError for an LSTM whose memory cannot be halved."""
     if cell == "lstm" and memory_size % 2:
         raise ValueError(
             f"{agent}: --agent.memory_size must be even for an LSTM, half hidden and half cell state, got {memory_size}"
         )
-    if burn_in < 0:
-        raise ValueError(f"{agent}: --agent.burn_in must be 0 or more, got {burn_in}")
 
 
 class RecurrentMemory(nn.Module):

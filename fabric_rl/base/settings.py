@@ -18,13 +18,14 @@ from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_orig
 import numpy as np
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Between:
-    """The range of a setting: finite numbers from `low` to `high`, without `low` itself if `above`."""
+    """The range of a setting: finite numbers from `low` to `high`, without `low` if `above`, without `high` if `below`."""
 
     low: float = -math.inf
     high: float = math.inf
     above: bool = False
+    below: bool = False
 
     def check(self, where: str, value: Any, whole: bool = False) -> float:  # noqa: ANN401 - anything may be given
         """Return `value` as a float, or as an int if `whole`.
@@ -33,19 +34,24 @@ class Between:
             ValueError: It is another kind of number, or outside; the message begins with `where`.
         """
         right = is_whole(value) if whole else is_number(value) and math.isfinite(value)
-        if not (right and self.low <= value <= self.high) or (self.above and value == self.low):
+        excluded = (self.above and value == self.low) or (self.below and value == self.high)
+        if not right or not self.low <= value <= self.high or excluded:
             raise ValueError(f"{where} must be {self.describe(whole)}, got {value!r}")
         return int(value) if whole else float(value)
+
+    def __repr__(self) -> str:  # in --help, inside of `Annotated[...]`
+        return self.describe().removeprefix("a ").removeprefix("number ")
 
     def describe(self, whole: bool = False) -> str:
         """Return the range in words, such as `a number from 0 to 1`."""
         kind = "a whole number" if whole else "a number"
         low, high = (f"{bound:,.10g}" for bound in (self.low, self.high))
+        if math.isinf(self.high) and math.isinf(self.low):
+            return kind if whole else "a finite number"
         if math.isinf(self.high):
-            if math.isinf(self.low):
-                return kind if whole else "a finite number"
             return f"{kind} above {low}" if self.above else f"{kind} of at least {low}"
-        return f"{kind} above {low}, at most {high}" if self.above else f"{kind} from {low} to {high}"
+        first = f"above {low}" if self.above else f"from {low}"
+        return f"{kind} {first} to {'below ' if self.below else ''}{high}"
 
 
 Finite = Annotated[float, Between()]
@@ -56,7 +62,7 @@ Count = Annotated[int, Between(1)]
 CountOrZero = Annotated[int, Between(0)]
 
 
-def check_settings(made: Any) -> None:  # noqa: ANN401 - any dataclass
+def check_settings(made: Any, flag: str = "") -> None:  # noqa: ANN401 - any dataclass
     """Compare every field of a dataclass object with its annotation, and convert numbers and lists to that type.
 
     Raises:
@@ -64,7 +70,7 @@ def check_settings(made: Any) -> None:  # noqa: ANN401 - any dataclass
         TypeError: An object is of another class.
     """
     for name, kind in annotations_of(type(made)).items():  # type: ignore[arg-type]
-        object.__setattr__(made, name, check_value(f"{type(made).__name__}: {name}", getattr(made, name), kind))
+        object.__setattr__(made, name, check_value(f"{type(made).__name__}: {flag}{name}", getattr(made, name), kind))
 
 
 @cache

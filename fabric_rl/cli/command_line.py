@@ -132,7 +132,11 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
     """The defaults of the parameters of `main()`, which of them are groups of settings, and a parser for all."""
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
-    groups: dict[str, Any] = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
+    groups: dict[str, Any] = {
+        name: type(default)
+        for name, default in defaults.items()
+        if is_dataclass(default) and not inspect.isclass(default)
+    }
     parser = FlagParser(prog=program(), description=about, exit_on_error=False)
     parser.add_argument("--config", action="config", help=_CONFIG.format(", ".join(preset_names())))
     for group in groups.values():

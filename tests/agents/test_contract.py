@@ -12,14 +12,16 @@ import pytest
 import torch
 import torch._dynamo.testing
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, set_parsing_settings
 from torch import nn
 
 import agents
 from agents.parts.heads import PolicyHead
 from envs.adapters.flat_observations import EntriesBox
+from fabric_rl.base.settings import annotations_of
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
+from tests.envs.test_settings import wrong_values
 
 VECTOR = Box(-np.inf, np.inf, (6,), np.float32)
 ENTRIES = EntriesBox({"seen": Box(-1, 1, (6, 5, 3), np.float32), "own": VECTOR})
@@ -353,10 +355,15 @@ def test_unfit_spaces_are_named(case, unfit):
 
 
 @EVERY_AGENT
-@pytest.mark.parametrize("flag", ["clip_coef", "actor_lr", "critic_lr", "value_heads"])
-def test_settings_that_cannot_work_name_their_flag(case, flag):
-    with pytest.raises(ValueError, match=rf"{case.agent}: --agent.{flag} must be (positive|above 0)"):
-        case.build(Discrete(2), **{flag: 0})
+def test_settings_that_cannot_work_name_their_flag(case):
+    settings = annotations_of(getattr(agents, case.agent))
+    assert {"actor_lr", "critic_lr", "value_heads"} <= settings.keys()
+    for name, annotation in settings.items():
+        for value, error in wrong_values(annotation):
+            with pytest.raises(error, match=rf"^{case.agent}: --agent.{name} must be (?!.*\n)"):
+                getattr(agents, case.agent)(case.observation_space, Discrete(2), **case.settings | {name: value})
+    with pytest.raises(ValueError, match=f"{case.agent}: --agent.clip_coef must be above 0"):
+        case.build(Discrete(2), clip_coef=0)
 
 
 @EVERY_AGENT
@@ -372,6 +379,7 @@ def test_coefficients_and_learning_rates_arrive(case):
 
 @EVERY_AGENT
 def test_help_explains_every_setting(case):
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)  # as the command line
     parser = ArgumentParser()
     names = parser.add_class_arguments(getattr(agents, case.agent), skip={"observation_space", "action_space"})
     words = " ".join(parser.format_help().split())

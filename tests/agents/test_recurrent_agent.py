@@ -307,12 +307,6 @@ def test_initialisation(cell):
     ("settings", "message"),
     [
         ({"memory_size": 15}, "--agent.memory_size must be even for an LSTM, half hidden and half cell state, got 15"),
-        ({"memory_size": 0}, "--agent.memory_size must be positive, got 0"),
-        ({"sequence_length": 0}, "--agent.sequence_length must be positive, got 0"),
-        ({"burn_in": -1}, "--agent.burn_in must be 0 or more, got -1"),
-        ({"cell": "rnn"}, "--agent.cell must be lstm or gru, got rnn"),
-        ({"hidden_sizes": (8, 0)}, "--agent.hidden_sizes must be positive sizes, got [8, 0]"),
-        ({"critic_hidden_sizes": (0,)}, "--agent.critic_hidden_sizes must be positive sizes, got [0]"),
     ],
 )
 def test_settings_that_cannot_work_name_their_flag(settings, message):

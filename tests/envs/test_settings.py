@@ -62,7 +62,7 @@ def wrong_values(annotation):
         if rule.low > -float("inf"):
             yield (rule.low if rule.above else rule.low - 1), ValueError
         if rule.high < float("inf"):
-            yield rule.high + 1, ValueError
+            yield (rule.high if rule.below else rule.high + 1), ValueError
     elif origin is typing.Literal:
         yield "something else", ValueError
     elif origin in (tuple, list, typing.get_origin(typing.Sequence[int])):
