@@ -15,9 +15,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
-from agents.parts.discrete_heads import CategoricalHead, MultiCategoricalHead
-from agents.parts.gaussian_head import squash_log_det
-from agents.parts.policy_head import linear
+from agents.parts.heads import CategoricalHead, MultiCategoricalHead, linear, squash_log_det
 from fabric_rl.sac.loss import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]

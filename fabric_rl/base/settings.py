@@ -20,7 +20,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Between:
-    """The range of a setting: finite numbers from `low` to `high`, without `low` if `above`, without `high` if `below`."""
+    """The range of a setting: finite numbers from `low` (not itself if `above`) to `high` (not itself if `below`)."""
 
     low: float = -math.inf
     high: float = math.inf

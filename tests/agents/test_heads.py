@@ -8,15 +8,15 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from torch import distributions as td
 
-from agents.parts.discrete_heads import draw
-from agents.parts.gaussian_head import squash_log_det
 from agents.parts.heads import (
     BernoulliHead,
     CategoricalHead,
     GaussianHead,
     GaussianOptions,
     MultiCategoricalHead,
+    draw,
     policy_head,
+    squash_log_det,
 )
 
 LOW, HIGH = np.array([-2, -0.3, 0], np.float32), np.array([4, 0.1, 1], np.float32)
