@@ -19,6 +19,7 @@ AGENTS_MAY_IMPORT = {"torch", "lightning", "numpy", "gymnasium"}
 COMMANDS = Path("fabric_rl/commands")  # a roof: may import everything, and nobody imports it
 # The contracts and pure maths; a new loss file is added here.
 AGENTS_MAY_IMPORT_FROM_FABRIC_RL = {
+    "fabric_rl.base",
     "fabric_rl.types",
     "fabric_rl.learning",
     "fabric_rl.schedules",

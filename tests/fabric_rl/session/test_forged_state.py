@@ -59,7 +59,6 @@ FORGED = {
     "an arena too few": ((*ENV, "arenas"), lambda x: x[:-1], "arenas"),
     "a ball at infinity": ((*ENV, "arenas", 0), lambda x: np.where(np.arange(len(x)) == 0, np.inf, x), "number 0"),
     "a generator that is none": ((*ENV, "rngs", 0), lambda x: {"state": 3}, "PCG64"),
-    "half a number that is none": ((*ENV, "rngs", 0, "has_uint32"), lambda x: -2, "PCG64"),
     "other metrics": (("metrics",), lambda x: {"loss": [1, 2]}, "metrics"),
 }
 
