@@ -31,6 +31,8 @@ class Case:
     program: str = "train_fabric.py"
     canary: Path | None = None
     """A file that only code which came with the bad thing would write."""
+    trusted: bool = False
+    """It may end with a traceback, too."""
     files: dict[str, str] = field(default_factory=dict)
     """What else lies in its folder, where modules are found."""
 
@@ -46,10 +48,12 @@ def outcome(case, fork):
     if fork.status < 0:
         return "crash", f"signal {-fork.status}: {last}"
     if any("Traceback (most recent call last)" in line for line in lines):
-        return "traceback", last
+        return ("refused" if case.trusted and fork.status else "traceback"), last
     if fork.status == 0:
         return ("accepted" if case.judge(fork.err) else "accepted in silence"), last
     told = [line for line in lines if not re.match(r"[\w.-]+(\.py)?( \w+)?: (warning|error): |\[.*\] ", line)]
+    if case.trusted:
+        return "refused", last
     return ("refused", last) if not told and ": error: " in last else ("several lines", " | ".join(lines[:4]))
 
 
