@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.resets.kickoff import KICKOFF_BOOST, Kickoff
+from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 

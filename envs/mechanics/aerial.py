@@ -1,12 +1,15 @@
 """Lanes in the air: off the wall to the ball, air dribble, flip reset."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
-from envs.checks import number_in
 from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.state.layout import Bool
+from fabric_rl.base.settings import Between, Positive
 
 JUMP_OFF_SPEED = 480.0
 """uu/s, about, at which a car leaves a surface when it holds jump."""
@@ -14,6 +17,7 @@ BALL_ON_GROUND = BALL_RADIUS + 15.0
 """uu, the centre of a ball that has come down."""
 
 
+@dataclass(eq=False, repr=False)
 class WallToAerialLane(Lane):
     """The car drives up the side wall; the ball hangs off it, where a jump from the wall leads.
 
@@ -26,15 +30,10 @@ class WallToAerialLane(Lane):
     name = "wall_to_aerial"
     num_notes = 2  # the last surface under its wheels was the wall, and it has left that
 
-    def __init__(self, min_height: float = 500.0, time_limit_seconds: float = 4.0) -> None:
-        """Sets the lane.
-
-        Args:
-            min_height: uu, of the ball's centre when it is touched, 100..1900.
-            time_limit_seconds: When the episode ends.
-        """
-        super().__init__(time_limit_seconds)
-        self.min_height = number_in("WallToAerialLane", "min_height", min_height, 100, 1900)
+    min_height: Annotated[float, Between(100, 1900)] = 500.0
+    """uu, of the ball's centre when it is touched, 100..1900."""
+    time_limit_seconds: Positive = 4.0
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         climb = np.radians(rng.uniform(60, 85))
@@ -63,6 +62,7 @@ class WallToAerialLane(Lane):
         return high
 
 
+@dataclass(eq=False, repr=False)
 class AirDribbleLane(Lane):
     """The car flies nose up behind the ball, both at the same speed, and carries it on.
 
@@ -81,17 +81,14 @@ class AirDribbleLane(Lane):
     NOSE = 166.0
     """uu from the car's centre to that of a ball that touches its nose, with 2 to spare."""
 
-    def __init__(self, hold_seconds: float = 2.0, min_height: float = 350.0, time_limit_seconds: float = 4.0) -> None:
-        """Sets the lane.
+    _below_limit = "hold_seconds"
 
-        Args:
-            hold_seconds: How long the ball has to be carried, less than the time limit.
-            min_height: uu, of the ball's centre then, at least 106.
-            time_limit_seconds: When the episode ends.
-        """
-        super().__init__(time_limit_seconds)
-        self.hold_seconds = self.within_limit("hold_seconds", hold_seconds)
-        self.min_height = number_in("AirDribbleLane", "min_height", min_height, BALL_ON_GROUND)
+    hold_seconds: Positive = 2.0
+    """Seconds that the ball has to be carried, less than the time limit."""
+    min_height: Annotated[float, Between(BALL_ON_GROUND)] = 350.0
+    """uu, of the ball's centre then, at least 106."""
+    time_limit_seconds: Positive = 4.0
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y, z = rng.uniform(0, 1500), rng.uniform(-3000, 0), rng.uniform(500, 700)
@@ -118,6 +115,7 @@ class AirDribbleLane(Lane):
         return held
 
 
+@dataclass(eq=False, repr=False)
 class FlipResetLane(Lane):
     """The car has spent its flip and flies up to the ball, its wheels nearly toward it: four of them win the flip back.
 
@@ -133,8 +131,8 @@ class FlipResetLane(Lane):
 
     MIN_HEIGHT, BELOW, NEAR = 300.0, float(np.cos(np.pi / 4)), 200.0
 
-    def __init__(self, time_limit_seconds: float = 2.5) -> None:
-        super().__init__(time_limit_seconds)
+    time_limit_seconds: Positive = 2.5
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y, z = rng.uniform(0, 2000), rng.uniform(-3000, 3000), rng.uniform(900, 1200)
@@ -158,7 +156,7 @@ class FlipResetLane(Lane):
         )
 
     def begin(self, seen: Seen, notes: Double) -> None:
-        """Notes whether the car has its flip (it has not)."""
+        """Note whether the car has its flip (it has not)."""
         notes[:, 0] = seen.has_flip
 
     def judge(self, seen: Seen, notes: Double) -> Bool:

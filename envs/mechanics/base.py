@@ -1,4 +1,4 @@
-"""What a mechanics lane is: a true set-up of one car and the ball, its own measure of success, and a time limit."""
+"""The mechanics lane: a true set-up of one car and the ball, its own measure of success, and a time limit."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.checks import positive
+from envs.component import Component
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
 from envs.resets.mixtures import MIRROR_X
 from envs.state.derived import Derived
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
+from fabric_rl.base.settings import Positive, check_value
 
 Vector = tuple[float, float, float]
 
@@ -26,7 +27,7 @@ _VECTORS = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel
 
 @dataclass(frozen=True)
 class SetUp:
-    """How one car and the ball begin, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
+    """Beginning of one car and the ball, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
 
     car_pos: Vector
     ball_pos: Vector
@@ -44,7 +45,7 @@ class SetUp:
     """The car has jumped and flipped a while ago, and has no flip until it lands or wins one back."""
 
     def mirrored(self) -> "SetUp":
-        """The same with left and right exchanged."""
+        """Return the same with left and right exchanged."""
         return replace(self, **{name: vector(np.multiply(getattr(self, name), MIRROR_X)) for name in _VECTORS})  # type: ignore[arg-type]
 
 
@@ -57,7 +58,7 @@ def _of_car(name: str) -> Derived[Bool]:
 
 
 class Seen:
-    """What a lane judges by: `n` arenas after a step, each from the side of the car whose lane it is (attacking +y).
+    """State of `n` arenas that a lane judges by, each from the side of the car whose lane it is (attacking +y).
 
     Positions `[n, 3]` in uu, velocities `[n, 3]` in uu/s; every array is taken from the state when it is asked for.
 
@@ -68,7 +69,7 @@ class Seen:
     """
 
     def __init__(self, state: GameState, arenas: NDArray[np.int64], actors: NDArray[np.int64]) -> None:
-        """Looks at some arenas of `state` (`[n]` rows) from the slots `actors [n]`."""
+        """Look at some arenas of `state` (`[n]` rows) from the slots `actors [n]`."""
         self.state, self._arenas, self._actors, self.at = state, arenas, actors, (arenas, actors)
         self.seconds: Double = state.episode_ticks[arenas] / TICKS_PER_SECOND
 
@@ -115,7 +116,7 @@ class Seen:
         return hit
 
 
-class Lane(ABC):
+class Lane(Component, ABC):
     """One mechanic to practise, alone with the ball; the other cars stand far off in their own halves.
 
     Settings are only those of the constructor: what a lane remembers of an episode is in its row of `notes`, which
@@ -139,23 +140,28 @@ class Lane(ABC):
     MAX_Y: ClassVar[float] = 4500.0
     """uu; where the other cars stand, in their own half."""
 
-    def __init__(self, time_limit_seconds: float) -> None:
-        self.time_limit_seconds = positive(type(self).__name__, "time_limit_seconds", time_limit_seconds)
+    _below_limit: ClassVar[str] = ""
+    """The setting, in seconds, that has to be below the time limit."""
 
-    def within_limit(self, argument: str, seconds: float) -> float:
-        """`seconds`; a ValueError unless it is above 0 and below the time limit."""
-        if not 0 < seconds < self.time_limit_seconds:
+    def __init__(self, time_limit_seconds: float) -> None:
+        self.time_limit_seconds = time_limit_seconds
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = f"{type(self).__name__}: "
+        check_value(f"{name}time_limit_seconds", self.time_limit_seconds, Positive)
+        if self._below_limit and not 0 < (seconds := getattr(self, self._below_limit)) < self.time_limit_seconds:
             limit = f"time_limit_seconds={self.time_limit_seconds:g}"
-            raise ValueError(f"{type(self).__name__}: {argument} must be between 0 and {limit}, got {seconds!r}")
-        return seconds
+            raise ValueError(f"{name}{self._below_limit} must be between 0 and {limit}, got {seconds!r}")
 
     @abstractmethod
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """Draws a beginning, on the right-hand side (x >= 0) where the sides differ; `place` draws the side."""
+        """Draw a beginning, on the right-hand side (x >= 0) where the sides differ; `place` draws the side."""
 
     @abstractmethod
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """Called after every step.
+        """Judge the arenas after a step.
 
         Args:
             seen: The `n` arenas that are in this lane.
@@ -165,11 +171,11 @@ class Lane(ABC):
             `[n]` whether the mechanic has succeeded. Once is enough for an episode.
         """
 
-    def begin(self, seen: Seen, notes: Double) -> None:  # noqa: B027 - most lanes have nothing to note
-        """Called with the first state of an episode; arguments as in `judge`."""
+    def begin(self, seen: Seen, notes: Double) -> None:
+        """Note what is needed of the first state of an episode; arguments as in `judge`."""
 
     def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
-        """Writes the first state of an episode into row `arena` of `state`, for the car in slot `actor`."""
+        """Write the first state of an episode into row `arena` of `state`, for the car in slot `actor`."""
         setup = self.set_up(rng)
         if rng.random() < 0.5:
             setup = setup.mirrored()
@@ -204,7 +210,7 @@ class Lane(ABC):
 
 
 def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
-    """Writes a set-up into row `arena` of `state` for the car in slot `actor`, rotated if that car is orange."""
+    """Write a set-up into row `arena` of `state` for the car in slot `actor`, rotated if that car is orange."""
     turned = MIRROR if state.team[actor] == ORANGE else np.ones(3, np.float32)
     vectors = {name: np.multiply(getattr(setup, name), turned) for name in _VECTORS}
     for name, numbers in vectors.items():
@@ -220,13 +226,13 @@ def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
 
 
 def vector(numbers: object) -> Vector:
-    """Three floats."""
+    """Return three floats."""
     x, y, z = np.asarray(numbers, np.float64).tolist()
     return x, y, z
 
 
 def heading(yaw: float, pitch: float = 0.0) -> tuple[Vector, Vector]:
-    """Forward and up of a car without roll.
+    """Return forward and up of a car without roll.
 
     Args:
         yaw: Radians from +y toward +x.
@@ -237,6 +243,6 @@ def heading(yaw: float, pitch: float = 0.0) -> tuple[Vector, Vector]:
 
 
 def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Vector, Vector]:
-    """Where a body that flies freely was, and how fast, `seconds` before it is at `pos` with `vel` (no drag)."""
+    """Return place and velocity of a freely flying body `seconds` before it is at `pos` with `vel` (no drag)."""
     down = np.array((0.0, 0.0, -gravity))
     return vector(pos - vel * seconds + down * (seconds**2 / 2)), vector(vel - down * seconds)
