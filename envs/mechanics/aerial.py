@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
-from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
+from envs.mechanics.base import Lane, Seen, SetUp, before, heading
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.state.layout import Bool
 from fabric_rl.base.settings import Between, Positive
@@ -37,9 +37,9 @@ class WallToAerialLane(Lane):
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         climb = np.radians(rng.uniform(60, 85))
-        forward = (0.0, float(np.cos(climb)), float(np.sin(climb)))
+        forward = np.array((0.0, np.cos(climb), np.sin(climb)))
         car = np.array((SIDE_WALL_X - CAR_REST_HEIGHT, rng.uniform(-2000, 1500), rng.uniform(350, 600)))
-        velocity = np.array(forward) * rng.uniform(1100, 1500)
+        velocity = forward * rng.uniform(1100, 1500)
         seconds, flight = (total := rng.uniform(0.9, 1.2)), total - 0.2
         fall = np.array((0, 0, -GRAVITY * seconds**2 / 2))
         meets = car + velocity * seconds + fall - np.array((JUMP_OFF_SPEED * flight, 0, 0))
@@ -47,9 +47,7 @@ class WallToAerialLane(Lane):
         meets[2] = min(meets[2], 1700)
         drift = np.array((rng.uniform(-50, 50), velocity[1] / 2, rng.uniform(-100, 100)))
         ball_pos, ball_vel = before(meets, drift, seconds, GRAVITY)
-        return SetUp(
-            vector(car), ball_pos, vector(velocity), forward, (-1.0, 0.0, 0.0), ball_vel, boost=rng.uniform(60, 100)
-        )
+        return SetUp(car, ball_pos, velocity, forward, (-1, 0, 0), ball_vel, boost=rng.uniform(60, 100))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
         car, on_ground = seen.car_pos, seen.on_ground
@@ -96,11 +94,10 @@ class AirDribbleLane(Lane):
         pitch = np.radians(rng.uniform(35, 50))
         forward, up = heading(yaw, pitch)
         toward, _ = heading(yaw, pitch + np.radians(rng.uniform(5, 20)))
-        ball = np.array((x, y, z)) + np.array(toward) * (self.NOSE + rng.uniform(5, 15))
+        ball = np.array((x, y, z)) + toward * (self.NOSE + rng.uniform(5, 15))
         level, _ = heading(yaw)
-        velocity = np.array(level) * rng.uniform(600, 900) + np.array((0, 0, rng.uniform(250, 350)))
-        fly = vector(velocity)
-        return SetUp((x, y, z), vector(ball), fly, forward, up, fly, boost=rng.uniform(70, 100), on_wheels=False)
+        velocity = level * rng.uniform(600, 900) + np.array((0, 0, rng.uniform(250, 350)))
+        return SetUp((x, y, z), ball, velocity, forward, up, velocity, boost=rng.uniform(70, 100), on_wheels=False)
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
         height, touched = seen.ball_pos[:, 2], seen.touched
@@ -141,19 +138,10 @@ class FlipResetLane(Lane):
         roll = np.radians(rng.uniform(60, 110)) * rng.choice((-1, 1))
         up = np.array((0, 0, -np.cos(roll))) + right * np.sin(roll)
         speed, lift, closing = rng.uniform(200, 600), rng.uniform(250, 400), rng.uniform(250, 350)
-        ball_vel = np.array(forward) * speed + np.array((0, 0, lift))
+        ball_vel = forward * speed + np.array((0, 0, lift))
         car = np.array((x, y, z - rng.uniform(260, 340)))
-        return SetUp(
-            vector(car),
-            (x, y, z),
-            vector(ball_vel + np.array((0, 0, closing))),
-            forward,
-            vector(up),
-            vector(ball_vel),
-            boost=rng.uniform(20, 100),
-            on_wheels=False,
-            flip_spent=True,
-        )
+        car_vel, boost = ball_vel + np.array((0, 0, closing)), rng.uniform(20, 100)
+        return SetUp(car, (x, y, z), car_vel, forward, up, ball_vel, boost, on_wheels=False, flip_spent=True)
 
     def begin(self, seen: Seen, notes: Double) -> None:
         """Note whether the car has its flip (it has not)."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.component import Component
@@ -16,12 +16,8 @@ from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
 from fabric_rl.base.settings import Positive, check_value
 
-Vector = tuple[float, float, float]
-
 SPENT_FLIP_SECONDS = 1.5
 """More than the 1.25 s after a jump in which a car still has its flip, and than the 0.65 s that a flip lasts."""
-
-
 _VECTORS = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel")
 
 
@@ -29,14 +25,14 @@ _VECTORS = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel
 class SetUp:
     """Beginning of one car and the ball, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
 
-    car_pos: Vector
-    ball_pos: Vector
-    car_vel: Vector = (0.0, 0.0, 0.0)
-    car_forward: Vector = (0.0, 1.0, 0.0)
+    car_pos: ArrayLike
+    ball_pos: ArrayLike
+    car_vel: ArrayLike = (0.0, 0.0, 0.0)
+    car_forward: ArrayLike = (0.0, 1.0, 0.0)
     """Unit vector out of the car's nose."""
-    car_up: Vector = (0.0, 0.0, 1.0)
+    car_up: ArrayLike = (0.0, 0.0, 1.0)
     """Unit vector out of the car's roof, at right angles to `car_forward`."""
-    ball_vel: Vector = LET_GO
+    ball_vel: ArrayLike = LET_GO
     boost: float = 50.0
     """0..100."""
     on_wheels: bool = True
@@ -46,7 +42,7 @@ class SetUp:
 
     def mirrored(self) -> "SetUp":
         """Return the same with left and right exchanged."""
-        return replace(self, **{name: vector(np.multiply(getattr(self, name), MIRROR_X)) for name in _VECTORS})  # type: ignore[arg-type]
+        return replace(self, **{name: np.multiply(getattr(self, name), MIRROR_X) for name in _VECTORS})  # type: ignore[arg-type]
 
 
 def _own(name: str) -> Derived[Float]:
@@ -144,16 +140,16 @@ class Lane(Component, ABC):
     """The setting, in seconds, that has to be below the time limit."""
 
     def __init__(self, time_limit_seconds: float) -> None:
-        self.time_limit_seconds = time_limit_seconds
-        self.__post_init__()
+        where = f"{type(self).__name__}: time_limit_seconds"
+        self.time_limit_seconds: float = check_value(where, time_limit_seconds, Positive)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = f"{type(self).__name__}: "
-        check_value(f"{name}time_limit_seconds", self.time_limit_seconds, Positive)
-        if self._below_limit and not 0 < (seconds := getattr(self, self._below_limit)) < self.time_limit_seconds:
-            limit = f"time_limit_seconds={self.time_limit_seconds:g}"
-            raise ValueError(f"{name}{self._below_limit} must be between 0 and {limit}, got {seconds!r}")
+        if self._below_limit and getattr(self, self._below_limit) >= self.time_limit_seconds:
+            raise ValueError(
+                f"{type(self).__name__}: {self._below_limit} must be below "
+                f"time_limit_seconds={self.time_limit_seconds:g}, got {getattr(self, self._below_limit):g}"
+            )
 
     @abstractmethod
     def set_up(self, rng: np.random.Generator) -> SetUp:
@@ -225,13 +221,7 @@ def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
         state.flip_time[arena, actor] = state.air_time_since_jump[arena, actor] = SPENT_FLIP_SECONDS
 
 
-def vector(numbers: object) -> Vector:
-    """Return three floats."""
-    x, y, z = np.asarray(numbers, np.float64).tolist()
-    return x, y, z
-
-
-def heading(yaw: float, pitch: float = 0.0) -> tuple[Vector, Vector]:
+def heading(yaw: float, pitch: float = 0.0) -> tuple[Double, Double]:
     """Return forward and up of a car without roll.
 
     Args:
@@ -239,10 +229,10 @@ def heading(yaw: float, pitch: float = 0.0) -> tuple[Vector, Vector]:
         pitch: Radians, positive lifts the nose.
     """
     sy, cy, sp, cp = float(np.sin(yaw)), float(np.cos(yaw)), float(np.sin(pitch)), float(np.cos(pitch))
-    return (cp * sy, cp * cy, sp), (-sp * sy, -sp * cy, cp)
+    return np.array((cp * sy, cp * cy, sp)), np.array((-sp * sy, -sp * cy, cp))
 
 
-def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Vector, Vector]:
+def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Double, Double]:
     """Return place and velocity of a freely flying body `seconds` before it is at `pos` with `vel` (no drag)."""
     down = np.array((0.0, 0.0, -gravity))
-    return vector(pos - vel * seconds + down * (seconds**2 / 2)), vector(vel - down * seconds)
+    return pos - vel * seconds + down * (seconds**2 / 2), vel - down * seconds

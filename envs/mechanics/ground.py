@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from rlgym.rocket_league.common_values import CAR_MAX_SPEED, GRAVITY
+from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_SPEED, GRAVITY
 
-from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector, write
+from envs.mechanics.base import Lane, Seen, SetUp, before, heading, write
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.rewards.ballistics import flies_into_goal
@@ -42,12 +42,12 @@ class JumpShotLane(Lane):
         to_goal = float(np.arctan2(-x, 5120 - y))
         forward, up = heading(to_goal + rng.uniform(-0.1, 0.1))
         speed, seconds = rng.uniform(900, 1300), rng.uniform(0.7, 1.0)
-        meets = np.array((x, y, 0)) + np.array(forward) * (speed * seconds + 80)
+        meets = np.array((x, y, 0)) + forward * (speed * seconds + 80)
         meets[2] = rng.uniform(230, 300)
         velocity = np.array((rng.uniform(-50, 50), rng.uniform(-50, 100), rng.uniform(-250, -150)))
         ball_pos, ball_vel = before(meets, velocity, seconds, GRAVITY)
-        car_vel = (forward[0] * speed, forward[1] * speed, 0.0)
-        return SetUp((x, y, CAR_REST_HEIGHT), ball_pos, car_vel, forward, up, ball_vel, boost=rng.uniform(30, 100))
+        place = x, y, CAR_REST_HEIGHT
+        return SetUp(place, ball_pos, forward * speed, forward, up, ball_vel, boost=rng.uniform(30, 100))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
         jumped = seen.touched & seen.has_jumped & ~seen.on_ground
@@ -86,8 +86,7 @@ class DribbleLane(Lane):
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y = rng.uniform(0, 2500), rng.uniform(-3500, 1000)
         forward, up = heading(rng.uniform(-0.5, 0.5))
-        speed = rng.uniform(600, 1300)
-        velocity = (forward[0] * speed, forward[1] * speed, 0.0)
+        velocity = forward * rng.uniform(600, 1300)
         ball = (x + rng.uniform(-15, 15), y + rng.uniform(-15, 15), ROOF_BALL_HEIGHT + rng.uniform(0, 5))
         return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, velocity, boost=rng.uniform(20, 100))
 
@@ -133,7 +132,11 @@ class HalfFlipLane(Lane):
         x, y = rng.uniform(0, 2500), rng.uniform(-3500, 3500)
         forward, up = heading(rng.uniform(-np.pi, np.pi))
         speed, away = -rng.uniform(500, 900), -rng.uniform(1500, 2500)
-        ball = (np.clip(x + away * forward[0], -3600, 3600), np.clip(y + away * forward[1], -4500, 4500), 93.15)
+        ball = (
+            np.clip(x + away * forward[0], -3600, 3600),
+            np.clip(y + away * forward[1], -4500, 4500),
+            BALL_RESTING_HEIGHT,
+        )
         velocity = (forward[0] * speed, forward[1] * speed, 0.0)
         return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, boost=rng.uniform(0, 12))
 
@@ -180,15 +183,14 @@ class KickoffLane(Lane):
         return self._on_spawn(int(rng.integers(len(Kickoff.BLUE_POS))), rng.random() < self.offset_share, rng)
 
     def _on_spawn(self, spawn: int, offset: bool, rng: np.random.Generator) -> SetUp:
-        x, y, z = vector(Kickoff.BLUE_POS[spawn])
+        x, y, z = Kickoff.BLUE_POS[spawn].tolist()
         yaw, speed, boost = float(np.pi / 2 - Kickoff.BLUE_YAW[spawn]), 0.0, KICKOFF_BOOST
         if offset:
             dx, dy = rng.uniform(-self.MAX_OFFSET, self.MAX_OFFSET, 2).tolist()
             x, y, yaw = x + dx, y + dy, yaw + rng.uniform(-self.MAX_TURN, self.MAX_TURN)
             speed, boost = rng.uniform(0, self.MAX_SPEED), rng.uniform(0, 100)
         forward, up = heading(yaw)
-        velocity = (forward[0] * speed, forward[1] * speed, 0.0)
-        return SetUp((x, y, z), (0.0, 0.0, 93.15), velocity, forward, up, ball_vel=(0.0, 0.0, 0.0), boost=boost)
+        return SetUp((x, y, z), (0, 0, BALL_RESTING_HEIGHT), forward * speed, forward, up, (0, 0, 0), boost)
 
     def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
         """Write a kickoff, in which all cars have a spawn, those of each team different ones."""

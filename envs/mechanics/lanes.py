@@ -1,6 +1,6 @@
 """MechanicsLanes: a share of the episodes begins in a mechanics lane."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -48,10 +48,9 @@ class LaneEpisodes(StateLogger):
         self._width = max(lane.num_notes for lane in self.lanes)
         self._drawn: dict[int, tuple[int, int]] = {}
         self._counts = np.zeros((len(self.lanes), 2))  # ended, succeeded
-        self._resize(0, 0)
+        self._resize(0)
 
-    def _resize(self, arenas: int, num_cars: int) -> None:
-        self._num_cars = num_cars
+    def _resize(self, arenas: int) -> None:
         self.lane: NDArray[np.int64] = np.full(arenas, NO_LANE)
         self.actor: NDArray[np.int64] = np.zeros(arenas, np.int64)
         self.succeeded = np.zeros(arenas, np.bool_)
@@ -61,35 +60,33 @@ class LaneEpisodes(StateLogger):
         """Note that the episode which `reset` begins in `arena` is one of `lane` with the car in slot `actor`."""
         self._drawn[arena] = (lane, actor)
 
-    def _looks(self, state: GameState, arenas: NDArray[np.int64]) -> list[tuple[Lane, NDArray[np.int64], Seen]]:
-        """Return every lane that some of `arenas` are in, these arenas, and what is to be seen there."""
-        looks = []
+    def _looks(
+        self, state: GameState, arenas: NDArray[np.int64]
+    ) -> Iterator[tuple[Lane, NDArray[np.int64], Seen, Double]]:
+        """Yield every lane that some of `arenas` are in, these arenas, what is to be seen there, and their notes."""
         for number, lane in enumerate(self.lanes):
             here = arenas[self.lane[arenas] == number]
             if len(here):
-                looks.append((lane, here, Seen(state, here, self.actor[here])))
-        return looks
+                notes = self._notes[here, : lane.num_notes]
+                yield lane, here, Seen(state, here, self.actor[here]), notes
+                self._notes[here, : lane.num_notes] = notes
 
     def update(self, state: GameState, done: Bool) -> None:
-        for lane, here, seen in self._looks(state, np.flatnonzero(self.lane != NO_LANE)):
-            notes = self._notes[here, : lane.num_notes]
+        for lane, here, seen, notes in self._looks(state, np.flatnonzero(self.lane != NO_LANE)):
             self.succeeded[here] |= lane.judge(seen, notes)
-            self._notes[here, : lane.num_notes] = notes
         ended = np.flatnonzero(done & (self.lane != NO_LANE))
         for column, each in enumerate((np.ones(len(ended)), self.succeeded[ended])):
             self._counts[:, column] += np.bincount(self.lane[ended], each, len(self.lanes))
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if len(self.lane) != state.num_arenas:
-            self._resize(state.num_arenas, state.num_cars)
+            self._resize(state.num_arenas)
         self.lane[mask], self.succeeded[mask], self._notes[mask] = NO_LANE, False, 0
         for arena, drawn in self._drawn.items():
             self.lane[arena], self.actor[arena] = drawn
         self._drawn.clear()
-        for lane, here, seen in self._looks(state, np.flatnonzero(mask & (self.lane != NO_LANE))):
-            notes = self._notes[here, : lane.num_notes]
+        for lane, _, seen, notes in self._looks(state, np.flatnonzero(mask & (self.lane != NO_LANE))):
             lane.begin(seen, notes)
-            self._notes[here, : lane.num_notes] = notes
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         metrics = {}
@@ -151,7 +148,7 @@ class MechanicsLanes(EachArena, Phased):
             raise ValueError(f"MechanicsLanes: every lane needs a name of its own, got {', '.join(names)}")
         weights = [1.0] * len(names) if self.weights is None else self.weights
         self.shares = shares_of("MechanicsLanes", "lane", len(names), weights)
-        self._own_weight, self.phase_weights = self.mechanics_weight, self.phase_weights or {}
+        self._own_weight, self._in_phase = self.mechanics_weight, self.phase_weights or {}
         self.episodes = LaneEpisodes(lanes)
         self._drawn = ""
 
@@ -181,24 +178,17 @@ class MechanicsLanes(EachArena, Phased):
 
     def check_phases(self, names: Sequence[str]) -> None:
         """Check that training has all phases that `phase_weights` names; it may have others."""
-        if unknown := (self.phase_weights or {}).keys() - set(names):
+        if unknown := self._in_phase.keys() - set(names):
             raise ValueError(
                 f"MechanicsLanes: phase_weights has {', '.join(sorted(unknown))}, but training has {', '.join(names)}"
             )
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
         usual = self._own_weight if number >= FIRST_PHASE else 0.0
-        self.mechanics_weight = (self.phase_weights or {}).get(name, usual)
+        self.mechanics_weight = self._in_phase.get(name, usual)
 
 
 def default_lanes() -> tuple[Lane, ...]:
     """Return one lane of every kind."""
-    return (
-        WallToAerialLane(),
-        AirDribbleLane(),
-        FlipResetLane(),
-        JumpShotLane(),
-        DribbleLane(),
-        HalfFlipLane(),
-        KickoffLane(),
-    )
+    kinds = WallToAerialLane, AirDribbleLane, FlipResetLane, JumpShotLane, DribbleLane, HalfFlipLane, KickoffLane
+    return tuple(kind() for kind in kinds)

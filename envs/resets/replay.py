@@ -20,6 +20,8 @@ DETAILS = (
     *("is_auto_flipping", "auto_flip_timer", "auto_flip_direction"),
 )
 """Fields of `GameState.details` that belong to a car's own state."""
+OF_AN_ARENA = (*BALL_VECTORS, "pad_timers")
+"""Arrays without an axis of cars."""
 
 
 def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
@@ -70,6 +72,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
         if team is not None and not np.array_equal(team, state.team):
             raise ValueError("save_states: all states must have the same team sizes, make one file for each")
         team = state.team.copy()
+        state.read_stale_details()
         parts.append({name: array.copy() for name, array in _arrays(state)})
     if team is None or not any(len(part["present"]) for part in parts):
         raise ValueError("save_states: there are no states to save")
@@ -116,22 +119,14 @@ class ReplayedStates(EachArena):
         self._write(state, arena, slots, int(rng.choice(self._states[size])))
 
     def _write(self, state: GameState, arena: int, slots: NDArray[np.int64], chosen: int) -> None:
-        arrays, world = self._arrays, state.world
-        recorded = np.flatnonzero(arrays["present"][chosen])
-        recorded = recorded[np.argsort(arrays["team"][recorded], kind="stable")]
-        for name in BALL_VECTORS:
-            getattr(world, name)[arena] = arrays[name][chosen]
-        for name in CAR_VECTORS:
-            getattr(world, name)[arena, slots] = arrays[name][chosen, recorded]
-        state.boost[arena, slots] = arrays["boost"][chosen, recorded]
-        state.pad_timers[arena] = arrays["pad_timers"][chosen]
-        for column, name in enumerate(CAR_TIMERS):
-            state.car_timers[arena, slots, column] = arrays[name][chosen, recorded]
-        for column, name in enumerate(CAR_FLAGS):
-            state.car_flags[arena, slots, column] = arrays[name][chosen, recorded]
-        for name in DETAILS:
-            state.details[name][arena, slots] = arrays[name][chosen, recorded]
-        on_ground = arrays["wheels"][chosen, recorded].sum(axis=-1) >= 3
+        recorded = np.flatnonzero(self._arrays["present"][chosen])
+        recorded = recorded[np.argsort(self._arrays["team"][recorded], kind="stable")]
+        for name, target in _arrays(state):
+            if name in OF_AN_ARENA:
+                target[arena] = self._arrays[name][chosen]
+            elif name != "present":
+                target[arena, slots] = self._arrays[name][chosen, recorded]
+        on_ground = self._arrays["wheels"][chosen, recorded].sum(axis=-1) >= 3
         state.car_rows[arena, slots, :, ON_GROUND] = on_ground[:, None]
 
 
@@ -146,7 +141,6 @@ def _arrays(state: GameState) -> Iterator[tuple[str, NDArray[Any]]]:
         yield name, state.car_timers[:, :, column]
     for column, name in enumerate(CAR_FLAGS):
         yield name, state.car_flags[:, :, column]
-    state.wheels_with_contact  # noqa: B018 - reads the details from the live arenas
     for name in DETAILS:
         yield name, state.details[name]
 
