@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 
 from envs.state.game_state import GameState
-from envs.state.layout import ORANGE, Float
+from envs.state.layout import BOOST, CAR_TIMERS, ORANGE, Float
+from envs.state.view import View
 
+RESPAWN = CAR_TIMERS.index("demo_respawn_timer")
 BALL_MAX_ANG_VEL = 6.0
 """rad/s"""
 LIMIT_MARGIN = 1.001
@@ -61,75 +62,70 @@ def check_start(state: GameState, arena: int, name: str) -> None:
 def problems(state: GameState, arena: int) -> Iterator[Problem]:
     """Yield what is impossible, or mostly not meant, in the first state in row `arena` of `state`."""
     slots = np.flatnonzero(state.present[arena])
-    ball, cars = state.ball_rows[arena, 0], state.car_rows[arena, slots, 0]
+    here = View(state.ball_rows[arena, 0], state.car_rows[arena, slots, 0], state.pad_timers[arena])
     timers = state.car_timers[arena, slots]
-    if math.isfinite(ball.sum() + cars.sum() + timers.sum() + state.pad_timers[arena].sum()):
-        yield from _beyond_limits(state, arena, slots)
-        yield from _misplaced(state, arena, slots)
+    names = ["the ball", *(f"car {slot}" for slot in slots.tolist())]
+    if math.isfinite(here.ball.sum() + here.cars.sum() + timers.sum() + here.pad_timers.sum()):
+        respawn = timers[:, RESPAWN]
+        yield from _beyond_limits(here, respawn, names)
+        yield from _misplaced(here, respawn, names)
     else:
-        place = _not_finite(state, arena, slots)
+        parts = {"the ball's state": here.ball, "the pad timers": here.pad_timers}
+        parts |= {
+            f"the state of {name}": np.append(*row) for name, *row in zip(names[1:], here.cars, timers, strict=True)
+        }
+        place = next(name for name, numbers in parts.items() if not np.isfinite(numbers).all())
         yield Problem("NaN or infinity", f"an episode would begin with NaN or infinity in {place}")
 
 
-def _not_finite(state: GameState, arena: int, slots: NDArray[np.int64]) -> str:
-    if not np.isfinite(state.ball_rows[arena, 0]).all():
-        return "the ball's state"
-    if not np.isfinite(state.pad_timers[arena]).all():
-        return "the pad timers"
-    fine = np.isfinite(state.car_rows[arena, :, 0]).all(axis=1) & np.isfinite(state.car_timers[arena]).all(axis=1)
-    return f"the state of car {next(slot for slot in slots.tolist() if not fine[slot])}"
-
-
-def _beyond_limits(state: GameState, arena: int, slots: NDArray[np.int64]) -> Iterator[Problem]:
+def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
     """Yield the problems of speeds, spins, boost and timers; all are finite."""
-    world = state.world
-    ball, cars = ["the ball"], [f"car {slot}" for slot in slots.tolist()]
-    for names, what, unit, vectors, limit in (
-        (ball, "velocity", "uu/s", world.ball_vel[arena, None], game.BALL_MAX_SPEED),
-        (ball, "angular velocity", "rad/s", world.ball_ang_vel[arena, None], BALL_MAX_ANG_VEL),
-        (cars, "velocity", "uu/s", world.car_vel[arena, slots], game.CAR_MAX_SPEED),
-        (cars, "angular velocity", "rad/s", world.car_ang_vel[arena, slots], game.CAR_MAX_ANG_VEL),
+    for what, unit, ball, cars, limits in (
+        ("velocity", "uu/s", here.ball_vel, here.car_vel, (game.BALL_MAX_SPEED, game.CAR_MAX_SPEED)),
+        ("angular velocity", "rad/s", here.ball_ang_vel, here.car_ang_vel, (BALL_MAX_ANG_VEL, game.CAR_MAX_ANG_VEL)),
     ):
-        for name, vector in zip(names, vectors.tolist(), strict=True):
-            if (speed := math.hypot(*vector)) > limit * LIMIT_MARGIN:
+        for name, vector in zip(names, (ball.tolist(), *cars.tolist()), strict=True):
+            is_car, speed = name is not names[0], math.hypot(*vector)
+            if speed > limits[is_car] * LIMIT_MARGIN:
                 yield Problem(
-                    f"a {'ball' if names is ball else 'car'} faster than the game allows",
-                    f"{name} would start with {what} {speed:g} {unit}, at most {limit:g} is possible",
+                    f"a {'car' if is_car else 'ball'} faster than the game allows",
+                    f"{name} would start with {what} {speed:g} {unit}, at most {limits[is_car]:g} is possible",
                 )
     for what, values, limit in (
-        ("boost", state.boost[arena, slots], 100.0),
-        ("pad timer", state.pad_timers[arena], game.BIG_PAD_RECHARGE_SECONDS),
-        ("demo_respawn_timer", state.demo_respawn_timer[arena, slots], np.inf),
+        ("boost", here.cars[:, BOOST], 100.0),
+        ("pad timer", here.pad_timers, game.BIG_PAD_RECHARGE_SECONDS),
+        ("demo_respawn_timer", respawn, np.inf),
     ):
         wrong = (values < 0) | (values > limit * LIMIT_MARGIN)
         if wrong.any():
             index = int(np.flatnonzero(wrong)[0])
-            whose = f"pad {index}" if what == "pad timer" else cars[index]
+            whose = f"pad {index}" if what == "pad timer" else names[index + 1]
             yield Problem(
                 f"a {what} out of range",
                 f"{whose} would start with {what} {values[index]:g}, it must be 0 to {limit:g}",
             )
 
 
-def _misplaced(state: GameState, arena: int, slots: NDArray[np.int64]) -> Iterator[Problem]:
-    """Yield the problems of places, of ball and cars in a wall, in one another or on the roof."""
-    world = state.world
-    alive = slots[~state.is_demoed[arena, slots]]  # a demolished car keeps its last position, others may drive through
-    names = ["the ball"] + [f"car {slot}" for slot in alive.tolist()]
-    spots = [world.ball_pos[arena].tolist(), *world.car_pos[arena, alive].tolist()]
-    up = [1.0, *world.car_up[arena, alive, 2].tolist()]
-    for i, (name, spot) in enumerate(zip(names, spots, strict=True)):
-        kind = "car" if i else "ball"
+def _misplaced(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
+    """Yield the problems of places: ball and cars in a wall or in one another, cars on the roof."""
+    spots, ups = (here.ball_pos.tolist(), *here.car_pos.tolist()), (1.0, *here.car_up[:, 2].tolist())
+    gone = (False, *(respawn > 0).tolist())  # a demolished car keeps its last position, others may drive through it
+    placed: list[tuple[str, list[float]]] = []
+    for name, spot, up, demolished in zip(names, spots, ups, gone, strict=True):
+        if demolished:
+            continue
+        kind = "car" if placed else "ball"
         if wall_distance(*spot) < LEAST_ROOM[kind]:
             outside = "" if inside_field(*spot) else f"{name} would start outside the field, at {_rounded(spot)} uu"
             yield Problem(f"a {kind} inside a wall", outside)
-        for j in range(i):
-            two_cars, gap = j > 0, math.dist(spot, spots[j])
+        for other, place in placed:
+            two_cars, gap = other is not names[0], math.dist(spot, place)
             if gap < NEAR[two_cars]:
-                together = f"{names[j]} and {name} would start in one place, at {_rounded(spot)} uu"
+                together = f"{other} and {name} would start in one place, at {_rounded(spot)} uu"
                 yield Problem(TOUCHING[two_cars], together if gap < TOO_NEAR[two_cars] else "")
-        if up[i] < -0.7 and spot[2] < TURTLE_HEIGHT:
+        if up < -0.7 and spot[2] < TURTLE_HEIGHT:
             yield Problem("a car on its roof")
+        placed.append((name, spot))
     if abs(spots[0][1]) > game.GOAL_THRESHOLD:
         yield Problem("a ball behind a goal line")
 

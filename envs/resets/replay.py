@@ -116,7 +116,7 @@ class ReplayedStates(EachArena):
                 f"ReplayedStates: the arena has {size[0]} blue against {size[1]} orange cars, but {self.path} "
                 f"holds only states of {there}"
             )
-        self._write(state, arena, slots, int(rng.choice(self._states[size])))
+        self._write(state, arena, slots, int(self._states[size][rng.integers(len(self._states[size]))]))
 
     def _write(self, state: GameState, arena: int, slots: NDArray[np.int64], chosen: int) -> None:
         recorded = np.flatnonzero(self._arrays["present"][chosen])
