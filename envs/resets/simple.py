@@ -13,7 +13,7 @@ from envs.resets.base import BALL_VECTORS, CAR_REST_HEIGHT, CAR_VECTORS, LET_GO,
 from envs.resets.first_states import TOUCHING, problems
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, NUM_PADS
-from fabric_rl.base.settings import Between, Finite, Share, check_value
+from fabric_rl.base.settings import Between, Finite, Share, annotations_of, check_value
 
 KICKOFF_BOOST = 33.3
 ROOF_REST_HEIGHT = 39.65
@@ -227,20 +227,11 @@ class ExplicitState(EachArena):
             raise ValueError(f"ExplicitState: pad_timers must be {NUM_PADS} numbers, got {self.pad_timers}")
         if self.car_yaw is not None and self.car_rotation is not None:
             raise ValueError("ExplicitState: give car_yaw or car_rotation, not both")
-        self._state = GameState.from_numbers(
-            self.car_pos,
-            car_rotation=[(0.0, yaw, 0.0) for yaw in self.car_yaw or [0.0] * cars]
-            if self.car_rotation is None
-            else self.car_rotation,
-            car_vel=self.car_vel or 0.0,
-            car_ang_vel=self.car_ang_vel or 0.0,
-            boost=boost,
-            on_ground=self.on_ground,
-            ball_pos=self.ball_pos,
-            ball_vel=self.ball_vel,
-            ball_ang_vel=self.ball_ang_vel,
-            pad_timers=self.pad_timers or 0.0,
-        )
+        numbers = {name: getattr(self, name) for name in annotations_of(ExplicitState)} | {"boost": boost}
+        numbers = {name: value for name, value in numbers.items() if value is not None}
+        if yaws := numbers.pop("car_yaw", None):
+            numbers["car_rotation"] = [(0.0, yaw, 0.0) for yaw in yaws]
+        self._state = GameState.from_numbers(**numbers)
         for kind, refused in problems(self._state, 0):
             if refused and kind not in TOUCHING:  # which of them there are at once, only the pool knows
                 raise ValueError(f"ExplicitState: {refused}")

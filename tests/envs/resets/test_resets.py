@@ -1,4 +1,4 @@
-"""State setters that write states themselves, and the check of what they wrote."""
+"""State setters that write states themselves."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from envs.resets import (
     ShuffledCars,
     StateSetter,
     TurtledStart,
-    check_start,
 )
+from envs.resets.first_states import problems
 from tests.envs.resets.written import written
 
 IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
@@ -77,9 +77,9 @@ def test_arenas_do_not_depend_on_threads_or_on_how_many_there_are(name):
 
 
 @pytest.mark.parametrize("name", SETTERS)
-def test_every_start_passes_the_check(name):
-    for seed in range(50):
-        check_start(written(SETTERS[name], 3, 3, seed), 0, name)
+def test_nothing_is_wrong_with_any_start(name):
+    found = {problem for seed in range(50) for problem in problems(written(SETTERS[name], 3, 3, seed), 0)}
+    assert found == ({("a car on its roof", "")} if name in ("turtled", "mixed") else set())
 
 
 class Counting(StateSetter):
