@@ -16,9 +16,7 @@ from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers.base import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.format import Column
-from envs.resets.kickoff import Kickoff
-from envs.resets.mixtures import MixedStates
-from envs.resets.random_state import RandomState
+from envs.resets import Kickoff, MixedStates, RandomState
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 

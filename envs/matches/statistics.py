@@ -9,7 +9,7 @@ from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, TICKS_PE
 
 from envs.loggers.base import StateLogger
 from envs.loggers.car_steps import COUNTED, CarSteps
-from envs.resets.kickoff import KICKOFF_BOOST, Kickoff
+from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool
 

@@ -9,7 +9,7 @@ from envs.mechanics.base import SetUp as SetUp
 from envs.mechanics.ground import DribbleLane as DribbleLane
 from envs.mechanics.ground import HalfFlipLane as HalfFlipLane
 from envs.mechanics.ground import JumpShotLane as JumpShotLane
-from envs.mechanics.kickoffs import KickoffLane as KickoffLane
+from envs.mechanics.ground import KickoffLane as KickoffLane
 from envs.mechanics.lanes import NO_LANE as NO_LANE
 from envs.mechanics.lanes import LaneEpisodes as LaneEpisodes
 from envs.mechanics.lanes import LaneTimeLimit as LaneTimeLimit

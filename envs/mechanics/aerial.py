@@ -1,12 +1,15 @@
 """Lanes in the air: off the wall to the ball, air dribble, flip reset."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
-from envs.checks import number_in
-from envs.mechanics.base import Lane, Seen, SetUp, before, heading, vector
+from envs.mechanics.base import Lane, Seen, SetUp, before, heading
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.state.layout import Bool
+from fabric_rl.base.settings import Between, Positive
 
 JUMP_OFF_SPEED = 480.0
 """uu/s, about, at which a car leaves a surface when it holds jump."""
@@ -14,6 +17,7 @@ BALL_ON_GROUND = BALL_RADIUS + 15.0
 """uu, the centre of a ball that has come down."""
 
 
+@dataclass(eq=False, repr=False)
 class WallToAerialLane(Lane):
     """The car drives up the side wall; the ball hangs off it, where a jump from the wall leads.
 
@@ -26,21 +30,16 @@ class WallToAerialLane(Lane):
     name = "wall_to_aerial"
     num_notes = 2  # the last surface under its wheels was the wall, and it has left that
 
-    def __init__(self, min_height: float = 500.0, time_limit_seconds: float = 4.0) -> None:
-        """Sets the lane.
-
-        Args:
-            min_height: uu, of the ball's centre when it is touched, 100..1900.
-            time_limit_seconds: When the episode ends.
-        """
-        super().__init__(time_limit_seconds)
-        self.min_height = number_in("WallToAerialLane", "min_height", min_height, 100, 1900)
+    min_height: Annotated[float, Between(100, 1900)] = 500.0
+    """uu, of the ball's centre when it is touched, 100..1900."""
+    time_limit_seconds: Positive = 4.0
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         climb = np.radians(rng.uniform(60, 85))
-        forward = (0.0, float(np.cos(climb)), float(np.sin(climb)))
+        forward = np.array((0.0, np.cos(climb), np.sin(climb)))
         car = np.array((SIDE_WALL_X - CAR_REST_HEIGHT, rng.uniform(-2000, 1500), rng.uniform(350, 600)))
-        velocity = np.array(forward) * rng.uniform(1100, 1500)
+        velocity = forward * rng.uniform(1100, 1500)
         seconds, flight = (total := rng.uniform(0.9, 1.2)), total - 0.2
         fall = np.array((0, 0, -GRAVITY * seconds**2 / 2))
         meets = car + velocity * seconds + fall - np.array((JUMP_OFF_SPEED * flight, 0, 0))
@@ -48,9 +47,7 @@ class WallToAerialLane(Lane):
         meets[2] = min(meets[2], 1700)
         drift = np.array((rng.uniform(-50, 50), velocity[1] / 2, rng.uniform(-100, 100)))
         ball_pos, ball_vel = before(meets, drift, seconds, GRAVITY)
-        return SetUp(
-            vector(car), ball_pos, vector(velocity), forward, (-1.0, 0.0, 0.0), ball_vel, boost=rng.uniform(60, 100)
-        )
+        return SetUp(car, ball_pos, velocity, forward, (-1, 0, 0), ball_vel, boost=rng.uniform(60, 100))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
         car, on_ground = seen.car_pos, seen.on_ground
@@ -63,6 +60,7 @@ class WallToAerialLane(Lane):
         return high
 
 
+@dataclass(eq=False, repr=False)
 class AirDribbleLane(Lane):
     """The car flies nose up behind the ball, both at the same speed, and carries it on.
 
@@ -81,17 +79,14 @@ class AirDribbleLane(Lane):
     NOSE = 166.0
     """uu from the car's centre to that of a ball that touches its nose, with 2 to spare."""
 
-    def __init__(self, hold_seconds: float = 2.0, min_height: float = 350.0, time_limit_seconds: float = 4.0) -> None:
-        """Sets the lane.
+    _below_limit = "hold_seconds"
 
-        Args:
-            hold_seconds: How long the ball has to be carried, less than the time limit.
-            min_height: uu, of the ball's centre then, at least 106.
-            time_limit_seconds: When the episode ends.
-        """
-        super().__init__(time_limit_seconds)
-        self.hold_seconds = self.within_limit("hold_seconds", hold_seconds)
-        self.min_height = number_in("AirDribbleLane", "min_height", min_height, BALL_ON_GROUND)
+    hold_seconds: Positive = 2.0
+    """Seconds that the ball has to be carried, less than the time limit."""
+    min_height: Annotated[float, Between(BALL_ON_GROUND)] = 350.0
+    """uu, of the ball's centre then, at least 106."""
+    time_limit_seconds: Positive = 4.0
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y, z = rng.uniform(0, 1500), rng.uniform(-3000, 0), rng.uniform(500, 700)
@@ -99,11 +94,10 @@ class AirDribbleLane(Lane):
         pitch = np.radians(rng.uniform(35, 50))
         forward, up = heading(yaw, pitch)
         toward, _ = heading(yaw, pitch + np.radians(rng.uniform(5, 20)))
-        ball = np.array((x, y, z)) + np.array(toward) * (self.NOSE + rng.uniform(5, 15))
+        ball = np.array((x, y, z)) + toward * (self.NOSE + rng.uniform(5, 15))
         level, _ = heading(yaw)
-        velocity = np.array(level) * rng.uniform(600, 900) + np.array((0, 0, rng.uniform(250, 350)))
-        fly = vector(velocity)
-        return SetUp((x, y, z), vector(ball), fly, forward, up, fly, boost=rng.uniform(70, 100), on_wheels=False)
+        velocity = level * rng.uniform(600, 900) + np.array((0, 0, rng.uniform(250, 350)))
+        return SetUp((x, y, z), ball, velocity, forward, up, velocity, boost=rng.uniform(70, 100), on_wheels=False)
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
         height, touched = seen.ball_pos[:, 2], seen.touched
@@ -118,6 +112,7 @@ class AirDribbleLane(Lane):
         return held
 
 
+@dataclass(eq=False, repr=False)
 class FlipResetLane(Lane):
     """The car has spent its flip and flies up to the ball, its wheels nearly toward it: four of them win the flip back.
 
@@ -133,8 +128,8 @@ class FlipResetLane(Lane):
 
     MIN_HEIGHT, BELOW, NEAR = 300.0, float(np.cos(np.pi / 4)), 200.0
 
-    def __init__(self, time_limit_seconds: float = 2.5) -> None:
-        super().__init__(time_limit_seconds)
+    time_limit_seconds: Positive = 2.5
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y, z = rng.uniform(0, 2000), rng.uniform(-3000, 3000), rng.uniform(900, 1200)
@@ -143,22 +138,13 @@ class FlipResetLane(Lane):
         roll = np.radians(rng.uniform(60, 110)) * rng.choice((-1, 1))
         up = np.array((0, 0, -np.cos(roll))) + right * np.sin(roll)
         speed, lift, closing = rng.uniform(200, 600), rng.uniform(250, 400), rng.uniform(250, 350)
-        ball_vel = np.array(forward) * speed + np.array((0, 0, lift))
+        ball_vel = forward * speed + np.array((0, 0, lift))
         car = np.array((x, y, z - rng.uniform(260, 340)))
-        return SetUp(
-            vector(car),
-            (x, y, z),
-            vector(ball_vel + np.array((0, 0, closing))),
-            forward,
-            vector(up),
-            vector(ball_vel),
-            boost=rng.uniform(20, 100),
-            on_wheels=False,
-            flip_spent=True,
-        )
+        car_vel, boost = ball_vel + np.array((0, 0, closing)), rng.uniform(20, 100)
+        return SetUp(car, (x, y, z), car_vel, forward, up, ball_vel, boost, on_wheels=False, flip_spent=True)
 
     def begin(self, seen: Seen, notes: Double) -> None:
-        """Notes whether the car has its flip (it has not)."""
+        """Note whether the car has its flip (it has not)."""
         notes[:, 0] = seen.has_flip
 
     def judge(self, seen: Seen, notes: Double) -> Bool:

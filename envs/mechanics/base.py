@@ -1,41 +1,38 @@
-"""What a mechanics lane is: a true set-up of one car and the ball, its own measure of success, and a time limit."""
+"""The mechanics lane: a true set-up of one car and the ball, its own measure of success, and a time limit."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.checks import positive
+from envs.component import Component
 from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
 from envs.resets.mixtures import MIRROR_X
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
 from envs.state.view import Derived
-
-Vector = tuple[float, float, float]
+from fabric_rl.base.settings import Positive, check_value
 
 SPENT_FLIP_SECONDS = 1.5
 """More than the 1.25 s after a jump in which a car still has its flip, and than the 0.65 s that a flip lasts."""
-
-
 _VECTORS = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel")
 
 
 @dataclass(frozen=True)
 class SetUp:
-    """How one car and the ball begin, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
+    """Beginning of one car and the ball, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
 
-    car_pos: Vector
-    ball_pos: Vector
-    car_vel: Vector = (0.0, 0.0, 0.0)
-    car_forward: Vector = (0.0, 1.0, 0.0)
+    car_pos: ArrayLike
+    ball_pos: ArrayLike
+    car_vel: ArrayLike = (0.0, 0.0, 0.0)
+    car_forward: ArrayLike = (0.0, 1.0, 0.0)
     """Unit vector out of the car's nose."""
-    car_up: Vector = (0.0, 0.0, 1.0)
+    car_up: ArrayLike = (0.0, 0.0, 1.0)
     """Unit vector out of the car's roof, at right angles to `car_forward`."""
-    ball_vel: Vector = LET_GO
+    ball_vel: ArrayLike = LET_GO
     boost: float = 50.0
     """0..100."""
     on_wheels: bool = True
@@ -44,8 +41,8 @@ class SetUp:
     """The car has jumped and flipped a while ago, and has no flip until it lands or wins one back."""
 
     def mirrored(self) -> "SetUp":
-        """The same with left and right exchanged."""
-        return replace(self, **{name: vector(np.multiply(getattr(self, name), MIRROR_X)) for name in _VECTORS})  # type: ignore[arg-type]
+        """Return the same with left and right exchanged."""
+        return replace(self, **{name: np.multiply(getattr(self, name), MIRROR_X) for name in _VECTORS})  # type: ignore[arg-type]
 
 
 def _own(name: str) -> Derived[Float]:
@@ -57,7 +54,7 @@ def _of_car(name: str) -> Derived[Bool]:
 
 
 class Seen:
-    """What a lane judges by: `n` arenas after a step, each from the side of the car whose lane it is (attacking +y).
+    """State of `n` arenas that a lane judges by, each from the side of the car whose lane it is (attacking +y).
 
     Positions `[n, 3]` in uu, velocities `[n, 3]` in uu/s; every array is taken from the state when it is asked for.
 
@@ -68,7 +65,7 @@ class Seen:
     """
 
     def __init__(self, state: GameState, arenas: NDArray[np.int64], actors: NDArray[np.int64]) -> None:
-        """Looks at some arenas of `state` (`[n]` rows) from the slots `actors [n]`."""
+        """Look at some arenas of `state` (`[n]` rows) from the slots `actors [n]`."""
         self.state, self._arenas, self._actors, self.at = state, arenas, actors, (arenas, actors)
         self.seconds: Double = state.episode_ticks[arenas] / TICKS_PER_SECOND
 
@@ -115,7 +112,7 @@ class Seen:
         return hit
 
 
-class Lane(ABC):
+class Lane(Component, ABC):
     """One mechanic to practise, alone with the ball; the other cars stand far off in their own halves.
 
     Settings are only those of the constructor: what a lane remembers of an episode is in its row of `notes`, which
@@ -139,23 +136,28 @@ class Lane(ABC):
     MAX_Y: ClassVar[float] = 4500.0
     """uu; where the other cars stand, in their own half."""
 
-    def __init__(self, time_limit_seconds: float) -> None:
-        self.time_limit_seconds = positive(type(self).__name__, "time_limit_seconds", time_limit_seconds)
+    _below_limit: ClassVar[str] = ""
+    """The setting, in seconds, that has to be below the time limit."""
 
-    def within_limit(self, argument: str, seconds: float) -> float:
-        """`seconds`; a ValueError unless it is above 0 and below the time limit."""
-        if not 0 < seconds < self.time_limit_seconds:
-            limit = f"time_limit_seconds={self.time_limit_seconds:g}"
-            raise ValueError(f"{type(self).__name__}: {argument} must be between 0 and {limit}, got {seconds!r}")
-        return seconds
+    def __init__(self, time_limit_seconds: float) -> None:
+        where = f"{type(self).__name__}: time_limit_seconds"
+        self.time_limit_seconds: float = check_value(where, time_limit_seconds, Positive)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self._below_limit and getattr(self, self._below_limit) >= self.time_limit_seconds:
+            raise ValueError(
+                f"{type(self).__name__}: {self._below_limit} must be below "
+                f"time_limit_seconds={self.time_limit_seconds:g}, got {getattr(self, self._below_limit):g}"
+            )
 
     @abstractmethod
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """Draws a beginning, on the right-hand side (x >= 0) where the sides differ; `place` draws the side."""
+        """Draw a beginning, on the right-hand side (x >= 0) where the sides differ; `place` draws the side."""
 
     @abstractmethod
     def judge(self, seen: Seen, notes: Double) -> Bool:
-        """Called after every step.
+        """Judge the arenas after a step.
 
         Args:
             seen: The `n` arenas that are in this lane.
@@ -165,11 +167,11 @@ class Lane(ABC):
             `[n]` whether the mechanic has succeeded. Once is enough for an episode.
         """
 
-    def begin(self, seen: Seen, notes: Double) -> None:  # noqa: B027 - most lanes have nothing to note
-        """Called with the first state of an episode; arguments as in `judge`."""
+    def begin(self, seen: Seen, notes: Double) -> None:
+        """Note what is needed of the first state of an episode; arguments as in `judge`."""
 
     def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
-        """Writes the first state of an episode into row `arena` of `state`, for the car in slot `actor`."""
+        """Write the first state of an episode into row `arena` of `state`, for the car in slot `actor`."""
         setup = self.set_up(rng)
         if rng.random() < 0.5:
             setup = setup.mirrored()
@@ -204,7 +206,7 @@ class Lane(ABC):
 
 
 def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
-    """Writes a set-up into row `arena` of `state` for the car in slot `actor`, rotated if that car is orange."""
+    """Write a set-up into row `arena` of `state` for the car in slot `actor`, rotated if that car is orange."""
     turned = MIRROR if state.team[actor] == ORANGE else np.ones(3, np.float32)
     vectors = {name: np.multiply(getattr(setup, name), turned) for name in _VECTORS}
     for name, numbers in vectors.items():
@@ -219,24 +221,18 @@ def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
         state.flip_time[arena, actor] = state.air_time_since_jump[arena, actor] = SPENT_FLIP_SECONDS
 
 
-def vector(numbers: object) -> Vector:
-    """Three floats."""
-    x, y, z = np.asarray(numbers, np.float64).tolist()
-    return x, y, z
-
-
-def heading(yaw: float, pitch: float = 0.0) -> tuple[Vector, Vector]:
-    """Forward and up of a car without roll.
+def heading(yaw: float, pitch: float = 0.0) -> tuple[Double, Double]:
+    """Return forward and up of a car without roll.
 
     Args:
         yaw: Radians from +y toward +x.
         pitch: Radians, positive lifts the nose.
     """
     sy, cy, sp, cp = float(np.sin(yaw)), float(np.cos(yaw)), float(np.sin(pitch)), float(np.cos(pitch))
-    return (cp * sy, cp * cy, sp), (-sp * sy, -sp * cy, cp)
+    return np.array((cp * sy, cp * cy, sp)), np.array((-sp * sy, -sp * cy, cp))
 
 
-def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Vector, Vector]:
-    """Where a body that flies freely was, and how fast, `seconds` before it is at `pos` with `vel` (no drag)."""
+def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Double, Double]:
+    """Return place and velocity of a freely flying body `seconds` before it is at `pos` with `vel` (no drag)."""
     down = np.array((0.0, 0.0, -gravity))
-    return vector(pos - vel * seconds + down * (seconds**2 / 2)), vector(vel - down * seconds)
+    return pos - vel * seconds + down * (seconds**2 / 2), vel - down * seconds

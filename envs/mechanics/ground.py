@@ -1,17 +1,24 @@
-"""Lanes that begin on the ground: jump shot, dribble, half-flip."""
+"""Lanes that begin on the ground: jump shot, dribble, half-flip, kickoff."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from rlgym.rocket_league.common_values import GRAVITY
+from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_SPEED, GRAVITY
 
-from envs.mechanics.base import Lane, Seen, SetUp, before, heading
+from envs.mechanics.base import Lane, Seen, SetUp, before, heading, write
 from envs.resets.base import CAR_REST_HEIGHT, Double
+from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.rewards.potential import flies_into_goal
+from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from fabric_rl.base.settings import Between, Positive, Share
 
 ROOF_BALL_HEIGHT = 147.0
 """uu, the centre of a ball that lies on the roof of a car on its wheels, and a little more."""
 
 
+@dataclass(eq=False, repr=False)
 class JumpShotLane(Lane):
     """The car drives toward the goal, the ball comes down before it, too high for a car on the ground.
 
@@ -27,20 +34,20 @@ class JumpShotLane(Lane):
 
     HORIZON_SECONDS = 3.0
 
-    def __init__(self, time_limit_seconds: float = 3.0) -> None:
-        super().__init__(time_limit_seconds)
+    time_limit_seconds: Positive = 3.0
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y = rng.uniform(0, 1200), rng.uniform(0, 1500)
         to_goal = float(np.arctan2(-x, 5120 - y))
         forward, up = heading(to_goal + rng.uniform(-0.1, 0.1))
         speed, seconds = rng.uniform(900, 1300), rng.uniform(0.7, 1.0)
-        meets = np.array((x, y, 0)) + np.array(forward) * (speed * seconds + 80)
+        meets = np.array((x, y, 0)) + forward * (speed * seconds + 80)
         meets[2] = rng.uniform(230, 300)
         velocity = np.array((rng.uniform(-50, 50), rng.uniform(-50, 100), rng.uniform(-250, -150)))
         ball_pos, ball_vel = before(meets, velocity, seconds, GRAVITY)
-        car_vel = (forward[0] * speed, forward[1] * speed, 0.0)
-        return SetUp((x, y, CAR_REST_HEIGHT), ball_pos, car_vel, forward, up, ball_vel, boost=rng.uniform(30, 100))
+        place = x, y, CAR_REST_HEIGHT
+        return SetUp(place, ball_pos, forward * speed, forward, up, ball_vel, boost=rng.uniform(30, 100))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
         jumped = seen.touched & seen.has_jumped & ~seen.on_ground
@@ -52,6 +59,7 @@ class JumpShotLane(Lane):
         return success
 
 
+@dataclass(eq=False, repr=False)
 class DribbleLane(Lane):
     """The car drives with the ball on its roof.
 
@@ -68,21 +76,17 @@ class DribbleLane(Lane):
     LOWEST, HIGHEST, ACROSS = 60.0, 140.0, 110.0
     """uu, from the car's centre to that of a ball on the roof (it lies 130 above)."""
 
-    def __init__(self, hold_seconds: float = 2.0, time_limit_seconds: float = 5.0) -> None:
-        """Sets the lane.
+    _below_limit = "hold_seconds"
 
-        Args:
-            hold_seconds: How long the ball has to stay on the roof, less than the time limit.
-            time_limit_seconds: When the episode ends.
-        """
-        super().__init__(time_limit_seconds)
-        self.hold_seconds = self.within_limit("hold_seconds", hold_seconds)
+    hold_seconds: Positive = 2.0
+    """Seconds that the ball has to stay on the roof, less than the time limit."""
+    time_limit_seconds: Positive = 5.0
+    """Game seconds after which the episode ends."""
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y = rng.uniform(0, 2500), rng.uniform(-3500, 1000)
         forward, up = heading(rng.uniform(-0.5, 0.5))
-        speed = rng.uniform(600, 1300)
-        velocity = (forward[0] * speed, forward[1] * speed, 0.0)
+        velocity = forward * rng.uniform(600, 1300)
         ball = (x + rng.uniform(-15, 15), y + rng.uniform(-15, 15), ROOF_BALL_HEIGHT + rng.uniform(0, 5))
         return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, velocity, boost=rng.uniform(20, 100))
 
@@ -96,6 +100,7 @@ class DribbleLane(Lane):
         return kept
 
 
+@dataclass(eq=False, repr=False)
 class HalfFlipLane(Lane):
     """The car rolls backward and has to turn round fast: backflip, cancel, roll.
 
@@ -114,28 +119,29 @@ class HalfFlipLane(Lane):
     UPRIGHT = 0.9
     """z of the vector out of the roof."""
 
-    def __init__(self, seconds: float = 2.0, min_speed: float = 1000.0) -> None:
-        """Sets the lane.
+    seconds: Positive = 2.0
+    """Seconds that the turn may take, and after which the episode ends."""
+    min_speed: Annotated[float, Between(0, CAR_MAX_SPEED, above=True)] = 1000.0
+    """Least speed along the new heading, uu/s, 0..2300."""
 
-        Args:
-            seconds: How long the turn may take, and when the episode ends.
-            min_speed: uu/s, 0..2300.
-        """
-        super().__init__(seconds)
-        if not 0 < min_speed <= 2300:
-            raise ValueError(f"HalfFlipLane: min_speed must be above 0 and at most 2300, got {min_speed!r}")
-        self.min_speed = min_speed
+    def __post_init__(self) -> None:
+        self.time_limit_seconds = self.seconds
+        super().__post_init__()
 
     def set_up(self, rng: np.random.Generator) -> SetUp:
         x, y = rng.uniform(0, 2500), rng.uniform(-3500, 3500)
         forward, up = heading(rng.uniform(-np.pi, np.pi))
         speed, away = -rng.uniform(500, 900), -rng.uniform(1500, 2500)
-        ball = (np.clip(x + away * forward[0], -3600, 3600), np.clip(y + away * forward[1], -4500, 4500), 93.15)
+        ball = (
+            np.clip(x + away * forward[0], -3600, 3600),
+            np.clip(y + away * forward[1], -4500, 4500),
+            BALL_RESTING_HEIGHT,
+        )
         velocity = (forward[0] * speed, forward[1] * speed, 0.0)
         return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, boost=rng.uniform(0, 12))
 
     def begin(self, seen: Seen, notes: Double) -> None:
-        """Notes where the nose points."""
+        """Note where the nose points."""
         notes[:] = seen.car_forward[:, :2]
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
@@ -144,3 +150,69 @@ class HalfFlipLane(Lane):
         along = (seen.car_vel * forward).sum(axis=1) >= self.min_speed
         done: Bool = turned & along & seen.on_ground & (seen.car_up[:, 2] > self.UPRIGHT)
         return done
+
+
+@dataclass(eq=False, repr=False)
+class KickoffLane(Lane):
+    """A kickoff: one of the five spawns, each as likely; partly off the spot, turned and rolling already.
+
+    Both teams begin the same (rotated by 180 degrees), so nobody has an advantage.
+
+    Success: the lane's team touches the ball first (at the same step as the opponents counts), and `judged_seconds`
+    later the ball is in the opponents' half; or in their goal any time after that touch.
+
+    Begins: as `Kickoff`; with the probability `offset_share` each pair of cars is moved by up to 250 uu in x and y,
+    turned by up to 0.25 rad, has 0..100 boost and rolls with up to 500 uu/s along the nose.
+    """
+
+    name = "kickoff"
+    num_notes = 2  # who touched first (0 nobody, 1 this team, -1 the other), and at which second
+
+    MAX_OFFSET, MAX_TURN, MAX_SPEED = 250.0, 0.25, 500.0
+
+    _below_limit = "judged_seconds"
+
+    offset_share: Share = 0.5
+    """Probability, 0..1, of a kickoff off the spot."""
+    judged_seconds: Positive = 1.0
+    """Seconds from the first touch to the look at where the ball is, less than the time limit."""
+    time_limit_seconds: Positive = 6.0
+    """Game seconds after which the episode ends."""
+
+    def set_up(self, rng: np.random.Generator) -> SetUp:
+        return self._on_spawn(int(rng.integers(len(Kickoff.BLUE_POS))), rng.random() < self.offset_share, rng)
+
+    def _on_spawn(self, spawn: int, offset: bool, rng: np.random.Generator) -> SetUp:
+        x, y, z = Kickoff.BLUE_POS[spawn].tolist()
+        yaw, speed, boost = float(np.pi / 2 - Kickoff.BLUE_YAW[spawn]), 0.0, KICKOFF_BOOST
+        if offset:
+            dx, dy = rng.uniform(-self.MAX_OFFSET, self.MAX_OFFSET, 2).tolist()
+            x, y, yaw = x + dx, y + dy, yaw + rng.uniform(-self.MAX_TURN, self.MAX_TURN)
+            speed, boost = rng.uniform(0, self.MAX_SPEED), rng.uniform(0, 100)
+        forward, up = heading(yaw)
+        return SetUp((x, y, z), (0, 0, BALL_RESTING_HEIGHT), forward * speed, forward, up, (0, 0, 0), boost)
+
+    def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
+        """Write a kickoff, in which all cars have a spawn, those of each team different ones."""
+        slots = np.flatnonzero(state.present[arena])
+        teams = [slots[state.team[slots] == team].tolist() for team in (0, 1)]
+        spawns = rng.permutation(len(Kickoff.BLUE_POS))[: max(map(len, teams))]
+        offset = bool(rng.random() < self.offset_share)
+        for number, spawn in enumerate(spawns.tolist()):
+            setup = self._on_spawn(spawn, offset, rng)
+            for team in teams:
+                if number < len(team):
+                    write(state, arena, team[number], setup)
+        state.set_on_ground(arena, np.ones(state.num_cars, np.bool_))
+
+    def judge(self, seen: Seen, notes: Double) -> Bool:
+        by_us = seen.own_team_touched
+        first = (notes[:, 0] == 0) & (by_us | seen.opponents_touched)
+        notes[:, 0] = np.where(first, np.where(by_us, 1, -1), notes[:, 0])
+        notes[:, 1] = np.where(first, seen.seconds, notes[:, 1])
+        ours = notes[:, 0] == 1
+        after = seen.seconds - notes[:, 1]
+        just_then = (after >= self.judged_seconds) & (notes[:, 1] >= 0)
+        won: Bool = ours & (seen.scored | (just_then & (seen.ball_pos[:, 1] > 0)))
+        notes[:, 1] = np.where((notes[:, 0] != 0) & just_then, -1, notes[:, 1])  # looked once: not again
+        return won

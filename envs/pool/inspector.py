@@ -16,7 +16,7 @@ from envs.dones import TimeoutCondition
 from envs.loggers.turtles import TurtleRecoveryLogger
 from envs.replays.replay import SUFFIX, Sink
 from envs.resets import TurtledStart
-from envs.resets.first_states import ResetRow, problems_of, ranges_of, rows_of
+from envs.resets.first_states import ResetRow, describe_problems, problems, ranges_of, rows_of
 
 if TYPE_CHECKING:
     from envs.pool.rocket_pool import RocketSimPool
@@ -45,7 +45,7 @@ class PoolInspector:
     def __init__(self, pool: "RocketSimPool") -> None:
         """Takes the pool, whose state changes under way."""
         self._pool, self._parser, self._state = pool, pool.action_parser, pool.state
-        self._rows, self._episodes = list[ResetRow](), 0
+        self._rows, self._problems = list[ResetRow](), list[list[str]]()
 
     def describe_actions(self) -> list[str]:
         """What the action table covers."""
@@ -58,8 +58,8 @@ class PoolInspector:
         """Takes down the arenas whose episode has just begun; returns how many."""
         fresh = np.flatnonzero(self._state.episode_ticks == 0).tolist()
         for arena in fresh:
-            self._rows += rows_of(self._state, arena, self._episodes)
-            self._episodes += 1
+            self._rows += rows_of(self._state, arena, len(self._problems))
+            self._problems.append([problem.kind for problem in problems(self._state, arena)])
         return len(fresh)
 
     def describe_resets(self) -> list[str]:
@@ -70,7 +70,7 @@ class PoolInspector:
         for what, quantity, least, _, greatest in ranges_of(self._rows):
             lines.setdefault(what, []).append(f"{quantity} {least:.0f}..{greatest:.0f}")
         return [
-            f"first states of {self._episodes} episodes",
+            f"first states of {len(self._problems)} episodes",
             *(f"{what}: {', '.join(numbers)}" for what, numbers in lines.items()),
         ]
 
@@ -79,8 +79,8 @@ class PoolInspector:
         return self._rows
 
     def reset_problems(self) -> list[str]:
-        """What is impossible in the first states taken down."""
-        return problems_of(self._rows)
+        """Return what is impossible, or mostly not meant, in the first states taken down."""
+        return describe_problems(self._problems)
 
     game_suffix = SUFFIX
 

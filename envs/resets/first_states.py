@@ -1,30 +1,175 @@
-"""First states of episodes as rows of numbers: where the ball and the cars are, their ranges, what is impossible."""
+"""First states of episodes: the rules that each must keep, and its numbers, for the check of a pool and for audits."""
 
 import math
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from rlgym.rocket_league import common_values as game
 
-from envs.resets.base import BALL_MAX_ANG_VEL
 from envs.state.game_state import GameState
-from envs.state.layout import ORANGE, Float
+from envs.state.layout import BOOST, CAR_TIMERS, ORANGE, Float
+from envs.state.view import View
+
+RESPAWN = CAR_TIMERS.index("demo_respawn_timer")
+BALL_MAX_ANG_VEL = 6.0
+"""rad/s"""
+LIMIT_MARGIN = 1.001
+"""How far over a limit a speed, an amount or a timer may be: rounding, and what RocketSim itself lets through."""
+FIELD_MARGIN = 50.0
+"""uu that a centre may be beyond a wall: less than any hitbox, more than a fast car sinks into one for a tick."""
+CORNER = game.SIDE_WALL_X + game.BACK_WALL_Y - game.CORNER_CATHETUS_LENGTH
+"""uu, |x| + |y| at the walls that cut the corners."""
+CAR_HEIGHT = 36.0
+"""uu, the shortest side of an Octane's hitbox."""
+LEAST_ROOM = {"ball": game.BALL_RADIUS - 10, "car": CAR_HEIGHT / 2 - 5}
+"""uu from a centre to the nearest wall, floor or ceiling; closer, the body is inside of it."""
+TOUCHING = ("a car inside the ball", "a car inside another car")
+NEAR = (game.BALL_RADIUS + CAR_HEIGHT / 2, CAR_HEIGHT)
+"""uu between two centres, for each kind of `TOUCHING`: nearer, one is inside the other."""
+TOO_NEAR = (50.0, 30.0)
+"""uu, refused: a ball lying on a roof is 130 away, and two cars stacked flat are 36 apart."""
+TURTLE_HEIGHT = 60.0
+"""uu: a car upside down below this lies on its roof (it rests at about 40)."""
+
+
+class Problem(NamedTuple):
+    """Something wrong with a first state."""
+
+    kind: str
+    """The same for all of its kind, for example `a car inside a wall`."""
+    refused: str = ""
+    """The error of a pool, which names car and number; empty if the state is odd, but can be played."""
+
+
+def check_start(state: GameState, arena: int, name: str) -> None:
+    """Check what a setter has written for one arena.
+
+    Args:
+        state: The state after `apply`.
+        arena: Row of `state`.
+        name: The setter's `author()`, for the message.
+
+    Raises:
+        ValueError: NaN or infinity, the ball or a car outside the field or faster than the game lets them be, boost or
+            a timer out of range, or two bodies in one place.
+    """
+    for problem in problems(state, arena):
+        if problem.refused:
+            raise ValueError(f"{name}: in arena {int(state.arena_index[arena])} {problem.refused}")
+
+
+def problems(state: GameState, arena: int) -> Iterator[Problem]:
+    """Yield what is impossible, or mostly not meant, in the first state in row `arena` of `state`."""
+    slots = np.flatnonzero(state.present[arena])
+    here = View(state.ball_rows[arena, 0], state.car_rows[arena, slots, 0], state.pad_timers[arena])
+    timers = state.car_timers[arena, slots]
+    names = ["the ball", *(f"car {slot}" for slot in slots.tolist())]
+    if math.isfinite(here.ball.sum() + here.cars.sum() + timers.sum() + here.pad_timers.sum()):
+        respawn = timers[:, RESPAWN]
+        yield from _beyond_limits(here, respawn, names)
+        yield from _misplaced(here, respawn, names)
+    else:
+        parts = {"the ball's state": here.ball, "the pad timers": here.pad_timers}
+        parts |= {
+            f"the state of {name}": np.append(*row) for name, *row in zip(names[1:], here.cars, timers, strict=True)
+        }
+        place = next(name for name, numbers in parts.items() if not np.isfinite(numbers).all())
+        yield Problem("NaN or infinity", f"an episode would begin with NaN or infinity in {place}")
+
+
+def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
+    """Yield the problems of speeds, spins, boost and timers; all are finite."""
+    for what, unit, ball, cars, limits in (
+        ("velocity", "uu/s", here.ball_vel, here.car_vel, (game.BALL_MAX_SPEED, game.CAR_MAX_SPEED)),
+        ("angular velocity", "rad/s", here.ball_ang_vel, here.car_ang_vel, (BALL_MAX_ANG_VEL, game.CAR_MAX_ANG_VEL)),
+    ):
+        for name, vector in zip(names, (ball.tolist(), *cars.tolist()), strict=True):
+            is_car, speed = name is not names[0], math.hypot(*vector)
+            if speed > limits[is_car] * LIMIT_MARGIN:
+                yield Problem(
+                    f"a {'car' if is_car else 'ball'} faster than the game allows",
+                    f"{name} would start with {what} {speed:g} {unit}, at most {limits[is_car]:g} is possible",
+                )
+    for what, values, limit in (
+        ("boost", here.cars[:, BOOST], 100.0),
+        ("pad timer", here.pad_timers, game.BIG_PAD_RECHARGE_SECONDS),
+        ("demo_respawn_timer", respawn, np.inf),
+    ):
+        wrong = (values < 0) | (values > limit * LIMIT_MARGIN)
+        if wrong.any():
+            index = int(np.flatnonzero(wrong)[0])
+            whose = f"pad {index}" if what == "pad timer" else names[index + 1]
+            yield Problem(
+                f"a {what} out of range",
+                f"{whose} would start with {what} {values[index]:g}, it must be 0 to {limit:g}",
+            )
+
+
+def _misplaced(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
+    """Yield the problems of places: ball and cars in a wall or in one another, cars on the roof."""
+    spots, ups = (here.ball_pos.tolist(), *here.car_pos.tolist()), (1.0, *here.car_up[:, 2].tolist())
+    gone = (False, *(respawn > 0).tolist())  # a demolished car keeps its last position, others may drive through it
+    placed: list[tuple[str, list[float]]] = []
+    for name, spot, up, demolished in zip(names, spots, ups, gone, strict=True):
+        if demolished:
+            continue
+        kind = "car" if placed else "ball"
+        if wall_distance(*spot) < LEAST_ROOM[kind]:
+            outside = "" if inside_field(*spot) else f"{name} would start outside the field, at {_rounded(spot)} uu"
+            yield Problem(f"a {kind} inside a wall", outside)
+        for other, place in placed:
+            two_cars, gap = other is not names[0], math.dist(spot, place)
+            if gap < NEAR[two_cars]:
+                together = f"{other} and {name} would start in one place, at {_rounded(spot)} uu"
+                yield Problem(TOUCHING[two_cars], together if gap < TOO_NEAR[two_cars] else "")
+        if up < -0.7 and spot[2] < TURTLE_HEIGHT:
+            yield Problem("a car on its roof")
+        placed.append((name, spot))
+    if abs(spots[0][1]) > game.GOAL_THRESHOLD:
+        yield Problem("a ball behind a goal line")
+
+
+def _rounded(spot: list[float]) -> tuple[float, ...]:
+    return tuple(round(x, 1) for x in spot)
+
+
+def wall_distance(x: float, y: float, z: float) -> float:
+    """Return how far (uu) a point in the soccar field or in a goal is from the nearest wall; negative outside."""
+    across, along = abs(x), abs(y)
+    to_corner = (CORNER - across - along) / math.sqrt(2)
+    field = min(game.SIDE_WALL_X - across, game.BACK_WALL_Y - along, z, game.CEILING_Z - z, to_corner)
+    goal = min(game.GOAL_CENTER_TO_POST - across, game.BACK_NET_Y - along, z, game.GOAL_HEIGHT - z)
+    return float(max(field, goal))
+
+
+def inside_field(x: float, y: float, z: float) -> bool:
+    """Return whether a point (uu) is in the soccar field or in a goal, give or take `FIELD_MARGIN`; False for NaN."""
+    return math.isfinite(x + y + z) and z >= 0 and wall_distance(x, y, z) >= -FIELD_MARGIN
+
+
+def describe_problems(found: Sequence[Iterable[str]]) -> list[str]:
+    """Return a line for each kind of problem, with the first episodes, from the kinds found in each first state."""
+    episodes: dict[str, list[int]] = {}
+    for episode, kinds in enumerate(found):
+        for kind in dict.fromkeys(kinds):
+            episodes.setdefault(kind, []).append(episode)
+    return [
+        f"{kind} in {len(where)} of {len(found)} first states "
+        f"(episode {', '.join(map(str, where[:5]))}{', ...' if len(where) > 5 else ''})"
+        for kind, where in episodes.items()
+    ]
+
 
 ResetRow = dict[str, str | float]
 """The ball, or a car, in a first state; see `rows_of`."""
 KINDS = ("ball", "blue", "orange")
 NUMBERS = ("x", "y", "z", "speed", "spin", "yaw", "pitch", "roll", "boost", "on_ground", "demoed")
 BALL_NUMBERS = NUMBERS[:5]
-CAR_HEIGHT = 36.0
-"""uu, the shortest side of an Octane's hitbox."""
-TURTLE_HEIGHT = 60.0
-"""uu: a car upside down below this lies on its roof (it rests at about 40)."""
 
 
 class Range(NamedTuple):
-    """What one number was, over many first states."""
+    """Range of one number over many first states."""
 
     what: str
     """`ball`, `blue` or `orange`."""
@@ -36,7 +181,7 @@ class Range(NamedTuple):
 
 
 def rows_of(state: GameState, arena: int, episode: int) -> list[ResetRow]:
-    """The ball and the cars of one arena of `state`, as those of `episode`.
+    """Return the ball and the cars of one arena of `state`, as those of `episode`.
 
     Returns:
         A row for the ball and for each car: `episode`, `what` (ball, blue, orange), `slot` (-1 for the ball), `x`, `y`,
@@ -63,7 +208,7 @@ def _numbers(place: Float, velocity: Float, spin: Float) -> list[float]:
 
 
 def ranges_of(rows: Sequence[ResetRow]) -> list[Range]:
-    """The ranges of all numbers, for the ball, the blue and the orange cars."""
+    """Return the ranges of all numbers, for the ball, the blue and the orange cars."""
     found = []
     for what in KINDS:
         own = [row for row in rows if row["what"] == what]
@@ -72,64 +217,3 @@ def ranges_of(rows: Sequence[ResetRow]) -> list[Range]:
             values = np.array([row[name] for row in own], np.float64)
             found.append(Range(what, name, float(values.min()), float(values.mean()), float(values.max())))
     return found
-
-
-def problems_of(rows: Sequence[ResetRow]) -> list[str]:
-    """What is impossible, or mostly not meant, in first states: a line for each kind, with the first episodes."""
-    found: dict[str, list[int]] = {}
-    balls = {row["episode"]: row for row in rows if row["what"] == "ball"}
-    cars: dict[str | float, list[ResetRow]] = {}
-    for row in rows:
-        if row["what"] != "ball" and not row["demoed"]:
-            cars.setdefault(row["episode"], []).append(row)
-    for episode, ball in balls.items():
-        kinds = [kind for car in cars.get(episode, []) for kind in _wrong_with_car(car, ball)]
-        if _number(ball, "speed") > game.BALL_MAX_SPEED + 1 or _number(ball, "spin") > BALL_MAX_ANG_VEL + 0.01:
-            kinds.append("a ball faster than the game allows")
-        if abs(_number(ball, "y")) > game.GOAL_THRESHOLD:
-            kinds.append("a ball behind a goal line")
-        if _outside(ball, game.BALL_RADIUS - 10):
-            kinds.append("a ball inside a wall")
-        places = [_place(car) for car in cars.get(episode, [])]
-        if any(math.dist(a, b) < CAR_HEIGHT for a, b in combinations(places, 2)):
-            kinds.append("a car inside another car")
-        for kind in dict.fromkeys(kinds):
-            found.setdefault(kind, []).append(int(episode))
-    shown = {kind: ", ".join(map(str, episodes[:5])) for kind, episodes in found.items()}
-    return [
-        f"{kind} in {len(episodes)} of {len(balls)} first states (episode {shown[kind]}"
-        f"{', ...' if len(episodes) > 5 else ''})"
-        for kind, episodes in found.items()
-    ]
-
-
-def _wrong_with_car(car: ResetRow, ball: ResetRow) -> list[str]:
-    kinds = ["a car inside a wall"] if _outside(car, CAR_HEIGHT / 2 - 5) else []
-    if math.dist(_place(car), _place(ball)) < game.BALL_RADIUS + CAR_HEIGHT / 2:
-        kinds.append("a car inside the ball")
-    if _number(car, "speed") > game.CAR_MAX_SPEED + 1 or _number(car, "spin") > game.CAR_MAX_ANG_VEL + 0.01:
-        kinds.append("a car faster than the game allows")
-    up = math.cos(math.radians(_number(car, "pitch"))) * math.cos(math.radians(_number(car, "roll")))
-    if up < -0.7 and _number(car, "z") < TURTLE_HEIGHT:
-        kinds.append("a car on its roof")
-    return kinds
-
-
-def _outside(row: ResetRow, margin: float) -> bool:
-    """Whether the place is beyond the field or closer than `margin` uu to floor, ceiling or an outer wall."""
-    x, y, z = abs(_number(row, "x")), abs(_number(row, "y")), _number(row, "z")
-    if not (margin <= z <= game.CEILING_Z - margin):
-        return True
-    if x < game.GOAL_CENTER_TO_POST and z < game.GOAL_HEIGHT:
-        return bool(y > game.BACK_NET_Y - margin)
-    corner = game.SIDE_WALL_X + game.BACK_WALL_Y - game.CORNER_CATHETUS_LENGTH
-    beyond = x > game.SIDE_WALL_X - margin or y > game.BACK_WALL_Y - margin
-    return bool(beyond or x + y > corner - margin * math.sqrt(2))
-
-
-def _place(row: ResetRow) -> list[float]:
-    return [_number(row, name) for name in ("x", "y", "z")]
-
-
-def _number(row: ResetRow, name: str) -> float:
-    return float(row[name])

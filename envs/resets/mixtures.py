@@ -2,16 +2,17 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
-from envs.checks import check_part, check_parts
-from envs.resets.base import StateSetter, check_share, only, shares_of
+from envs.resets.base import EachArena, StateSetter, apply_to, shares_of
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
+from envs.state.layout import BLUE, MIRROR, ORANGE
+from fabric_rl.base.settings import NonNegative, Share
 
 MIRROR_X = np.array([-1, 1, 1], np.float32)
 """Factor on a vector that mirrors it at the plane x = 0."""
@@ -23,75 +24,70 @@ PADS_MIRRORED_X = np.linalg.norm(_PADS[:, None] * MIRROR_X - _PADS, axis=-1).arg
 WHEELS_MIRRORED_X = [1, 0, 3, 2]
 
 
-class MixedStates(StateSetter):
-    """Draws one of several setters for each episode."""
+@dataclass(eq=False, repr=False)
+class MixedStates(EachArena):
+    """Mixture of setters, one of which is drawn for each episode."""
 
     _in_state_dict: ClassVar = {"setters": "setters"}
 
-    def __init__(self, setters: Sequence[StateSetter], weights: Sequence[float]) -> None:
-        """Creates the mixture.
+    setters: Sequence[StateSetter]
+    """The setters."""
+    weights: Sequence[NonNegative]
+    """One number >= 0 per setter; they need not sum to one."""
 
-        Args:
-            setters: What to draw from.
-            weights: One number >= 0 per setter; they need not sum to one.
-        """
-        self.shares = shares_of("MixedStates", "setter", len(setters), weights)
-        self.setters: tuple[StateSetter, ...] = check_parts("MixedStates", "setters", setters, StateSetter)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shares = shares_of("MixedStates", "setter", len(self.setters), self.weights)
         self._drawn: StateSetter | None = None
 
-    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        for arena in np.flatnonzero(mask).tolist():
-            self._drawn = self.setters[rng.choice(len(self.setters), p=self.shares)]
-            self._drawn.apply(state, only(mask, arena), rng)
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        self._drawn = self.setters[rng.choice(len(self.setters), p=self.shares)]
+        apply_to(self._drawn, state, arena, rng)
 
     def author(self) -> str:
-        """The setter that was drawn last, in this one."""
+        """Return the setter that was drawn last, in this one."""
         return "MixedStates" if self._drawn is None else f"{self._drawn.author()} (in MixedStates)"
 
 
-class _Changed(StateSetter):
-    """Lets another setter write the state, then changes it."""
+@dataclass(eq=False, repr=False)
+class _Changed(EachArena):
+    """Another setter's states, changed."""
 
     _in_state_dict: ClassVar = {"inner": "inner"}
 
-    def __init__(self, inner: StateSetter) -> None:
-        self.inner: StateSetter = check_part(type(self).__name__, "inner", inner, StateSetter)
-        if inner.loggers():
+    inner: StateSetter
+    """Writes the states."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.inner.loggers():
             raise ValueError(
-                f"{type(self).__name__}: {type(inner).__name__} watches cars that it has placed itself; put this into "
-                f"it instead of around it"
+                f"{type(self).__name__}: {type(self.inner).__name__} watches cars that it has placed itself; put this "
+                "into it instead of around it"
             )
 
-    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        for arena in np.flatnonzero(mask).tolist():
-            self.inner.apply(state, only(mask, arena), rng)
-            self._change(state, arena, rng)
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        apply_to(self.inner, state, arena, rng)
+        self._change(state, arena, rng)
 
     def author(self) -> str:
-        """The inner setter, in this one."""
+        """Return the inner setter, in this one."""
         return f"{self.inner.author()} (in {type(self).__name__})"
 
     @abstractmethod
     def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None: ...
 
 
+@dataclass(eq=False, repr=False)
 class MirroredStates(_Changed):
     """Another setter's states, some of them mirrored: the same game, with left and right or the teams exchanged."""
 
-    def __init__(
-        self, inner: StateSetter, probability: float = 0.5, left_right: bool = True, teams: bool = True
-    ) -> None:
-        """Creates the setter.
-
-        Args:
-            inner: Writes the states.
-            probability: Of each of the two, drawn apart, 0..1.
-            left_right: Mirror at the plane x = 0; see `mirror_left_right`.
-            teams: Exchange the teams, in arenas where both have the same number of cars; see `exchange_teams`.
-        """
-        super().__init__(inner)
-        self.probability = check_share("MirroredStates", "probability", probability)
-        self.left_right, self.teams = left_right, teams
+    probability: Share = 0.5
+    """Probability, 0..1, of each of the two, drawn apart."""
+    left_right: bool = True
+    """Mirror at the plane x = 0; see `mirror_left_right`."""
+    teams: bool = True
+    """Exchange the teams, in arenas where both have the same number of cars; see `exchange_teams`."""
 
     def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         left_right, teams = rng.random(2) < self.probability
@@ -105,14 +101,6 @@ class MirroredStates(_Changed):
 class ShuffledCars(_Changed):
     """Another setter's states, with the cars of each team in random order."""
 
-    def __init__(self, inner: StateSetter) -> None:
-        """Creates the setter.
-
-        Args:
-            inner: Writes the states.
-        """
-        super().__init__(inner)
-
     def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         order = np.arange(state.num_cars)
         for slots in _slots(state, arena):
@@ -121,7 +109,7 @@ class ShuffledCars(_Changed):
 
 
 def mirror_left_right(state: GameState, arena: int) -> None:
-    """Mirrors one arena (world view) at the plane x = 0: positions, motion, rotations, wheels, flips and pads."""
+    """Mirror one arena (world view) at the plane x = 0: positions, motion, rotations, wheels, flips and pads."""
     world, details = state.world, state.details
     for vectors in (world.ball_pos, world.ball_vel, world.car_pos, world.car_vel, world.car_forward, world.car_up):
         vectors[arena] *= MIRROR_X
@@ -135,7 +123,7 @@ def mirror_left_right(state: GameState, arena: int) -> None:
 
 
 def exchange_teams(state: GameState, arena: int) -> None:
-    """Rotates one arena (world view) by 180 degrees about z, and gives each blue car's place to its orange partner.
+    """Rotate one arena (world view) by 180 degrees about z, and give each blue car's place to its orange partner.
 
     Raises:
         ValueError: The teams have different numbers of cars.
@@ -156,7 +144,7 @@ def exchange_teams(state: GameState, arena: int) -> None:
 
 
 def _slots(state: GameState, arena: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The slots of the blue and of the orange cars that play."""
+    """Return the slots of the blue and of the orange cars that play."""
     present = state.present[arena]
     return np.flatnonzero(present & (state.team == BLUE)), np.flatnonzero(present & (state.team == ORANGE))
 

@@ -3,28 +3,29 @@
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.resets.base import EachArena
+from envs.resets.base import BALL_VECTORS, CAR_VECTORS, EachArena
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, CAR_DETAILS, CAR_FLAGS, CAR_TIMERS, NUM_PADS, ON_GROUND, ORANGE
+from envs.state.layout import BLUE, CAR_FLAGS, CAR_TIMERS, ON_GROUND, ORANGE
 from fabric_rl.base.settings import describe_value
 
-BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
-CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")
 DETAILS = (
     *("wheels", "jump_time", "air_time", "flip_torque"),
     *("is_auto_flipping", "auto_flip_timer", "auto_flip_direction"),
 )
 """Fields of `GameState.details` that belong to a car's own state."""
+OF_AN_ARENA = (*BALL_VECTORS, "pad_timers")
+"""Arrays without an axis of cars."""
 
 
 def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
-    """Writes a file for `ReplayedStates` with every arena of every state, in the order they come.
+    """Write a file for `ReplayedStates` with every arena of every state, in the order they come.
 
     Each state is copied before the next one is asked for, so a generator can play a pool:
 
@@ -71,6 +72,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
         if team is not None and not np.array_equal(team, state.team):
             raise ValueError("save_states: all states must have the same team sizes, make one file for each")
         team = state.team.copy()
+        state.read_stale_details()
         parts.append({name: array.copy() for name, array in _arrays(state)})
     if team is None or not any(len(part["present"]) for part in parts):
         raise ValueError("save_states: there are no states to save")
@@ -84,23 +86,19 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     return len(arrays["present"])
 
 
+@dataclass(eq=False, repr=False)
 class ReplayedStates(EachArena):
-    """Begins every episode with a state from a file, each as likely as the others.
+    """States from a file, each as likely as the others.
 
     An arena gets the states recorded with as many cars in each team as it has.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        """Reads the file.
+    path: str | Path
+    """A file made by `save_states`."""
 
-        Args:
-            path: Made by `save_states`.
-
-        Raises:
-            FileNotFoundError: There is no such file.
-            ValueError: Not such a file.
-        """
-        self.path = Path(path)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.path = Path(self.path)
         self._arrays = _read(self.path)
         present, team = self._arrays["present"], self._arrays["team"]
         sizes = np.stack([(present & (team == side)).sum(axis=1) for side in (BLUE, ORANGE)], axis=1)
@@ -118,30 +116,22 @@ class ReplayedStates(EachArena):
                 f"ReplayedStates: the arena has {size[0]} blue against {size[1]} orange cars, but {self.path} "
                 f"holds only states of {there}"
             )
-        self._write(state, arena, slots, int(rng.choice(self._states[size])))
+        self._write(state, arena, slots, int(self._states[size][rng.integers(len(self._states[size]))]))
 
     def _write(self, state: GameState, arena: int, slots: NDArray[np.int64], chosen: int) -> None:
-        arrays, world = self._arrays, state.world
-        recorded = np.flatnonzero(arrays["present"][chosen])
-        recorded = recorded[np.argsort(arrays["team"][recorded], kind="stable")]
-        for name in BALL_VECTORS:
-            getattr(world, name)[arena] = arrays[name][chosen]
-        for name in CAR_VECTORS:
-            getattr(world, name)[arena, slots] = arrays[name][chosen, recorded]
-        state.boost[arena, slots] = arrays["boost"][chosen, recorded]
-        state.pad_timers[arena] = arrays["pad_timers"][chosen]
-        for column, name in enumerate(CAR_TIMERS):
-            state.car_timers[arena, slots, column] = arrays[name][chosen, recorded]
-        for column, name in enumerate(CAR_FLAGS):
-            state.car_flags[arena, slots, column] = arrays[name][chosen, recorded]
-        for name in DETAILS:
-            state.details[name][arena, slots] = arrays[name][chosen, recorded]
-        on_ground = arrays["wheels"][chosen, recorded].sum(axis=-1) >= 3
+        recorded = np.flatnonzero(self._arrays["present"][chosen])
+        recorded = recorded[np.argsort(self._arrays["team"][recorded], kind="stable")]
+        for name, target in _arrays(state):
+            if name in OF_AN_ARENA:
+                target[arena] = self._arrays[name][chosen]
+            elif name != "present":
+                target[arena, slots] = self._arrays[name][chosen, recorded]
+        on_ground = self._arrays["wheels"][chosen, recorded].sum(axis=-1) >= 3
         state.car_rows[arena, slots, :, ON_GROUND] = on_ground[:, None]
 
 
 def _arrays(state: GameState) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Everything the file holds for one `GameState`, by key; views."""
+    """Yield everything the file holds for one `GameState`, by key; views."""
     yield "present", state.present
     for name in (*BALL_VECTORS, *CAR_VECTORS):
         yield name, getattr(state.world, name)
@@ -151,52 +141,37 @@ def _arrays(state: GameState) -> Iterator[tuple[str, NDArray[Any]]]:
         yield name, state.car_timers[:, :, column]
     for column, name in enumerate(CAR_FLAGS):
         yield name, state.car_flags[:, :, column]
-    state.wheels_with_contact  # noqa: B018 - reads the details from the live arenas
     for name in DETAILS:
         yield name, state.details[name]
 
 
-def _layout() -> dict[str, tuple[bool, tuple[int, ...], np.dtype[Any]]]:
-    """Of each key: whether it has the axis of the slots, the axes after it, and the dtype."""
-    number, truth = np.dtype(np.float32), np.dtype(np.bool_)
-    layout = {"present": (True, (), truth), "pad_timers": (False, (NUM_PADS,), number), "boost": (True, (), number)}
-    layout |= dict.fromkeys(BALL_VECTORS, (False, (3,), number)) | dict.fromkeys(CAR_VECTORS, (True, (3,), number))
-    layout |= dict.fromkeys(CAR_TIMERS, (True, (), number)) | dict.fromkeys(CAR_FLAGS, (True, (), truth))
-    for name in DETAILS:
-        field = CAR_DETAILS[name]
-        layout[name] = (True, field.shape, field.base)
-    return layout
-
-
 def _read(path: Path) -> dict[str, NDArray[Any]]:
-    """The file's arrays, checked."""
+    """Read the file's arrays; a ValueError if they are not those of `save_states`."""
     if not path.is_file():
         raise FileNotFoundError(f"ReplayedStates: there is no file {path}; write one with envs.save_states")
-    layout = _layout()
     try:
         with np.load(path, allow_pickle=False) as file:
-            missing = [name for name in ("team", *layout) if name not in file.files]
-            if missing:
-                raise ValueError(f"it lacks {', '.join(missing)}")
-            arrays = {name: file[name] for name in ("team", *layout)}
-        _check(arrays, layout)
+            arrays = {name: file[name] for name in file.files}
+        _check(arrays)
     except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"ReplayedStates: {path} is not a file of envs.save_states: {reason}") from error
     return arrays
 
 
-def _check(arrays: dict[str, NDArray[Any]], layout: dict[str, tuple[bool, tuple[int, ...], np.dtype[Any]]]) -> None:
-    present, team = arrays["present"], arrays["team"]
-    if present.ndim != 2 or not len(present) or not np.isin(team, (BLUE, ORANGE)).all():
+def _check(arrays: dict[str, NDArray[Any]]) -> None:
+    wanted = dict(_arrays(GameState(1, len(arrays.get("team", ())), 0)))
+    if missing := [name for name in ("team", *wanted) if name not in arrays]:
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    states, cars = len(arrays["present"]), len(arrays["team"])
+    if not states or not np.isin(arrays["team"], (BLUE, ORANGE)).all():
         raise ValueError("it holds no states, or no teams")
-    for name, (per_car, axes, dtype) in layout.items():
-        array = arrays[name]
-        wanted = (len(present), *((len(team),) if per_car else ()), *axes)
-        if array.shape != wanted or array.dtype != dtype:
+    for name, own in wanted.items():
+        array, shape = arrays[name], (states, *own.shape[1:])
+        if array.shape != shape or array.dtype != own.dtype:
             raise ValueError(
-                f"{name} is {array.dtype} {list(array.shape)}, expected {dtype} {list(wanted)} for {len(present)} "
-                f"states of {len(team)} cars"
+                f"{name} is {array.dtype} {list(array.shape)}, expected {own.dtype} {list(shape)} for {states} states "
+                f"of {cars} cars"
             )
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds NaN or infinity")

@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, EachArena, inside_field
+from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, EachArena
+from envs.resets.first_states import inside_field
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Float
 
@@ -38,16 +40,17 @@ class Pack(NamedTuple):
     limits: Double
 
     def names(self, key: str) -> set[str]:
-        """The pack's tags, or its one value under another key of the metadata."""
+        """Return the pack's tags, or its one value under another key of the metadata."""
         value = self.metadata.get(key, [])
         return {str(name) for name in value} if isinstance(value, list) else {str(value)}
 
     def in_standard_field(self) -> "Pack":
-        """The pack without the shots that its map has outside of the standard field."""
+        """Return the pack without the shots that its map has outside of the standard field."""
         fits = [inside_field(*shot[0]) and inside_field(*shot[2]) for shot in self.shots.tolist()]
         return self._replace(shots=self.shots[fits], limits=self.limits[fits])
 
 
+@dataclass(eq=False, repr=False)
 class TrainingPack(EachArena):
     """A shot of a training pack in every episode, each as likely as the others.
 
@@ -63,45 +66,34 @@ class TrainingPack(EachArena):
     MAX_X, MIN_Y, MAX_Y = 3500.0, 500.0, 4500.0
     """uu; where further cars stand, in their own half."""
 
-    def __init__(
-        self,
-        kinds: Sequence[str] | None = None,
-        difficulties: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        codes: Sequence[str] | None = None,
-        path: str | Path | None = None,
-    ) -> None:
-        """Reads the packs.
+    kinds: Sequence[str] | None = None
+    """Only packs of these kinds: "Striker", "Goalie". Default: all."""
+    difficulties: Sequence[str] | None = None
+    """Only these: "Rookie", "Pro", "All-Star", "Unknown". Default: all."""
+    tags: Sequence[str] | None = None
+    """Only packs with one of these tags, for example "Aerials", "Saves", "Wall Shots". Default: all."""
+    codes: Sequence[str] | None = None
+    """Only the packs with these codes, for example "800B-18F9-C2F1-ACEE". Default: all."""
+    path: str | Path | None = None
+    """A .jsonl or .jsonl.gz file, one pack per line as in rlgym-tools' own file: `metadata` with `type`, `difficulty`,
+    `tags`, `code`; `shots` with `ball` and `car`, each with `position` (uu), `linear_velocity` (uu/s) and
+    `euler_angles` (pitch, yaw, roll in radians). Default: rlgym-tools' file, an ImportError if that is not installed.
+    """
 
-        Args:
-            kinds: Only packs of these kinds: "Striker", "Goalie". Default: all.
-            difficulties: Only these: "Rookie", "Pro", "All-Star", "Unknown". Default: all.
-            tags: Only packs with one of these tags, for example "Aerials", "Saves", "Wall Shots". Default: all.
-            codes: Only the packs with these codes, for example "800B-18F9-C2F1-ACEE". Default: all.
-            path: A .jsonl or .jsonl.gz file, one pack per line as in rlgym-tools' own file: `metadata` with `type`,
-                `difficulty`, `tags`, `code`; `shots` with `ball` and `car`, each with `position` (uu),
-                `linear_velocity` (uu/s) and `euler_angles` (pitch, yaw, roll in radians). Default: rlgym-tools' file.
-
-        Raises:
-            ImportError: rlgym-tools is not installed and no `path` is given.
-            FileNotFoundError: No such file.
-            ValueError: No pack fits, or the file is something else.
-        """
-        wanted = {"type": ("kinds", kinds), "difficulty": ("difficulties", difficulties)}
-        wanted |= {"code": ("codes", codes), "tags": ("tags", tags)}
-        for argument, chosen in wanted.values():
-            if chosen is not None and (isinstance(chosen, str) or not all(isinstance(name, str) for name in chosen)):
-                raise ValueError(f"TrainingPack: {argument} must be a list of names, got {chosen!r}")
-        self.path = packaged_file() if path is None else Path(path)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.path = packaged_file() if self.path is None else Path(self.path)
         packs = read_packs(self.path)
-        for key, (argument, chosen) in wanted.items():
+        keys = {"kinds": "type", "difficulties": "difficulty", "codes": "code", "tags": "tags"}
+        for name, key in keys.items():
+            chosen = getattr(self, name)
             if chosen is None:
                 continue
-            known = {name for pack in packs for name in pack.names(key)}
+            known = {each for pack in packs for each in pack.names(key)}
             packs = [pack for pack in packs if not pack.names(key).isdisjoint(chosen)]
             if not packs:
                 raise ValueError(
-                    f"TrainingPack: no pack in {self.path} fits {argument}={list(chosen)}; there are "
+                    f"TrainingPack: no pack in {self.path} fits {name}={list(chosen)}; there are "
                     f"{', '.join(sorted(known)[:30]) or 'none'}"
                 )
         self._shots: Double = np.concatenate([pack.in_standard_field().shots for pack in packs])
@@ -116,7 +108,7 @@ class TrainingPack(EachArena):
         place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
 
     def _free_place(self, placed: Sequence[Float], side: int, rng: np.random.Generator) -> Float:
-        """`[3]` a place on the ground of one half, clear of those that are taken."""
+        """Draw a place `[3]` on the ground of one half, clear of those that are taken."""
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)
@@ -125,7 +117,7 @@ class TrainingPack(EachArena):
 
 
 def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[int, Sequence[Float]], Float]) -> None:
-    """Writes the first state of a shot; boost is full, see `TrainingPack` for which car is the shot's.
+    """Write the first state of a shot; boost is full, see `TrainingPack` for which car is the shot's.
 
     Args:
         state: Where to.
@@ -163,7 +155,7 @@ def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[in
 
 
 def packaged_file() -> Path:
-    """The file of rlgym-tools; an ImportError that says what to install."""
+    """Return the file of rlgym-tools; an ImportError that says what to install."""
     try:
         package = import_module("rlgym_tools")
     except ImportError:
@@ -179,7 +171,7 @@ def packaged_file() -> Path:
 
 
 def read_packs(path: Path) -> list[Pack]:
-    """The packs of a file, see `TrainingPack`; a ValueError or FileNotFoundError if it is none."""
+    """Read the packs of a file, see `TrainingPack`; a ValueError or FileNotFoundError if it is none."""
     if not path.is_file():
         raise FileNotFoundError(f"TrainingPack: there is no file {path}")
     packs = []

@@ -205,44 +205,13 @@ def test_observations_are_float32(dtype):
 
 
 class Spoils(StateSetter):
-    def __init__(self, spoil):
-        self.spoil = spoil
-
     def apply(self, state, mask, rng):
         Kickoff().apply(state, mask, rng)
-        for arena in np.flatnonzero(mask):
-            self.spoil(state, arena)
-
-
-def put(name, value, car=None):
-    def spoil(state, arena):
-        target = getattr(state, name, None)
-        target = getattr(state.world, name) if target is None else target
-        target[(arena,) if car is None else (arena, car)] = value
-
-    return spoil
-
-
-SPOILT = [
-    (put("boost", 500, 1), "car 1 would start with boost 500, it must be 0 to 100"),
-    (put("boost", -1, 0), "car 0 would start with boost -1"),
-    (put("ball_vel", (1e5, 0, 0)), "the ball would start with velocity 100000 uu/s, at most 6000"),
-    (put("ball_ang_vel", (0, 5, 5)), "the ball would start with angular velocity 7.07107 rad/s, at most 6"),
-    (put("car_vel", (0, 2400, 0), 1), "car 1 would start with velocity 2400 uu/s, at most 2300"),
-    (put("car_ang_vel", (4, 4, 0), 0), "car 0 would start with angular velocity 5.65685 rad/s, at most 5.5"),
-    (put("pad_timers", 11, 7), "pad 7 would start with pad timer 11, it must be 0 to 10"),
-    (put("demo_respawn_timer", -2, 1), "car 1 would start with demo_respawn_timer -2"),
-]
-
-
-@pytest.mark.parametrize(("spoil", "message"), SPOILT, ids=[m[:40] for _, m in SPOILT])
-def test_values_out_of_range_name_the_setter(spoil, message):
-    with one_line(ValueError, f"Spoils: in arena 0 {message}"):
-        run(steps=0, state_setter=Spoils(spoil))
+        state.boost[mask] = 500
 
 
 def test_the_innermost_setter_is_named():
-    bad = Spoils(put("boost", 500))
+    bad = Spoils()
     for setter, name in (
         (MixedStates([Kickoff(), bad], [0, 1]), r"Spoils \(in MixedStates\)"),
         (MirroredStates(bad), r"Spoils \(in MirroredStates\)"),
@@ -250,11 +219,6 @@ def test_the_innermost_setter_is_named():
     ):
         with one_line(ValueError, f"{name}: in arena 0 car 0 would start with boost 500"):
             run(steps=0, state_setter=setter)
-
-
-def test_values_at_the_limits_are_fine():
-    for spoil in (put("boost", 100), put("ball_vel", (6000, 0, 0)), put("car_vel", (0, 2300, 0), 1)):
-        run(steps=0, state_setter=Spoils(spoil))
 
 
 # ---------------------------------------------------------------- settings
@@ -292,14 +256,6 @@ def test_values_at_the_limits_are_fine():
             TypeError,
             r"signals\[a\] .* the class GoalReward; write GoalReward\(\)",
         ),
-        (lambda: MirroredStates(Kickoff), TypeError, r"MirroredStates: .* the class Kickoff; write Kickoff\(\)"),
-        (
-            lambda: MixedStates([Kickoff()] * 3, ["a", 1, 1]),
-            ValueError,
-            r"MixedStates: the weights must be finite numbers, got \['a', 1, 1\]",
-        ),
-        (lambda: MixedStates([Kickoff()], [np.nan]), ValueError, "MixedStates: the weights"),
-        (lambda: MixedStates([Kickoff()], None), ValueError, "MixedStates: the weights .* got None"),
         (lambda: RLGymPool(build_env, 1.5), ValueError, "RLGymPool: num_envs .* got 1.5"),
         (lambda: RLGymPool(build_env, 1, seed="a"), ValueError, "RLGymPool: seed .* got 'a'"),
         (lambda: RLGymPool(build_env(), 1), TypeError, "RLGymPool: build_env .* function .* got RLGym, which is one"),

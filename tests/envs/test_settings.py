@@ -17,21 +17,27 @@ from fabric_rl.base.settings import Between, annotations_of
 MADE = {
     envs.Reward: envs.GoalReward,
     envs.StateSetter: envs.Kickoff,
+    envs.Lane: envs.JumpShotLane,
     envs.DoneCondition: envs.GoalCondition,
     envs.ObsBuilder: envs.DefaultObs,
     envs.ActionParser: envs.LookupTable,
     envs.bots.Bot: envs.bots.BallChaser,
 }
 """An object for every kind of component that a setting may want."""
-NEEDED = {"EventReward": {"goal": 1.0}, "RewardSignals": {"signals": {"a": envs.GoalReward()}}}
+NEEDED = {
+    "EventReward": {"goal": 1.0},
+    "RewardSignals": {"signals": {"a": envs.GoalReward()}},
+    "ExplicitState": {"car_pos": [(0, -1000, 17)]},
+}
 """Settings without which a component cannot be built, besides other components."""
+FROM_FILES = {"ReplayedStates", "TrainingPack"}
 KINDS = sorted(
     {
         kind
         for module in (envs, envs.mechanics, envs.parameters)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Component) and "__dataclass_fields__" in vars(kind)
-        if not inspect.isabstract(kind)
+        if not inspect.isabstract(kind) and kind.__name__ not in FROM_FILES
     },
     key=lambda kind: kind.__name__,
 )

@@ -4,8 +4,8 @@ import numpy as np
 
 from envs import Kickoff
 from envs.matches.statistics import MatchKickoffs
-from envs.resets.base import check_start
-from envs.resets.kickoff import KICKOFF_BOOST
+from envs.resets import check_start
+from envs.resets.simple import KICKOFF_BOOST
 from envs.state.game_state import GameState
 
 

@@ -17,6 +17,7 @@ from envs.resets import (
     mirror_left_right,
 )
 from envs.resets.mixtures import PADS_MIRRORED_X
+from tests.envs.resets.written import written
 
 ARRAYS = ("ball_pos", "ball_vel", "ball_ang_vel", "car_pos", "car_vel", "car_ang_vel")
 BASIS = ("car_forward", "car_right", "car_up")
@@ -24,9 +25,7 @@ BASIS = ("car_forward", "car_right", "car_up")
 
 def a_state(seed=0, blue=2, orange=2, present=None):
     """A random state in which nothing is symmetric, flags, timers and pads included."""
-    state, rng = GameState(1, blue, orange, present), np.random.default_rng(seed)
-    state.clear(np.array([0]))
-    RandomState().apply(state, np.array([True]), rng)
+    state, rng = written(RandomState(), blue, orange, seed, present), np.random.default_rng(seed)
     state.pad_timers[:] = rng.uniform(0, 10, (1, 34))
     state.car_timers[:] = rng.uniform(0, 1, state.car_timers.shape)
     state.car_flags[:] = rng.random(state.car_flags.shape) < 0.5
@@ -77,8 +76,6 @@ def test_the_two_commute_and_rotations_stay_rotations(seed):
 
 
 def test_left_right_by_hand():
-    state = GameState(1, 1, 0)
-    state.clear(np.array([0]))
     setter = ExplicitState(
         car_pos=[[100, 200, 300]],
         ball_pos=[10, 20, 130],
@@ -89,7 +86,7 @@ def test_left_right_by_hand():
         car_ang_vel=[[1, -2, 3]],
         pad_timers=[0, 5, *([0] * 32)],
     )
-    setter.apply(state, np.array([True]), np.random.default_rng(0))
+    state = written(setter, 1, 0)
     state.details["wheels"][0, 0] = (True, False, True, False)  # the left ones
     state.details["flip_torque"][0, 0] = (0.5, 0.25, 0)
     state.details["auto_flip_direction"][0, 0] = 1
@@ -101,10 +98,7 @@ def test_left_right_by_hand():
     np.testing.assert_array_equal(world.car_pos[0, 0], [-100, 200, 300])
     np.testing.assert_array_equal(world.car_vel[0, 0], [-4, 5, 6])
     np.testing.assert_array_equal(world.car_ang_vel[0, 0], [1, 2, -3])
-    expected = ExplicitState([[-100, 200, 300]], car_rotation=[[0, 3 * np.pi / 4, -np.pi / 2]])
-    other = GameState(1, 1, 0)
-    other.clear(np.array([0]))
-    expected.apply(other, np.array([True]), np.random.default_rng(0))
+    other = written(ExplicitState([[-100, 200, 300]], car_rotation=[[0, 3 * np.pi / 4, -np.pi / 2]]), 1, 0)
     np.testing.assert_allclose(world.car_forward[0, 0], [-half, half, 0], atol=1e-6)
     for name in BASIS:
         np.testing.assert_allclose(getattr(world, name), getattr(other.world, name), atol=1e-6, err_msg=name)
@@ -159,9 +153,7 @@ MIRRORED_CONTROLS = np.array([1, -1, 1, -1, -1, 1, 1, 1], np.float32)
 @pytest.mark.parametrize("grounded", [0.0, 1.0])
 def test_the_physics_knows_the_symmetry(change, grounded):
     """Changed state and changed controls give the changed game: 40 ticks of driving, jumping and flying."""
-    state = GameState(1, 1, 1)
-    state.clear(np.array([0]))
-    RandomState(grounded_share=grounded).apply(state, np.array([True]), np.random.default_rng(7))
+    state = written(RandomState(grounded_share=grounded), 1, 1, 7)
     state.pad_timers[0] = np.random.default_rng(0).uniform(2, 10, 34)
     pools = [
         RocketSimPool(1, 1, state_setter=Fixed(state, by), done=[TimeoutCondition(99)], num_threads=1)
@@ -192,9 +184,7 @@ def test_the_physics_knows_the_symmetry(change, grounded):
 @pytest.mark.parametrize("direction", [-1, 1])
 def test_a_car_that_turns_itself_over_is_mirrored_too(direction):
     """An auto-flip in mid-turn goes on to the other side."""
-    state = GameState(1, 1, 1)
-    state.clear(np.array([0]))
-    TurtledStart().apply(state, np.array([True]), np.random.default_rng(3))
+    state = written(TurtledStart(), 1, 1, 3)
     state.details["is_auto_flipping"], state.details["auto_flip_timer"] = True, 0.4
     state.details["auto_flip_direction"] = direction
     ups = []
@@ -208,56 +198,49 @@ def test_a_car_that_turns_itself_over_is_mirrored_too(direction):
     np.testing.assert_allclose(ups[1], ups[0] * (-1, 1, 1), atol=0.01)
 
 
-def apply(setter, seed, blue=2, orange=2, present=None):
-    state = GameState(1, blue, orange, present)
-    state.clear(np.array([0]))
-    setter.apply(state, np.array([True]), np.random.default_rng(seed))
-    return state
-
-
 ASYMMETRIC = ExplicitState(
     [[100, -1000, 17], [200, -2000, 17], [300, 3000, 17], [400, 4000, 17]], ball_pos=[500, 600, 700], boost=[1, 2, 3, 4]
 )
 
 
 def test_mirrored_states_draw_each_of_four_pictures():
-    seen = [tuple(np.sign(apply(MirroredStates(ASYMMETRIC), seed).world.ball_pos[0, :2])) for seed in range(400)]
+    seen = [tuple(np.sign(written(MirroredStates(ASYMMETRIC), seed=seed).world.ball_pos[0, :2])) for seed in range(400)]
     assert {picture: seen.count(picture) > 60 for picture in seen} == dict.fromkeys(
         [(1, 1), (-1, 1), (1, -1), (-1, -1)], True
     )
-    never = [apply(MirroredStates(ASYMMETRIC, 0), seed).world.ball_pos[0].tolist() for seed in range(20)]
+    never = [written(MirroredStates(ASYMMETRIC, 0), seed=seed).world.ball_pos[0].tolist() for seed in range(20)]
     assert never == [[500, 600, 700]] * 20
-    both = apply(MirroredStates(ASYMMETRIC, 1), 0)
+    both = written(MirroredStates(ASYMMETRIC, 1))
     np.testing.assert_array_equal(both.world.ball_pos[0], [500, -600, 700])
     np.testing.assert_array_equal(both.world.car_pos[0, 0], [300, -3000, 17])
     assert both.boost[0].tolist() == [3, 4, 1, 2]
-    only_x = apply(MirroredStates(ASYMMETRIC, 1, teams=False), 0)
+    only_x = written(MirroredStates(ASYMMETRIC, 1, teams=False))
     np.testing.assert_array_equal(only_x.world.ball_pos[0], [-500, 600, 700])
-    only_teams = apply(MirroredStates(ASYMMETRIC, 1, left_right=False), 0)
+    only_teams = written(MirroredStates(ASYMMETRIC, 1, left_right=False))
     np.testing.assert_array_equal(only_teams.world.ball_pos[0], [-500, -600, 700])
 
 
 def test_uneven_teams_are_not_exchanged():
     setter = MirroredStates(ExplicitState([[0, -9, 17]] * 3, ball_pos=[500, 600, 700]), 1)
-    np.testing.assert_array_equal(apply(setter, 0, 1, 2).world.ball_pos[0], [-500, 600, 700])
+    np.testing.assert_array_equal(written(setter, 1, 2).world.ball_pos[0], [-500, 600, 700])
     with pytest.raises(ValueError, match="exchange_teams: needs equal teams, got 1 blue and 2 orange"):
         exchange_teams(a_state(0, 1, 2), 0)
 
 
 def test_absent_cars_do_not_take_part():
     one_each = np.array([[True, False, True, False]])
-    both = apply(MirroredStates(ASYMMETRIC, 1), 0, present=one_each)
+    both = written(MirroredStates(ASYMMETRIC, 1), present=one_each)
     assert both.boost[0, [0, 2]].tolist() == [3, 1]
     for seed in range(20):
-        assert apply(ShuffledCars(ASYMMETRIC), seed, present=one_each).boost[0, [0, 2]].tolist() == [1, 3]
+        assert written(ShuffledCars(ASYMMETRIC), seed=seed, present=one_each).boost[0, [0, 2]].tolist() == [1, 3]
 
 
 def test_shuffled_cars_stay_in_their_teams():
-    orders = [tuple(apply(ShuffledCars(ASYMMETRIC), seed).boost[0].tolist()) for seed in range(200)]
+    orders = [tuple(written(ShuffledCars(ASYMMETRIC), seed=seed).boost[0].tolist()) for seed in range(200)]
     assert set(orders) == {(1, 2, 3, 4), (2, 1, 3, 4), (1, 2, 4, 3), (2, 1, 4, 3)}
     assert min(orders.count(order) for order in set(orders)) > 25
     for seed in range(20):
-        state = apply(ShuffledCars(ASYMMETRIC), seed)
+        state = written(ShuffledCars(ASYMMETRIC), seed=seed)
         np.testing.assert_array_equal(state.world.car_pos[0, :, 0], state.boost[0] * 100)
 
 
@@ -283,4 +266,4 @@ def test_shuffling_takes_all_of_a_car_along():
 
 def test_mixtures_nest():
     nested = MirroredStates(ShuffledCars(MixedStates([ASYMMETRIC, RandomState()], [1, 0])), 1)
-    np.testing.assert_array_equal(apply(nested, 0).world.ball_pos[0], [500, -600, 700])
+    np.testing.assert_array_equal(written(nested).world.ball_pos[0], [500, -600, 700])

@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from agents import PPOLightningAgent
-from envs import ExplicitState, GymnasiumEnvs, HybridTable, Kickoff, ProcessPool, RocketSimPool
-from envs.audit.resets import reset_rows
-from envs.resets.first_states import problems_of
+from envs import GymnasiumEnvs, HybridTable, ProcessPool, RocketSimPool
 from fabric_rl import History, Run, Saving, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import Debug
 from fabric_rl.callbacks.debug.actions import DebugActions, action_metrics
@@ -245,36 +243,3 @@ def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
 def test_settings_that_cannot_work(settings, message):
     with pytest.raises(ValueError, match=message):
         Debug(**settings)
-
-
-# ---------------------------------------------------------------- first states
-
-
-def test_kickoffs_are_possible():
-    assert problems_of(reset_rows(partial(POOL, state_setter=Kickoff()), episodes=5)) == []
-
-
-@pytest.mark.parametrize(
-    ("row", "change", "said"),
-    [
-        (0, {"z": 30.0}, "a ball inside a wall"),
-        (0, {"y": 5300.0, "z": 200.0}, "a ball behind a goal line"),
-        (1, {"x": 0.0, "y": 50.0, "z": 60.0}, "a car inside the ball"),
-        (1, {"x": 20.0, "y": 2000.0}, "a car inside another car"),
-        (1, {"x": 4090.0, "y": 0.0, "z": 500.0}, "a car inside a wall"),
-        (1, {"x": 3700.0, "y": 4600.0}, "a car inside a wall"),  # beyond the wall across the corner
-        (1, {"x": 0.0, "y": 5500.0}, None),  # in the goal
-        (1, {"x": 0.0, "y": 5500.0, "z": 700.0}, "a car inside a wall"),  # above it
-        (1, {"roll": 180.0, "z": 40.0}, "a car on its roof"),
-        (1, {"pitch": 80.0, "roll": 180.0, "z": 40.0}, None),  # on its tail
-        (1, {"roll": 180.0, "z": 400.0}, None),
-        (1, {"speed": 2400.0}, "a car faster than the game allows"),
-        (0, {"spin": 7.0}, "a ball faster than the game allows"),
-        (1, {"x": 9000.0, "demoed": 1.0}, None),
-    ],
-)
-def test_impossible_first_states_are_named(row, change, said):
-    setter = ExplicitState(car_pos=[(0, -2000, 17), (0, 2000, 17)], ball_pos=(0, 0, 93))
-    rows = reset_rows(partial(POOL, state_setter=setter), episodes=2)
-    rows[row] |= change
-    assert problems_of(rows) == ([f"{said} in 1 of 2 first states (episode 0)"] if said else [])
