@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import types
 import typing
 from typing import Annotated, get_args, get_origin
 
@@ -63,6 +64,8 @@ def wrong_values(annotation):
             yield (rule.low if rule.above else rule.low - 1), ValueError
         if rule.high < float("inf"):
             yield rule.high + 1, ValueError
+    elif origin in (typing.Union, types.UnionType) and len(inner) == 2 and types.NoneType in inner:
+        yield from wrong_values(next(each for each in inner if each is not types.NoneType))
     elif origin is typing.Literal:
         yield "something else", ValueError
     elif origin in (tuple, list, typing.get_origin(typing.Sequence[int])):

@@ -13,6 +13,7 @@ from envs.obs import (
     PrivilegedObs,
     RelativeObs,
     StackedObs,
+    TeamRoleObs,
 )
 from tests.envs.comparing import build
 
@@ -231,41 +232,18 @@ def test_widths():
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("make", "message"),
     [
-        (lambda: AdvancedObs(pos_coef=(1, 2)), ValueError, "AdvancedObs: pos_coef must be one number or three"),
-        (lambda: AdvancedObs(zero_padding=0), ValueError, "AdvancedObs: zero_padding .* at least 1, got 0"),
-        (lambda: AdvancedObs(boost_coef=float("nan")), ValueError, "AdvancedObs: boost_coef must be a finite number"),
-        (lambda: AdvancedObs(lin_vel_coef="x"), ValueError, "AdvancedObs: lin_vel_coef must be a finite number"),
-        (lambda: AdvancedObs(zero_padding=2).space(3, 1), ValueError, "AdvancedObs: zero_padding=2 is too small for 3"),
-        (lambda: AdvancedObsPlus(pos_coef=(1, 1, 1)), ValueError, "AdvancedObsPlus: pos_coef must be a finite number"),
-        (
-            lambda: AdvancedObsPlus(pads_near_car=35),
-            ValueError,
-            "AdvancedObsPlus: pads_near_car must be at most 34, got 35",
-        ),
-        (lambda: AdvancedObsPlus(pads_near_ball=-1), ValueError, "AdvancedObsPlus: pads_near_ball .* got -1"),
-        (lambda: AdvancedObsPlus(zero_padding=1).space(2, 2), ValueError, "AdvancedObsPlus: zero_padding=1"),
-        (lambda: RelativeObs(num_pads=1.5), ValueError, "RelativeObs: num_pads .* got 1.5"),
-        (lambda: RelativeObs(timer_coef=float("inf")), ValueError, "RelativeObs: timer_coef must be a finite number"),
-        (lambda: RelativeObs(zero_padding=1).space(1, 2), ValueError, "RelativeObs: zero_padding=1"),
-        (lambda: EntityObs(0), ValueError, "EntityObs: max_cars_per_team .* at least 1, got 0"),
-        (lambda: EntityObs(None), ValueError, "EntityObs: max_cars_per_team .* got None"),
-        (lambda: EntityObs(2).space(1, 3), ValueError, "EntityObs: max_cars_per_team=2 is too small for 3 cars"),
-        (lambda: RocketSimPool(1, 4, obs=EntityObs()), ValueError, "EntityObs: max_cars_per_team=3 is too small"),
-        (lambda: StackedObs("x"), TypeError, "StackedObs: inner must be an envs ObsBuilder, got str"),
-        (
-            lambda: StackedObs(EntityObs),
-            TypeError,
-            r"StackedObs: inner .* got the class EntityObs; write EntityObs\(\)",
-        ),
-        (lambda: StackedObs(AdvancedObs(), 0), ValueError, "StackedObs: num_frames .* at least 1, got 0"),
-        (lambda: PrivilegedObs(AdvancedObs(), 1), TypeError, "PrivilegedObs: critic must be an envs ObsBuilder"),
-        (lambda: PrivilegedObs(EntityObs(), AdvancedObs()).space(1, 1), ValueError, "PrivilegedObs: actor .* flat"),
-        (lambda: PrivilegedObs(AdvancedObs(), EntityObs()).space(1, 1), ValueError, "PrivilegedObs: critic .* flat"),
+        (lambda: AdvancedObs(pos_coef=(1, 2)), "AdvancedObs: pos_coef must be one number or three"),
+        (lambda: EntityObs(pos_coef=np.nan), "EntityObs: pos_coef must be a finite number"),
+        (lambda: AdvancedObs(zero_padding=2).space(3, 1), "AdvancedObs: zero_padding=2 is too small for 3 cars"),
+        (lambda: EntityObs(2).space(1, 3), "EntityObs: max_cars_per_team=2 is too small for 3 cars"),
+        (lambda: RocketSimPool(1, 4, obs=DefaultObs()), "DefaultObs: zero_padding=3 is too small for 4 cars"),
+        (lambda: PrivilegedObs(EntityObs(), AdvancedObs()).space(1, 1), "PrivilegedObs: actor must build flat"),
+        (lambda: PrivilegedObs(AdvancedObs(), EntityObs()).space(1, 1), "PrivilegedObs: critic must build flat"),
+        (lambda: TeamRoleObs(EntityObs()).space(1, 1), "TeamRoleObs: inner must build flat"),
     ],
 )
-def test_bad_input_is_one_clear_line(make, error, message):
-    with pytest.raises(error, match=message) as caught:
+def test_bad_input_is_one_clear_line(make, message):
+    with pytest.raises(ValueError, match=rf"^{message}(?!.*\n)"):
         make()
-    assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from envs import ActionTable, GameState, RandomState, RocketSimPool, TimeoutCond
 from envs.checks import from_class_path
 from envs.obs import AdvancedObs, AdvancedObsPlus, DefaultObs, EntityObs, ObsBuilder, RelativeObs, StackedObs
 from envs.obs.__main__ import main
-from envs.obs.meanings import factor_text
+from envs.obs.base import factor_text
 
 BUILDERS = [
     DefaultObs(),
