@@ -24,7 +24,11 @@ MADE = {
     envs.bots.Bot: envs.bots.BallChaser,
 }
 """An object for every kind of component that a setting may want."""
-NEEDED = {"EventReward": {"goal": 1.0}, "RewardSignals": {"signals": {"a": envs.GoalReward()}}}
+NEEDED = {
+    "EventReward": {"goal": 1.0},
+    "RewardSignals": {"signals": {"a": envs.GoalReward()}},
+    "ClipAction": {"low": -1.0, "high": 1.0},
+}
 """Settings without which a component cannot be built, besides other components."""
 KINDS = sorted(
     {
@@ -47,7 +51,7 @@ def needed(kind):
         if name not in settings and (field.default, field.default_factory) == (dataclasses.MISSING,) * 2:
             listed = get_origin(annotation) not in (None, Annotated)
             inner = get_args(annotation)[0] if listed else annotation
-            value = MADE[inner]() if inner in MADE else 1.0
+            value = MADE[inner]() if inner in MADE else 1
             settings[name] = [value] if listed else value
     return settings
 
