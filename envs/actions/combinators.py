@@ -90,7 +90,7 @@ class RepeatAction(_Combinator):
         return steps * self.steps
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """Take no notice of actions that are not taken; a `ProcessPool` wants them, too, to be in the action space."""
+        """Ignore actions that are not taken; a `ProcessPool` wants them, too, to be in the action space."""
         memory = self._remembered(state)
         held = memory["actions"]
         if actions.shape != (held.shape[0] * held.shape[1], *held.shape[2:]) or not _same_kind(actions, held):
@@ -143,7 +143,7 @@ class StickyButtons(_Combinator):
 
 @dataclass(eq=False, repr=False)
 class ClipAction(_Combinator):
-    """Limits throttle, steer, pitch, yaw and roll, for example to keep a beginner from turning too sharply."""
+    """Limits on throttle, steer, pitch, yaw and roll, for example to keep a beginner from turning too sharply."""
 
     low: float | Sequence[float]
     """Least value of all five, or one for each; -1..1."""
@@ -167,7 +167,7 @@ class ClipAction(_Combinator):
 
 @dataclass(eq=False, repr=False)
 class DelayAction(_Combinator):
-    """Controls act `steps` steps after they were chosen; an episode begins with that many steps without any.
+    """Controls that act `steps` steps after they were chosen; an episode begins with that many steps without any.
 
     A state-aware table inside looks that far ahead.
     """

@@ -70,7 +70,7 @@ def factor_text(factor: float | np.float32 | Float | str) -> str:
 
 
 class ObsBuilder(Component, ABC):
-    """Builds the observations of all cars at once.
+    """Builder of the observations of all cars at once.
 
     A car that `state.present` says is not there looks like padding to everybody: zero everywhere in the observations of
     the others. Its own observation, which pools leave out, is zero too.

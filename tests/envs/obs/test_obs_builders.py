@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from envs import GameState, RandomState, RocketSimPool, TimeoutCondition
+from envs import GameState, RocketSimPool, TimeoutCondition
 from envs.obs import (
     AdvancedObs,
     AdvancedObsPlus,
@@ -15,7 +15,7 @@ from envs.obs import (
     StackedObs,
     TeamRoleObs,
 )
-from tests.envs.comparing import build
+from tests.envs.comparing import build, random_play
 
 BUILDERS = {
     "default": lambda room: DefaultObs(zero_padding=room),
@@ -30,31 +30,23 @@ BUILDERS = {
 every_builder = pytest.mark.parametrize("make", BUILDERS.values(), ids=BUILDERS)
 
 
-def random_play(team_size, num_arenas=6, steps=25):
-    pool = RocketSimPool(
-        num_arenas, team_size, state_setter=RandomState(), done=[TimeoutCondition(100)], num_threads=1, seed=2
-    )
-    pool.reset()
-    rng = np.random.default_rng(0)
-    for _ in range(steps):
-        pool.step(rng.integers(90, size=pool.num_envs))
-    state = pool.state.select(np.arange(num_arenas))
-    pool.close()
+def lively(team_size):
+    state = random_play(6, team_size, 25)
     state.pad_timers[:, :3] = (1.0, 2.0, 3.0)
     state.pad_timers[::2, 20] = 4.0
-    state.ticks_since_touch[:] = 100 * np.arange(num_arenas)
+    state.ticks_since_touch[:] = 100 * np.arange(6)
     state.invalidate()
     return state
 
 
 @pytest.fixture(scope="module")
 def two_vs_two():
-    return random_play(2)
+    return lively(2)
 
 
 @pytest.fixture(scope="module")
 def three_vs_three():
-    return random_play(3)
+    return lively(3)
 
 
 def reordered(state, order, *, sides=slice(None)):
@@ -81,16 +73,15 @@ def test_blue_and_orange_see_the_same(make, room, two_vs_two):
 
 @every_builder
 @pytest.mark.parametrize("teams", [(1, 1), (3, 3), (2, 1), (1, 0), (0, 2)])
-def test_named_columns_cover_everything_once(make, teams):
+def test_meanings_and_columns_cover_everything_once(make, teams):
     builder = make(None)
-    width = builder.space(*teams).shape[-1]
-    columns = builder.columns(*teams)
-    covered = np.zeros(width, int)
-    for at in columns.values():
-        assert 0 <= at.start < at.stop <= width
-        covered[at] += 1
-    assert (covered == 1).all()
-    assert len(columns) > 5
+    start, groups = 0, {}
+    for meaning in builder.meanings(*teams):
+        assert meaning.width > 0 and meaning.text and np.size(meaning.factor) in (1, meaning.width)
+        groups.setdefault(meaning.group, [start, 0])[1] = start + meaning.width
+        start += meaning.width
+    assert start == builder.space(*teams).shape[-1]
+    assert builder.columns(*teams) == {name: slice(*ends) for name, ends in groups.items()} and len(groups) > 5
 
 
 def test_a_builder_that_names_nothing_has_one_column_range():
@@ -98,6 +89,7 @@ def test_a_builder_that_names_nothing_has_one_column_range():
         meanings = ObsBuilder.meanings
 
     assert Nothing(zero_padding=None).columns(1, 1) == {"obs": slice(0, 92)}
+    assert Nothing(zero_padding=None).meanings(1, 1)[0][:4] == ("obs", "", 92, "not described")
 
 
 def test_a_builder_that_only_names_its_columns_keeps_the_names_inside_of_others():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from envs import GameState, LookupTable, RandomState, RocketSimPool, TimeoutCondition
+from envs import GameState, LookupTable, RocketSimPool, TimeoutCondition
 from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs
 from envs.state.layout import (
     CAR_ANG_VEL,
@@ -18,7 +18,7 @@ from envs.state.layout import (
     MIRROR,
     ON_GROUND,
 )
-from tests.envs.comparing import build
+from tests.envs.comparing import build, random_play
 
 BLUE, ORANGE = 0, 1
 UNITS = {"pos_coef": 1 / 1000, "lin_vel_coef": 1 / 1000, "ang_vel_coef": 1.0}
@@ -257,14 +257,7 @@ def rotation(yaw, pitch, roll):
 
 @pytest.fixture(scope="module")
 def played():
-    pool = RocketSimPool(4, 2, state_setter=RandomState(), done=[TimeoutCondition(100)], num_threads=1, seed=2)
-    pool.reset()
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        pool.step(rng.integers(90, size=pool.num_envs))
-    state = pool.state.select(np.arange(4))
-    pool.close()
-    return state
+    return random_play(4, 2)
 
 
 @pytest.mark.parametrize("car", [0, 1, 2, 3])
