@@ -51,7 +51,7 @@ class AdvancedObs(TableObs):
 
     Observation of RLGym 1 and rlgym-sim that most of their bots were trained on. Orange sees the mirrored world. A
     car's block has the ball relative to the car; the blocks of other cars end with that car relative to the observer.
-    `python -m envs.obs AdvancedObs` lists all columns.
+    `python -m envs.obs AdvancedObs` lists all columns with their units.
     """
 
     BALL_POS, BALL_VEL, BALL_ANG_VEL, PREVIOUS_ACTION, PADS, SELF = slices(_ADVANCED).values()
@@ -157,7 +157,7 @@ class AdvancedObsPlus(TableObs):
 
     Plain columns are in the field's axes as the car's team sees it (everybody attacks +y), `LOCAL_*` columns along the
     car's forward, right and up. Everything, pads included, is mirrored for orange. Other cars: allies first. Wrap it in
-    `StackedObs` for more than one frame. `python -m envs.obs AdvancedObsPlus` lists all columns.
+    `StackedObs` for more than one frame. `python -m envs.obs AdvancedObsPlus` lists all columns with their units.
     """
 
     BALL_POS, BALL_VEL, BALL_ANG_VEL, POS, FORWARD, UP, VEL, ANG_VEL = _PLUS_AT[:8]
@@ -300,7 +300,7 @@ class RelativeObs(TableObs):
 
     Positions are minus the car's, and so are velocities but the car's own. Turning and moving the whole scene, however
     the car lies, changes nothing but the columns about the field: `WORLD_UP`, the goals and the pads.
-    `python -m envs.obs RelativeObs` lists all columns.
+    `python -m envs.obs RelativeObs` lists all columns with their units.
     """
 
     VEL, ANG_VEL, STATUS, JUMPS, PREVIOUS_ACTION = _RELATIVE_AT[:5]

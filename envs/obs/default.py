@@ -40,7 +40,8 @@ class DefaultObs(TableObs):
     """RLGym's `DefaultObs`, number for number, with the same parameters and defaults.
 
     52 floats about the world and the car itself, then 20 per car: itself, allies, enemies. Orange sees the mirrored
-    world. `rlgym_guide()` gives the coefficients of RLGym's training guide. `python -m envs.obs` lists all columns.
+    world. `rlgym_guide()` gives the coefficients of RLGym's training guide.
+    `python -m envs.obs DefaultObs` lists all columns with their units.
     """
 
     BALL_POS, BALL_VEL, BALL_ANG_VEL, PAD_TIMERS, SELF_FLAGS = slices(_OWN).values()

@@ -42,7 +42,8 @@ class EntityObs(TableObs):
     without an object are all zero. Nothing but the one-hot columns depends on the place of a row: exchanging two
     allies or two enemies exchanges their rows. Everything is seen from the car's own side (it attacks +y).
 
-    Features that an object does not have (a pad's velocity) are 0. `python -m envs.obs EntityObs` lists all columns.
+    Features that an object does not have (a pad's velocity) are 0.
+    `python -m envs.obs EntityObs` lists all columns with their units.
     """
 
     PRESENT = 0

@@ -21,14 +21,14 @@ from envs.actions import (
 from envs.actions.__main__ import main
 from envs.actions.tables import balanced
 from envs.state.game_state import GameState
+from envs.state.layout import CONTROL_NAMES
 
-NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 TABLES = [LookupTable(), StateAwareTable(), HybridTable()]
 
 
 def told(cars):
     """What `CarControls` say, as rows."""
-    return np.array([[float(getattr(car, name)) for name in NAMES] for car in cars], np.float32)
+    return np.array([[float(getattr(car, name)) for name in CONTROL_NAMES] for car in cars], np.float32)
 
 
 def grounded(num_cars=1):

@@ -201,15 +201,8 @@ class Record(ActionParser):
 
 def play(parser, num_arenas=5, team_size=1, seconds=0.7, steps=40, seed=0, num_threads=1, choose=None):
     record = Record(parser)
-    pool = RocketSimPool(
-        num_arenas,
-        team_size,
-        action=record,
-        state_setter=RandomState(),
-        done=[TimeoutCondition(seconds)],
-        num_threads=num_threads,
-        seed=seed,
-    )
+    parts = {"action": record, "state_setter": RandomState(), "done": [TimeoutCondition(seconds)]}
+    pool = RocketSimPool(num_arenas, team_size, num_threads=num_threads, seed=seed, **parts)
     obs, _ = pool.reset()
     seen = [obs]
     for step in range(steps):
@@ -268,14 +261,8 @@ def test_an_arena_does_not_depend_on_the_others():
 
 def test_arenas_of_mixed_sizes():
     rng = np.random.default_rng(0)
-    pool = RocketSimPool(
-        3,
-        [(1, 0), (2, 1), (1, 2)],
-        action=stack(),
-        state_setter=RandomState(),
-        done=[TimeoutCondition(0.7)],
-        num_threads=1,
-    )
+    parts = {"action": stack(), "state_setter": RandomState(), "done": [TimeoutCondition(0.7)]}
+    pool = RocketSimPool(3, [(1, 0), (2, 1), (1, 2)], num_threads=1, **parts)
     _, infos = pool.reset()
     for _ in range(30):
         assert infos["action_mask"].shape == (7, 128) and infos["action_mask"].any(axis=1).all()
