@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
-from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder, in_group, numbered
+from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder, numbered
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, Bool, Float
 from fabric_rl.base.settings import Finite, check_value
@@ -70,9 +70,9 @@ def direction_and_distance_columns(group: str, text: str, axes: str) -> tuple[Me
     )
 
 
-def nearest_pads_columns(group: str, count: int, point: str) -> list[Meaning]:
+def nearest_pads_columns(group: str, count: int, point: str) -> tuple[Meaning, ...]:
     """Return the columns of `nearest_pads`, as `group_0`, `group_1`..."""
-    return numbered(group, in_group("", PAD, point), count)
+    return numbered(group, PAD, count, point)
 
 
 # ---------------------------------------------------------------- cars
