@@ -154,14 +154,15 @@ class ClipAction(_Combinator):
         super().__post_init__()
         if not {np.shape(self.low), np.shape(self.high)} <= {(), (5,)}:
             raise ValueError("ClipAction: low and high must be one number or five (throttle, steer, pitch, yaw, roll)")
-        self._low, self._high = (np.broadcast_to(np.asarray(bound, np.float32), 5) for bound in (self.low, self.high))
-        if not ((self._low >= -1) & (self._low <= self._high) & (self._high <= 1)).all():
+        least, greatest = (np.broadcast_to(np.asarray(bound, np.float32), 5) for bound in (self.low, self.high))
+        if not ((least >= -1) & (least <= greatest) & (greatest <= 1)).all():
             found = f"low={self.low}, high={self.high}"
             raise ValueError(f"ClipAction: it must be that -1 <= low <= high <= 1, got {found}")
+        self._bounds = least, greatest
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         rows = self.inner.parse(actions, state).rows.copy()
-        np.clip(rows[:, ANALOGUE], self._low, self._high, out=rows[:, ANALOGUE])
+        np.clip(rows[:, ANALOGUE], *self._bounds, out=rows[:, ANALOGUE])
         return self._controls(rows)
 
 

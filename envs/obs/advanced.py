@@ -75,7 +75,7 @@ class AdvancedObs(TableObs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._pos_coef = blocks.per_axis(self, self.pos_coef)
+        self._pos_factors = blocks.per_axis(self, self.pos_coef)
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
         others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
@@ -83,7 +83,7 @@ class AdvancedObs(TableObs):
 
     def build(self, state: GameState, out: Float) -> None:
         own = state.own
-        out[..., self.BALL_POS] = own.ball_pos * self._pos_coef
+        out[..., self.BALL_POS] = own.ball_pos * self._pos_factors
         out[..., self.BALL_VEL] = own.ball_vel * self.lin_vel_coef
         out[..., self.BALL_ANG_VEL] = own.ball_ang_vel * self.ang_vel_coef
         out[..., self.PREVIOUS_ACTION] = state.controls
@@ -99,16 +99,16 @@ class AdvancedObs(TableObs):
         ball, rows = state.own, seen.rows
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
-        cars[..., self.CAR_TO_BALL] = (ball.ball_pos[:, :, None] - pos) * self._pos_coef
+        cars[..., self.CAR_TO_BALL] = (ball.ball_pos[:, :, None] - pos) * self._pos_factors
         cars[..., self.CAR_BALL_VEL] = (ball.ball_vel[:, :, None] - vel) * self.lin_vel_coef
-        cars[..., self.CAR_POS] = pos * self._pos_coef
+        cars[..., self.CAR_POS] = pos * self._pos_factors
         cars[..., self.CAR_FORWARD] = rows[..., layout.CAR_FORWARD]
         cars[..., self.CAR_UP] = rows[..., layout.CAR_UP]
         cars[..., self.CAR_VEL] = vel * self.lin_vel_coef
         cars[..., self.CAR_ANG_VEL] = rows[..., layout.CAR_ANG_VEL] * self.ang_vel_coef
         status = (state.boost * self.boost_coef, state.on_ground, state.has_flip, state.is_demoed)
         cars[..., self.CAR_BOOST : self.CAR_WIDTH] = seen.pick(np.stack(status, axis=-1, dtype=np.float32))
-        cars[..., self.OTHER_OFFSET] = (pos - pos[:, :, :1]) * self._pos_coef
+        cars[..., self.OTHER_OFFSET] = (pos - pos[:, :, :1]) * self._pos_factors
         cars[..., self.OTHER_REL_VEL] = (vel - vel[:, :, :1]) * self.lin_vel_coef
         seen.hide_padding(cars)
         return cars

@@ -74,7 +74,7 @@ class EntityObs(TableObs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._pos_coef = blocks.per_axis(self, self.pos_coef)
+        self._pos_factors = blocks.per_axis(self, self.pos_coef)
         self._template = self._constants()
 
     @staticmethod
@@ -102,8 +102,8 @@ class EntityObs(TableObs):
         out[:] = self._template
         own, rows = state.own, self.objects
         ball = out[:, :, self.BALL]
-        ball[..., self.POS] = own.ball_pos * self._pos_coef
-        ball[..., self.OFFSET] = (own.ball_pos - own.car_pos) * self._pos_coef
+        ball[..., self.POS] = own.ball_pos * self._pos_factors
+        ball[..., self.OFFSET] = (own.ball_pos - own.car_pos) * self._pos_factors
         ball[..., self.VEL] = own.ball_vel * self.lin_vel_coef
         ball[..., self.REL_VEL] = (own.ball_vel - own.car_vel) * self.lin_vel_coef
         ball[..., self.ANG_VEL] = own.ball_ang_vel * self.ang_vel_coef
@@ -112,7 +112,7 @@ class EntityObs(TableObs):
         out[:, :, rows["allies"].start : rows["enemies"].stop] = cars[:, :, 1:]
         for name, positions in (("pads", blocks.PAD_POS), ("goals", blocks.GOALS)):
             if rows[name].stop > rows[name].start:
-                out[:, :, rows[name], self.OFFSET] = (positions - own.car_pos[:, :, None]) * self._pos_coef
+                out[:, :, rows[name], self.OFFSET] = (positions - own.car_pos[:, :, None]) * self._pos_factors
         if self.include_pads:
             out[:, :, rows["pads"], self.TIMER] = own.pad_timers * self.timer_coef
         blocks.clear_absent_observers(state, out)
@@ -125,8 +125,8 @@ class EntityObs(TableObs):
         cars = np.empty((*seen.present.shape, self.NUM_FEATURES), np.float32)
         slots = np.r_[self.SELF, self.OTHER_CARS : self.objects["enemies"].stop]
         cars[..., : self.POS.start] = self._template[slots, : self.POS.start]
-        cars[..., self.POS] = pos * self._pos_coef
-        cars[..., self.OFFSET] = (pos - pos[:, :, :1]) * self._pos_coef
+        cars[..., self.POS] = pos * self._pos_factors
+        cars[..., self.OFFSET] = (pos - pos[:, :, :1]) * self._pos_factors
         cars[..., self.VEL] = vel * self.lin_vel_coef
         cars[..., self.REL_VEL] = (vel - vel[:, :, :1]) * self.lin_vel_coef
         cars[..., self.ANG_VEL] = rows[..., layout.CAR_ANG_VEL] * self.ang_vel_coef
@@ -151,10 +151,10 @@ class EntityObs(TableObs):
         ):
             template[rows[name], kinds] = 1
         if self.include_pads:
-            template[rows["pads"], self.POS] = blocks.PAD_POS * self._pos_coef
+            template[rows["pads"], self.POS] = blocks.PAD_POS * self._pos_factors
             given = np.where(blocks.PAD_IS_BIG, BIG_PAD_BOOST, SMALL_PAD_BOOST)
             template[rows["pads"], self.BOOST] = given * np.float32(self.boost_coef)
         if self.include_goals:
-            template[rows["goals"], self.POS] = blocks.GOALS * self._pos_coef
+            template[rows["goals"], self.POS] = blocks.GOALS * self._pos_factors
             template[rows["goals"], (self.IS_ENEMY, self.IS_ALLY)] = np.eye(2)
         return template

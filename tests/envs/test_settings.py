@@ -13,6 +13,7 @@ import envs.bots
 import envs.mechanics
 import envs.parameters
 from envs.component import Component
+from envs.partials import as_settings
 from fabric_rl.base.settings import Between, annotations_of
 
 MADE = {
@@ -102,6 +103,7 @@ def test_every_component_can_be_built_and_remembers_its_settings(kind):
     made = kind(**needed(kind))
     again = kind(**{name: getattr(made, name) for name in annotations_of(kind)})
     assert all(getattr(again, name) == getattr(made, name) for name in annotations_of(kind))
+    assert as_settings(made)["class_path"].endswith(kind.__name__)  # no private attribute hides a setting there
 
 
 def test_a_class_is_told_from_its_object():
