@@ -27,7 +27,10 @@ class Component:
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
-    """Key in `state_dict` -> attribute: a number, text or array, another component, or several of these."""
+    """Key in `state_dict` -> attribute: a number, text or array, another component, or several of these.
+
+    The keys of a component (or dict) whose own key ends with `/` are stored beside the others, that key before each.
+    """
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -61,12 +64,17 @@ class Component:
 
     def state_dict(self) -> dict[str, Any]:
         """Return copies of what it remembers, as numbers and arrays, for an exact resume; nothing by default."""
-        return {key: _copied(getattr(self, name)) for key, name in self._in_state_dict.items()}
+        state: dict[str, Any] = {}
+        for key, name in self._in_state_dict.items():
+            value = _copied(getattr(self, name))
+            state |= {f"{key}{inner}": part for inner, part in value.items()} if key.endswith("/") else {key: value}
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned. Who reads it from a file compares the two first (`load_part`)."""
         for key, name in self._in_state_dict.items():
-            setattr(self, name, _restored(getattr(self, name), state[key]))
+            beside = {inner[len(key) :]: part for inner, part in state.items() if inner.startswith(key)}
+            setattr(self, name, _restored(getattr(self, name), beside if key.endswith("/") else state[key]))
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict

@@ -15,9 +15,9 @@ from envs.actions.combinators import ClipAction as ClipAction
 from envs.actions.combinators import DelayAction as DelayAction
 from envs.actions.combinators import RepeatAction as RepeatAction
 from envs.actions.combinators import StickyButtons as StickyButtons
-from envs.actions.continuous import ContinuousAction as ContinuousAction
-from envs.actions.continuous import MultiDiscreteAction as MultiDiscreteAction
-from envs.actions.hybrid import HybridTable as HybridTable
-from envs.actions.hybrid import StateAwareTable as StateAwareTable
-from envs.actions.lookup import ActionTable as ActionTable
-from envs.actions.lookup import LookupTable as LookupTable
+from envs.actions.situations import HybridTable as HybridTable
+from envs.actions.situations import StateAwareTable as StateAwareTable
+from envs.actions.tables import ActionTable as ActionTable
+from envs.actions.tables import ContinuousAction as ContinuousAction
+from envs.actions.tables import LookupTable as LookupTable
+from envs.actions.tables import MultiDiscreteAction as MultiDiscreteAction

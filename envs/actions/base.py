@@ -1,4 +1,4 @@
-"""The contract of action parsers, and RocketSim controls made from rows of numbers."""
+"""Base class of action parsers, and RocketSim controls made from rows of numbers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)
 
 
 class Controls(NamedTuple):
-    """What every car is told for one step."""
+    """Controls of every car for one step."""
 
     rows: Float
     """`[N, 8]` float32 in the order of the constants above; kept as `GameState.controls`."""
@@ -27,7 +27,7 @@ class Controls(NamedTuple):
 
 
 class ActionParser(Component, ABC):
-    """Turns the actions of all cars into controls."""
+    """Parser of the actions of all cars into controls."""
 
     @property
     @abstractmethod
@@ -36,7 +36,7 @@ class ActionParser(Component, ABC):
 
     @abstractmethod
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """Controls for every car.
+        """Return the controls of every car.
 
         Args:
             actions: `[N, ...]` actions of all slots, N = arenas x cars, arena by arena, blue before orange; zero in
@@ -48,25 +48,25 @@ class ActionParser(Component, ABC):
         """
 
     def controls(self, actions: NDArray[Any], state: GameState | None = None) -> Sequence[Any]:
-        """`N` `RocketSim.CarControls`, see `parse`. `state` defaults to one arena of that many grounded blue cars."""
+        """Return `N` `RocketSim.CarControls`, see `parse`; by default for one arena of `N` grounded blue cars."""
         if state is None:
             state = GameState(1, max(1, len(actions)), 0)
             state.clear(np.array([0]))
         return self.parse(actions, state).cars
 
     def mask(self, state: GameState) -> Bool | None:
-        """`[A, C, n]` bool, True for the discrete actions with a distinct effect in `state`.
+        """Return `[A, C, n]` bool, True for the discrete actions with a distinct effect in `state`.
 
-        None (the default) when every action always does. The pool hands it out as `infos["action_mask"]`.
+        By default None: every action always has one. The pool hands it out as `infos["action_mask"]`.
         """
         return None
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
-        """The pool tells once how long a choice acts: `steps` steps of `tick_skip` ticks, begun some ticks late."""
+        """Take note of how long a choice acts: `steps` steps of `tick_skip` ticks, begun some ticks late."""
 
 
 def unwrapped(parser: ActionParser) -> list[ActionParser]:
-    """The parser, the one that it is made around (its `inner`), and so on to the innermost."""
+    """Return the parser, the one that it is made around (its `inner`), and so on to the innermost."""
     found = [parser]
     while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
         found.append(inner)
@@ -74,7 +74,7 @@ def unwrapped(parser: ActionParser) -> list[ActionParser]:
 
 
 def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
-    """What `parser` makes of the actions of all slots; a ValueError if it is something else than `Controls`."""
+    """Return the controls of all slots; a ValueError that names the parser if it returned something else."""
     controls = parser.parse(actions, state)
     if not isinstance(controls, Controls):
         name = type(parser).__name__
@@ -83,26 +83,24 @@ def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> 
 
 
 def mask_by(parser: ActionParser, state: GameState) -> Bool | None:
-    """The parser's mask, `[A, C, n]`; a ValueError if it returned something else."""
+    """Return the parser's mask, `[A, C, n]`; a ValueError that names the parser if it returned something else."""
     mask, cars = parser.mask(state), (state.num_arenas, state.num_cars)
-    if mask is None:
-        return None
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape[:2] != cars or mask.ndim != 3:
-        name, got = type(parser).__name__, type(mask).__name__
-        got = f"{mask.dtype} of shape {list(mask.shape)}" if isinstance(mask, np.ndarray) else got
-        raise ValueError(f"{name}: mask() must return bools [arenas, cars, actions] or None, got {got}")
-    return mask
+    array = mask if isinstance(mask, np.ndarray) else np.empty(0)
+    if mask is None or (array.dtype == np.bool_ and array.ndim == 3 and array.shape[:2] == cars):
+        return mask
+    got = f"{array.dtype} of shape {list(array.shape)}" if array is mask else type(mask).__name__
+    raise ValueError(f"{type(parser).__name__}: mask() must return bools [arenas, cars, actions] or None, got {got}")
 
 
 class RowControls:
-    """Makes `RocketSim.CarControls` from rows, anew only in slots whose row differs from the last call's."""
+    """Maker of `RocketSim.CarControls` from rows, new ones only in slots whose row differs from the last call's."""
 
     def __init__(self) -> None:
         self._rows: Float = np.zeros((0, 8), np.float32)
         self._cars: list[Any] = []
 
     def __call__(self, rows: Float) -> Controls:
-        """Controls that say what `rows [N, 8]` float32 say; a button is pressed when its number is above 0.5."""
+        """Return the controls of `rows [N, 8]` float32; a button is pressed when its number is above 0.5."""
         if len(rows) == len(self._rows):
             changed = np.flatnonzero((rows != self._rows).any(axis=1)).tolist()
             cars = self._cars.copy()  # the list that was handed out before stays what it was

@@ -1,23 +1,30 @@
-"""Parsers made of another parser: they change when its controls act, or how far they go."""
+"""Parsers made of another parser, which change when its controls act, or how far they go."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
-from envs.checks import check_part, whole_number
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from fabric_rl.base.settings import Count
 
 
+@dataclass(eq=False, repr=False)
 class _Combinator(ActionParser):
-    """Passes everything on to `inner`, and keeps the memory of the arenas of one pool, zero when an episode begins."""
+    """A parser around `inner`, with a memory of the arenas of one pool that is zero when an episode begins."""
 
-    def __init__(self, inner: ActionParser) -> None:
-        self.inner: ActionParser = check_part(type(self).__name__, "inner", inner, ActionParser)
+    _in_state_dict: ClassVar = {"inner/": "inner"}
+
+    inner: ActionParser
+    """Parser inside."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._memory: dict[str, NDArray[Any]] = {}
         """By name, `[A, ...]` each."""
         self._cars: tuple[int, int] | None = None
@@ -25,54 +32,37 @@ class _Combinator(ActionParser):
 
     @property
     def action_space(self) -> gymnasium.Space[Any]:
-        """The inner one."""
         return self.inner.action_space
 
     def mask(self, state: GameState) -> Bool | None:
-        """The inner mask: actions that the inner parser takes for the same stay the same."""
         return self.inner.mask(state)
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
-        """Tells the inner parser how long its choice acts through this one; see `ActionParser.look_ahead`."""
         self.inner.look_ahead(tick_skip, action_delay_ticks, self._steps_ahead(steps))
 
     def _steps_ahead(self, steps: int) -> int:
-        """Steps from the inner parser's choice to the end of its effect."""
+        """Return the steps from the inner parser's choice to the end of its effect."""
         return steps
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Forgets the arenas in `mask [A]`; see `ActionParser.reset`."""
         super().reset(mask, state)
         for array in self._remembered(state).values():
             array[mask] = 0
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of the memory, and what the inner parser remembers."""
-        mine = {name: array.copy() for name, array in self._memory.items()}
-        return mine | {f"inner/{name}": array for name, array in self.inner.state_dict().items()}
+        return {name: array.copy() for name, array in self._memory.items()} | super().state_dict()
 
     def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave; a ValueError for that of a parser with another memory."""
-        mine = {name: array for name, array in state.items() if not name.startswith("inner/")}
-        for name, array in mine.items():
-            if name in self._memory and self._memory[name].shape != array.shape:
-                raise ValueError(
-                    f"{type(self).__name__}: the saved {name} has shape {list(array.shape)}, this one "
-                    f"{list(self._memory[name].shape)}"
-                )
-        if self._memory and self._memory.keys() != mine.keys():
-            raise ValueError(f"{type(self).__name__}: remembers {list(self._memory)}, the saved one {list(mine)}")
-        self._memory = {name: array.copy() for name, array in mine.items()}
-        self._cars = None
-        inside = {name.removeprefix("inner/"): array for name, array in state.items() if name.startswith("inner/")}
-        self.inner.load_state_dict(inside)
+        names = self._memory or [name for name in state if not name.startswith("inner/")]
+        self._memory, self._cars = {name: state[name].copy() for name in names}, None
+        super().load_state_dict(state)
 
     def _new_memory(self, num_arenas: int, num_cars: int) -> dict[str, NDArray[Any]]:
-        """The memory of that many arenas, all zero, each array `[num_arenas, ...]`."""
+        """Return the memory of that many arenas, all zero, each array `[num_arenas, ...]`."""
         return {}
 
     def _remembered(self, state: GameState) -> dict[str, NDArray[Any]]:
-        """The memory, made new when it does not fit the arenas and cars of `state`."""
+        """Return the memory, made new when it does not fit the arenas and cars of `state`."""
         cars = state.num_arenas, state.num_cars
         if self._cars != cars:
             fresh = self._new_memory(*cars)
@@ -83,6 +73,7 @@ class _Combinator(ActionParser):
         return self._memory
 
 
+@dataclass(eq=False, repr=False)
 class RepeatAction(_Combinator):
     """A new choice is taken only on every `steps`-th step of an episode; in between, the last one is held.
 
@@ -92,25 +83,14 @@ class RepeatAction(_Combinator):
     not learn which of its choices were taken: give it a table with masks if that matters.
     """
 
-    def __init__(self, inner: ActionParser, steps: int) -> None:
-        """Creates the parser.
-
-        Args:
-            inner: Turns the choices into controls.
-            steps: Steps that a choice lasts, at least 1.
-        """
-        super().__init__(inner)
-        self.steps = whole_number("RepeatAction", "steps", steps)
+    steps: Count
+    """Steps that a choice lasts, at least 1."""
 
     def _steps_ahead(self, steps: int) -> int:
         return steps * self.steps
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """See `ActionParser.parse`.
-
-        Actions that are not taken may be anything of the right shape and kind; a `ProcessPool` wants them all to be in
-        the action space.
-        """
+        """Ignore actions that are not taken; a `ProcessPool` wants them, too, to be in the action space."""
         memory = self._remembered(state)
         held = memory["actions"]
         if actions.shape != (held.shape[0] * held.shape[1], *held.shape[2:]) or not _same_kind(actions, held):
@@ -123,7 +103,6 @@ class RepeatAction(_Combinator):
         return controls
 
     def mask(self, state: GameState) -> Bool | None:
-        """`[A, C, n]` bool: the inner mask in arenas that take a new choice, else only the choice that is held."""
         mask = self.inner.mask(state)
         if mask is None:
             return None
@@ -139,18 +118,12 @@ class RepeatAction(_Combinator):
         }
 
 
+@dataclass(eq=False, repr=False)
 class StickyButtons(_Combinator):
     """Jump, boost and handbrake stay pressed for at least `hold_steps` steps from the one in which they go down."""
 
-    def __init__(self, inner: ActionParser, hold_steps: int) -> None:
-        """Creates the parser.
-
-        Args:
-            inner: Says which buttons are pressed.
-            hold_steps: Steps, at least 1.
-        """
-        super().__init__(inner)
-        self.hold_steps = whole_number("StickyButtons", "hold_steps", hold_steps)
+    hold_steps: Count
+    """Steps that a button stays down, at least 1."""
 
     def _steps_ahead(self, steps: int) -> int:
         return steps + self.hold_steps - 1
@@ -168,46 +141,40 @@ class StickyButtons(_Combinator):
         return {"down_for": np.zeros((num_arenas, num_cars, 3), np.int64)}
 
 
+@dataclass(eq=False, repr=False)
 class ClipAction(_Combinator):
-    """Limits throttle, steer, pitch, yaw and roll, for example to keep a beginner from turning too sharply."""
+    """Limits on throttle, steer, pitch, yaw and roll, for example to keep a beginner from turning too sharply."""
 
-    def __init__(self, inner: ActionParser, low: float | Sequence[float], high: float | Sequence[float]) -> None:
-        """Creates the parser.
+    low: float | Sequence[float]
+    """Least value of all five, or one for each; -1..1."""
+    high: float | Sequence[float]
+    """Greatest value, likewise."""
 
-        Args:
-            inner: Its controls are limited.
-            low: Least value of all five, or one for each; -1..1.
-            high: Greatest value, likewise.
-        """
-        super().__init__(inner)
-        shapes = {np.shape(low), np.shape(high)}
-        if not shapes <= {(), (5,)}:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not {np.shape(self.low), np.shape(self.high)} <= {(), (5,)}:
             raise ValueError("ClipAction: low and high must be one number or five (throttle, steer, pitch, yaw, roll)")
-        self.low, self.high = (np.broadcast_to(np.asarray(bound, np.float32), 5) for bound in (low, high))
-        if not ((self.low >= -1) & (self.low <= self.high) & (self.high <= 1)).all():
-            raise ValueError(f"ClipAction: it must be that -1 <= low <= high <= 1, got low={low}, high={high}")
+        least, greatest = (np.broadcast_to(np.asarray(bound, np.float32), 5) for bound in (self.low, self.high))
+        if not ((least >= -1) & (least <= greatest) & (greatest <= 1)).all():
+            found = f"low={self.low}, high={self.high}"
+            raise ValueError(f"ClipAction: it must be that -1 <= low <= high <= 1, got {found}")
+        self._bounds = least, greatest
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         rows = self.inner.parse(actions, state).rows.copy()
-        np.clip(rows[:, ANALOGUE], self.low, self.high, out=rows[:, ANALOGUE])
+        np.clip(rows[:, ANALOGUE], *self._bounds, out=rows[:, ANALOGUE])
         return self._controls(rows)
 
 
+@dataclass(eq=False, repr=False)
 class DelayAction(_Combinator):
-    """Controls act `steps` steps after they were chosen; an episode begins with that many steps without any.
+    """Controls that act `steps` steps after they were chosen; an episode begins with that many steps without any.
 
     A state-aware table inside looks that far ahead.
     """
 
-    def __init__(self, inner: ActionParser, steps: int) -> None:
-        """Creates the parser.
-
-        Args:
-            inner: Its controls are delayed.
-            steps: Steps, at least 1.
-        """
-        super().__init__(inner)
-        self.steps = whole_number("DelayAction", "steps", steps)
+    steps: Count
+    """Steps from a choice to its effect, at least 1."""
 
     def _steps_ahead(self, steps: int) -> int:
         return steps + self.steps
@@ -230,5 +197,5 @@ def _same_kind(actions: NDArray[Any], held: NDArray[Any]) -> bool:
 
 
 def _like(flags: Bool, array: NDArray[Any]) -> Bool:
-    """`[A]` -> `[A, 1, ...]`, so that it broadcasts against `array [A, ...]`."""
+    """Return `flags [A]` as `[A, 1, ...]`, to be broadcast against `array [A, ...]`."""
     return flags.reshape(-1, *[1] * (array.ndim - 1))

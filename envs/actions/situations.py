@@ -1,12 +1,18 @@
-"""Situations in which some of the controls provably do nothing, read from a `GameState` for all cars at once."""
+"""Situations in which some controls provably do nothing, and the tables that know which of their rows can act."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 
-from envs.actions.base import BOOST, JUMP, PITCH, ROLL, STEER
+from envs.actions.base import BOOST, JUMP, PITCH, ROLL, STEER, Controls
+from envs.actions.tables import ActionTable, lookup_rows
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import Count, check_value
 
 UNSURE, FLOOR, AIR, AIR_WITHOUT_FLIP = range(4)
 EMPTY = 4
@@ -29,8 +35,126 @@ CALM_VERTICAL_SPEED, CALM_TILT_RATE, LEVEL = 30.0, 0.3, 0.999  # uu/s, rad/s, z 
 _PADS_XY = np.array(game.BOOST_LOCATIONS, np.float32)[:, :2]
 
 
+class StateAwareTable(ActionTable):
+    """A table in which a row that cannot act falls back to the row that does the same.
+
+    Rows that fall back, per car, and why that changes nothing:
+
+    - demolished for longer than the choice lasts: every row -> the all-zero row;
+    - on the floor: pitch, yaw and roll turn only cars in the air, so a row without jump -> the first row with the same
+      throttle, steer, boost and handbrake;
+    - in the air: no wheel touches anything, so steer does nothing;
+    - in the air after the flip is spent: jump does nothing;
+    - no boost left and no pad within reach: boost does nothing.
+
+    Rows count as the same only if the car's motion is bit-identical until the choice ends. Where that is not certain
+    (near walls, the ball, other cars; on walls; while landing; jump rows on the floor, whose rotation acts as soon as
+    the wheels are off it; jump rows with handbrake, which tightens in the air) or no other row does the same (a boost
+    row of the 90-row table in the air, whose throttle acts alone), a row is valid and stays what it is. One thing does
+    differ: a jump that falls back counts as not pressed, so the button need not be released before the next jump.
+
+    The mask shows the rows that do not fall back. They fall back to nothing but themselves, and every car always has
+    one.
+    """
+
+    _in_state_dict: ClassVar = {"fallbacks": "_fallen_back"}
+
+    def __init__(self, table: Sequence[Sequence[float]] | Float | None = None, horizon_ticks: int = 9) -> None:
+        """Find out, for every situation, which rows do the same.
+
+        Args:
+            table: `[n, 8]` rows as in `ActionTable`, among them an all-zero one. Default: the 90 rows of `LookupTable`.
+            horizon_ticks: Physics ticks (1/120 s), at least 1, from the choice to its end; a pool raises it to its
+                `tick_skip` and `action_delay_ticks` together, and more under combinators that let a choice act later or
+                longer.
+        """
+        super().__init__(lookup_rows() if table is None else table)
+        name = type(self).__name__
+        zero = np.flatnonzero(~self.table.any(axis=1))
+        if not len(zero):
+            raise ValueError(f"{name}: table needs an all-zero row, the fallback of a car that cannot act")
+        self.horizon_ticks: int = check_value(f"{name}: horizon_ticks", horizon_ticks, Count)
+        self.fallback_row = int(zero[0])
+        """The all-zero row."""
+        self.fallbacks = np.stack([_first_that_does_the_same(self.table, s) for s in range(NUM_SITUATIONS)])
+        """`[situations, n]` int64, the row that each row falls back to; itself where it does not."""
+        self._valid: Bool = self.fallbacks == np.arange(len(self.table))
+        self._fallen_back = np.zeros(2, np.int64)  # actions that fell back, actions
+
+    def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
+        self._check(actions)
+        applied = self.fallbacks[situations(state, self.horizon_ticks).reshape(-1), actions]
+        self._fallen_back += (((applied != actions) & state.present.reshape(-1)).sum(), state.present.sum())
+        return super().parse(applied, state)
+
+    def mask(self, state: GameState) -> Bool:
+        return self._valid[situations(state, self.horizon_ticks)]
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Return `action/fallback_share`: (actions that fell back, actions) since the last call."""
+        taken, parsed = self._fallen_back.astype(float).tolist()
+        self._fallen_back[:] = 0
+        return {"action/fallback_share": (taken, parsed)}
+
+    def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
+        self.horizon_ticks = max(self.horizon_ticks, tick_skip * steps + action_delay_ticks)
+
+    def coverage(self) -> list[str]:
+        valid = self._valid.sum(axis=1).tolist()
+        counts = [f"  {name}: {count}" for name, count in zip(SITUATION_NAMES, valid, strict=True)]
+        return [*super().coverage(), "valid rows by situation:", *counts]
+
+
+class HybridTable(StateAwareTable):
+    """128 rows that either drive or fly, with the fallbacks of `StateAwareTable`.
+
+    Columns: throttle, steer, pitch, yaw, roll, jump, boost, handbrake. Row 0 is all zero.
+
+    - Rows 0..39 drive. Pairs of throttle and boost (0, 0), (1, 0), (1, 1), (-1, 0); for each steer 0, -1, -0.5, 0.5, 1;
+      for each handbrake 0, 1.
+    - Rows 40..43 jump straight up while driving: the same four pairs.
+    - Rows 44..95 turn the car in the air: pitch, yaw, roll in {-1, 0, 1}, not all zero; for each boost 0, 1. On the
+      floor the first that boosts stays valid, as boost without throttle.
+    - Rows 96..127 flip: pitch, roll in {-1, 0, 1}, not both zero, with jump; for each boost 0, 1; for each handbrake
+      0, 1 (held through a flip onto the ground it makes a wavedash). From the floor they are a jump that already turns.
+    """
+
+    def __init__(self, horizon_ticks: int = 9) -> None:
+        super().__init__(hybrid_rows(), horizon_ticks)
+
+
+def hybrid_rows() -> Float:
+    """Return the rows of `HybridTable`, `[128, 8]` float32."""
+    drives = ((0, 0), (1, 0), (1, 1), (-1, 0))
+    rows: list[list[float]] = []
+    for (throttle, boost), steer, handbrake in product(drives, (0, -1, -0.5, 0.5, 1), (0, 1)):
+        rows.append([throttle, steer, 0, 0, 0, 0, boost, handbrake])
+    for throttle, boost in drives:
+        rows.append([throttle, 0, 0, 0, 0, 1, boost, 0])
+    for pitch, yaw, roll, boost in product((-1, 0, 1), (-1, 0, 1), (-1, 0, 1), (0, 1)):
+        if pitch or yaw or roll:
+            rows.append([0, 0, pitch, yaw, roll, 0, boost, 0])
+    for pitch, roll, boost, handbrake in product((-1, 0, 1), (-1, 0, 1), (0, 1), (0, 1)):
+        if pitch or roll:
+            rows.append([0, 0, pitch, 0, roll, 1, boost, handbrake])
+    return np.array(rows, np.float32)
+
+
+def _first_that_does_the_same(table: Float, situation: int) -> NDArray[np.int64]:
+    """Return `[n]`, for each row the first one that does the same: one that has nothing to spare, if there is one."""
+    plain = without_effect(situation, table)
+    spare = (table != plain).any(axis=1)
+    chosen: dict[bytes, int] = {}
+    for index in np.argsort(spare, kind="stable").tolist():
+        chosen.setdefault(plain[index].tobytes(), index)
+    return np.array([chosen[row.tobytes()] for row in plain])
+
+
+# ---------------------------------------------------------------- situations
+
+
 def without_effect(situation: int, rows: Float) -> Float:
-    """A copy of `rows [n, 8]` in which every control that does nothing in `situation` is zero.
+    """Return a copy of `rows [n, 8]` in which every control that does nothing in `situation` is zero.
 
     Rows that become equal move a car in the same way, to the bit, until the choice ends.
     """
@@ -51,7 +175,7 @@ def without_effect(situation: int, rows: Float) -> Float:
 
 
 def situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
-    """`[A, C]` the situation that every car is sure to be in for the next `horizon_ticks` ticks, whatever it is told.
+    """Return `[A, C]`, the situation of every car that is certain for `horizon_ticks` ticks, whatever it is told.
 
     Nothing can touch a car, no pad be reached and no car return in that time at the game's highest speeds (2300 uu/s
     cars, 6000 uu/s ball); where that is not certain the answer is `UNSURE`.
@@ -80,7 +204,7 @@ def _settled(state: GameState) -> Bool:
 
 
 def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
-    """`[A, C]` no wall, ramp, ball or car that the car could meet, wherever they all go."""
+    """Return `[A, C]`, True where a car cannot meet a wall, ramp, ball or car, wherever they all go."""
     pos = state.world.car_pos
     x, y = np.abs(pos[..., 0]), np.abs(pos[..., 1])
     gap = reach + CAR_RADIUS
@@ -99,7 +223,7 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
 
 
 def _add_empty(found: NDArray[np.int64], state: GameState, reach: float) -> None:
-    """Adds `EMPTY` for cars without boost that reach no pad, whether it is there now or not."""
+    """Add `EMPTY` for cars without boost that reach no pad, whether it is there now or not."""
     arena, car = np.nonzero((state.boost == 0) & state.present & ~state.is_demoed)
     to_pad = state.world.car_pos[arena, car, None, :2] - _PADS_XY
     nearest = np.einsum("npk,npk->np", to_pad, to_pad).min(axis=1, initial=np.inf)

@@ -1,19 +1,18 @@
-"""`python -m envs.obs [class path]`: what is in the columns of an observation."""
+"""`python -m envs.obs [class path]`: the columns of an observation, in words."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
 from envs.checks import from_class_path
-from envs.obs.base import ObsBuilder
+from envs.obs.base import ObsBuilder, factor_text
 from envs.obs.default import DefaultObs
-from envs.obs.meanings import factor_text
 from envs.plain_text import in_columns, print_text
 from envs.pool.settings import column_range, team_sizes
 
 
 def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:
-    """Every column or group of columns with its meaning, unit and factor.
+    """Return every column or group of columns with its meaning, unit and factor.
 
     Raises:
         ValueError: The builder cannot describe that many cars.
@@ -37,8 +36,8 @@ def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> st
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the table; returns the exit status, 2 when there is none."""
-    text = "Prints what the columns of an observation say."
+    """Print the table; return the exit status, 2 when there is none."""
+    text = "Print what the columns of an observation say."
     parser = argparse.ArgumentParser("python -m envs.obs", description=text)
     parser.add_argument("class_path", nargs="?", help="default: the pool's default, DefaultObs.rlgym_guide()")
     sizes = "one number, or blue orange"

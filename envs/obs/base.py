@@ -1,21 +1,78 @@
-"""The contract of observation builders."""
+"""Base class of observation builders, and the descriptions of the columns that they build."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 
 from envs.component import Component
-from envs.obs.meanings import Meaning, slices
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 
+AXES = "x, y, z"
+LOCAL_AXES = "along the car's forward, right, up"
+FLAG = "0 or 1"
+UNIT_VECTOR = "unit vector"
 _UNWRITTEN = 0x7FC0DEAD
 """Bits of a float32 NaN that no computation gives."""
 
 
+class Meaning(NamedTuple):
+    """Neighboring columns with one meaning."""
+
+    group: str
+    """Name in `ObsBuilder.columns`."""
+    name: str
+    """Name within the group, empty if the group has one meaning only."""
+    width: int
+    """Number of columns."""
+    text: str
+    """Description."""
+    unit: str = ""
+    """Unit or range before the factor."""
+    factor: float | np.float32 | Float | str = 1.0
+    """Factor on the number, one for all columns or one for each; in a `TableObs.table` the name of its setting."""
+
+
+def slices(meanings: Iterable[Meaning]) -> dict[str, slice]:
+    """Return the columns of each group, for `ObsBuilder.columns`."""
+    groups: dict[str, slice] = {}
+    start = 0
+    for meaning in meanings:
+        stop = start + meaning.width
+        groups[meaning.group] = slice(groups[meaning.group].start if meaning.group in groups else start, stop)
+        start = stop
+    return groups
+
+
+def with_prefix(prefix: str, meanings: Iterable[Meaning], note: str = "") -> list[Meaning]:
+    """Return the same with `prefix` before each group and `note` after each text."""
+    return [m._replace(group=f"{prefix}{m.group}", text=f"{m.text}{note}") for m in meanings]
+
+
+def in_group(group: str, meanings: Iterable[Meaning], whose: str = "") -> tuple[Meaning, ...]:
+    """Return the same as parts of one group, with `whose` in place of `{}` in the texts."""
+    return tuple(m._replace(group=group, name=m.name or m.group, text=m.text.format(whose)) for m in meanings)
+
+
+@lru_cache(maxsize=64)
+def numbered(group: str, meanings: tuple[Meaning, ...], count: int, whose: str = "") -> tuple[Meaning, ...]:
+    """Return the same `count` times, as the groups `group_0`, `group_1`..., see `in_group`."""
+    return tuple(meaning for number in range(count) for meaning in in_group(f"{group}_{number}", meanings, whose))
+
+
+def factor_text(factor: float | np.float32 | Float | str) -> str:
+    """Return a factor as people write it: `1`, `1/2300`, `1/4096, 1/6000, 1/2044`."""
+    factors = np.atleast_1d(np.asarray(factor, np.float64)).tolist()
+    texts = [f"1/{1 / x:.6g}" if 0 < abs(x) < 1 else f"{x:g}" for x in factors]
+    return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
+
+
 class ObsBuilder(Component, ABC):
-    """Builds the observations of all cars at once.
+    """Builder of the observations of all cars at once.
 
     A car that `state.present` says is not there looks like padding to everybody: zero everywhere in the observations of
     the others. Its own observation, which pools leave out, is zero too.
@@ -23,7 +80,7 @@ class ObsBuilder(Component, ABC):
 
     @abstractmethod
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """The observation space of one car, float32 `[D]`, or `[E, F]` for a set of objects.
+        """Return the observation space of one car, float32 `[D]`, or `[E, F]` for a set of objects.
 
         Args:
             num_blue: Blue cars in an arena; in a pool of mixed team sizes the most that an arena has.
@@ -35,7 +92,7 @@ class ObsBuilder(Component, ABC):
 
     @abstractmethod
     def build(self, state: GameState, out: Float) -> None:
-        """Writes the observation of every car into `out [A, C, D]` float32 (every element must be written).
+        """Write the observation of every car into `out [A, C, D]` float32 (every element must be written).
 
         `state` may hold a few of the pool's arenas only; `state.arena_index` says which. `out` may be a part of the
         columns of a larger array.
@@ -65,8 +122,27 @@ class ObsBuilder(Component, ABC):
         return [Meaning(name, "", at.stop - at.start, "not described") for name, at in columns.items()]
 
 
+class TableObs(ObsBuilder):
+    """A builder that describes its columns in one table, from which its space and their meanings follow."""
+
+    @abstractmethod
+    def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """Return all columns in order; factors are names of settings. Raise what `space` is to raise."""
+
+    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+        width = sum(meaning.width for meaning in self.table(num_blue, num_orange))
+        return gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        meanings = self.table(num_blue, num_orange)
+        for at, meaning in enumerate(meanings):
+            if isinstance(meaning.factor, str):
+                meanings[at] = meaning._replace(factor=np.float32(getattr(self, meaning.factor)))
+        return meanings
+
+
 def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """Builds into `out`; a ValueError that names the builder if its numbers do not fit."""
+    """Build into `out`; a ValueError that names the builder if its numbers do not fit."""
     try:
         builder.build(state, out)
     except (IndexError, ValueError) as error:
@@ -79,7 +155,7 @@ def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:
 
 
 def build_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """As `build_named`; also a ValueError if not all of `out` was written."""
+    """Call `build_named`; raise a ValueError also if not all of `out` was written."""
     bits = out.view(np.uint32)
     bits.fill(_UNWRITTEN)
     build_named(builder, state, out)

@@ -1,18 +1,30 @@
-"""Builders made of builders: several frames, and a critic that sees more than the actor."""
+"""Observation builders made of others: several frames, a critic that sees more than the actor, and roles."""
 
-from typing import Any
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.checks import check_part, whole_number
-from envs.obs.base import ObsBuilder, build_checked, build_named
-from envs.obs.meanings import Meaning, with_prefix
+from envs.obs.base import Meaning, ObsBuilder, build_checked, build_named, with_prefix
 from envs.state.game_state import GameState
-from envs.state.layout import Bool, Float
+from envs.state.layout import BLUE, Bool, Float
+from fabric_rl.base.settings import Between, Count
 
 
+def flat_space(owner: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+    """Return the space of the builder that `setting` holds; a ValueError unless it is flat, `[D]`."""
+    inner: ObsBuilder = getattr(owner, setting)
+    space = inner.space(num_blue, num_orange)
+    if len(space.shape) != 1:
+        built = f"{type(inner).__name__} builds {list(space.shape)}"
+        raise ValueError(f"{type(owner).__name__}: {setting} must build flat observations, {built}")
+    return space
+
+
+@dataclass(eq=False, repr=False)
 class StackedObs(ObsBuilder):
     """The last `num_frames` observations of another builder side by side along the last axis, the newest first.
 
@@ -21,16 +33,16 @@ class StackedObs(ObsBuilder):
     situation by `state.episode_ticks`: building twice without a step in between gives the same frames twice.
     """
 
-    def __init__(self, inner: ObsBuilder, num_frames: int = 3) -> None:
-        """Creates the builder.
+    _in_state_dict: ClassVar = {"frames": "_frames", "ticks": "_ticks", "fresh": "_fresh", "inner/": "inner"}
 
-        Args:
-            inner: Builds one frame, `[D]` or `[E, F]`.
-            num_frames: Frames in an observation, usually 1 to 4.
-        """
-        self.inner: ObsBuilder = check_part("StackedObs", "inner", inner, ObsBuilder)
-        self.num_frames = whole_number("StackedObs", "num_frames", num_frames)
-        self._frames: Float = np.zeros((0, num_frames), np.float32)
+    inner: ObsBuilder
+    """Builder of one frame, `[D]` or `[E, F]`."""
+    num_frames: Count = 3
+    """Frames in an observation, usually 1 to 4."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._frames: Float = np.zeros((0, self.num_frames), np.float32)
         """`[arenas, num_frames, C, ...]`, the newest first."""
         self._ticks = np.zeros(0, np.int64)
         """`[arenas]` `episode_ticks` of the newest frame."""
@@ -38,13 +50,11 @@ class StackedObs(ObsBuilder):
         """`[arenas]` no frame of this episode yet."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """The inner space, its last axis `num_frames` times; see `ObsBuilder.space`."""
         inner = self.inner.space(num_blue, num_orange)
         low, high = (np.concatenate([bound] * self.num_frames, axis=-1) for bound in (inner.low, inner.high))
         return gymnasium.spaces.Box(low, high, dtype=np.float32)
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """The inner ones for each frame; see `ObsBuilder.meanings`."""
         inner = self.inner.meanings(num_blue, num_orange)
         return [
             meaning
@@ -53,7 +63,7 @@ class StackedObs(ObsBuilder):
         ]
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Forgets the frames of the arenas in `mask [A]`."""
+        """Forget the frames of the arenas in `mask [A]`."""
         super().reset(mask, state)
         starting = state.arena_index[mask]
         self._fresh[starting[starting < len(self._fresh)]] = True
@@ -75,7 +85,7 @@ class StackedObs(ObsBuilder):
             out[..., i * width : (i + 1) * width] = frames[:, i]
 
     def _make_room(self, num_arenas: int, shape: tuple[int, ...]) -> None:
-        """Adds arenas without frames up to `num_arenas`; forgets everything if the observations (`shape`) changed."""
+        """Add arenas without frames up to `num_arenas`; forget everything if the observations (`shape`) changed."""
         known = len(self._frames) if self._frames.shape[2:] == shape else 0
         if known and known >= num_arenas:
             return
@@ -85,20 +95,11 @@ class StackedObs(ObsBuilder):
         self._ticks = np.concatenate((self._ticks[:known], np.zeros(missing, np.int64)))
         self._fresh = np.concatenate((self._fresh[:known], np.ones(missing, np.bool_)))
 
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Frames of all arenas, and what the inner builder remembers."""
-        mine: dict[str, NDArray[Any]] = {"frames": self._frames, "ticks": self._ticks, "fresh": self._fresh}
-        return {name: value.copy() for name, value in mine.items()} | _prefixed("inner", self.inner.state_dict())
-
-    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        frames = state["frames"]
-        if frames.shape[1] != self.num_frames:
-            raise ValueError(
-                f"StackedObs: num_frames={self.num_frames}, but the saved state has {frames.shape[1]} frames"
-            )
-        self._frames, self._fresh = frames.copy(), state["fresh"].copy()
-        self._ticks = state["ticks"].copy()
-        self.inner.load_state_dict(_part("inner", state))
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        saved = state["frames"].shape[1]
+        if saved != self.num_frames:
+            raise ValueError(f"StackedObs: num_frames={self.num_frames}, but the saved state has {saved} frames")
+        super().load_state_dict(state)
 
 
 class PrivilegedBox(gymnasium.spaces.Box):
@@ -113,6 +114,7 @@ class PrivilegedBox(gymnasium.spaces.Box):
         self.actor_features = actor_features
 
 
+@dataclass(eq=False, repr=False)
 class PrivilegedObs(ObsBuilder):
     """Two observations side by side: the actor looks at the first columns only, the critic at all of them.
 
@@ -121,37 +123,35 @@ class PrivilegedObs(ObsBuilder):
     instance exact positions where the actor's are noisy or limited. The critic need not repeat what the actor has.
     """
 
-    def __init__(self, actor: ObsBuilder, critic: ObsBuilder) -> None:
-        """Creates the builder.
+    _in_state_dict: ClassVar = {"actor/": "actor", "critic/": "critic"}
 
-        Args:
-            actor: Builds the columns for both, flat `[D]`.
-            critic: Builds the columns for the critic alone, flat `[D]`.
-        """
-        self.actor: ObsBuilder = check_part("PrivilegedObs", "actor", actor, ObsBuilder)
-        self.critic: ObsBuilder = check_part("PrivilegedObs", "critic", critic, ObsBuilder)
+    actor: ObsBuilder
+    """Builder of the columns for both, flat `[D]`."""
+    critic: ObsBuilder
+    """Builder of the columns for the critic alone, flat `[D]`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._actor_features: dict[tuple[int, int], int] = {}
 
     def actor_features(self, num_blue: int, num_orange: int) -> int:
-        """Number of leading columns that the actor sees.
+        """Return the number of leading columns that the actor sees.
 
         Raises:
             ValueError: The actor's observations are not flat, or it cannot describe that many cars.
         """
         teams = (num_blue, num_orange)
         if teams not in self._actor_features:
-            self._actor_features[teams] = len(self._flat("actor", self.actor, teams).low)
+            self._actor_features[teams] = flat_space(self, "actor", *teams).shape[0]
         return self._actor_features[teams]
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """`PrivilegedBox` of both; see `ObsBuilder.space`."""
-        teams = (num_blue, num_orange)
-        actor, critic = self._flat("actor", self.actor, teams), self._flat("critic", self.critic, teams)
+        """Return the `PrivilegedBox` of both."""
+        actor, critic = (flat_space(self, name, num_blue, num_orange) for name in ("actor", "critic"))
         low, high = np.concatenate((actor.low, critic.low)), np.concatenate((actor.high, critic.high))
         return PrivilegedBox(low, high, len(actor.low))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """The meanings of both; see `ObsBuilder.meanings`."""
         actor, critic = (builder.meanings(num_blue, num_orange) for builder in (self.actor, self.critic))
         return with_prefix("actor/", actor) + with_prefix("critic/", critic)
 
@@ -160,29 +160,64 @@ class PrivilegedObs(ObsBuilder):
         self.actor.build(state, out[..., :start])
         self.critic.build(state, out[..., start:])
 
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Return the state of both builders."""
-        return _prefixed("actor", self.actor.state_dict()) | _prefixed("critic", self.critic.state_dict())
 
-    def load_state_dict(self, state: dict[str, NDArray[Any]]) -> None:
-        self.actor.load_state_dict(_part("actor", state))
-        self.critic.load_state_dict(_part("critic", state))
-
-    @staticmethod
-    def _flat(argument: str, builder: ObsBuilder, teams: tuple[int, int]) -> gymnasium.spaces.Box:
-        space = builder.space(*teams)
-        if len(space.shape) != 1:
-            raise ValueError(
-                f"PrivilegedObs: {argument} must build flat observations, {type(builder).__name__} builds "
-                f"{list(space.shape)}"
-            )
-        return space
+# ---------------------------------------------------------------- roles
 
 
-def _prefixed(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {f"{prefix}/{name}": value for name, value in state.items()}
+@dataclass(eq=False, repr=False)
+class RoleObs(ObsBuilder):
+    """Another builder's columns and one more with the car's role, for `agents.RolesAgent`: several policies in one run.
+
+    Attributes:
+        only: The role that every car plays, whatever it is; None in training. For playing with one role's policy.
+    """
+
+    _in_state_dict: ClassVar = {"inner": "inner"}
+
+    inner: ObsBuilder
+    """Builder of the other columns, flat `[D]`."""
+    roles: int = field(default=2, init=False)
+    """Number of roles."""
+    only: int | None = field(default=None, init=False)
+
+    @abstractmethod
+    def role_of(self, state: GameState) -> NDArray[np.int64]:
+        """Return the role's number of each car, `[C]`, 0 .. `roles` - 1."""
+
+    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
+        inner = flat_space(self, "inner", num_blue, num_orange)
+        low, high = np.append(inner.low, np.float32(0)), np.append(inner.high, np.float32(self.roles - 1))
+        return gymnasium.spaces.Box(low, high, dtype=np.float32)
+
+    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        return [*self.inner.meanings(num_blue, num_orange), Meaning("role", "", 1, "number of the car's role")]
+
+    def build(self, state: GameState, out: Float) -> None:
+        build_named(self.inner, state, out[..., :-1])
+        out[..., -1] = self.role_of(state) if self.only is None else self.only
+        out[..., -1] *= state.present
 
 
-def _part(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    start = f"{prefix}/"
-    return {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
+@dataclass(eq=False, repr=False)
+class TeamRoleObs(RoleObs):
+    """Roles by team: 0 blue, 1 orange."""
+
+    def role_of(self, state: GameState) -> NDArray[np.int64]:
+        orange: NDArray[np.int64] = (state.team != BLUE).astype(np.int64)
+        return orange
+
+
+@dataclass(eq=False, repr=False)
+class SlotRoleObs(RoleObs):
+    """Roles by a car's place in its team: 0 for the first car, 1 for the second, `roles` - 1 for all from there on.
+
+    In 2v2 the first may become the striker, the second the goalie, if the reward pays them so.
+    """
+
+    roles: Annotated[int, Between(2)] = 2
+    """Number of roles."""
+
+    def role_of(self, state: GameState) -> NDArray[np.int64]:
+        place = np.concatenate((np.arange(state.num_blue), np.arange(state.num_orange)))
+        role: NDArray[np.int64] = np.minimum(place, self.roles - 1)
+        return role

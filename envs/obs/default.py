@@ -2,77 +2,84 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_MAX_SPEED, CEILING_Z, SIDE_WALL_X
 
-from envs.obs.base import ObsBuilder
-from envs.obs.blocks import car_order, clear_absent_observers, jump_meanings, num_slots, write_jumps
-from envs.obs.meanings import AXES, FLAG, UNIT_VECTOR, Meaning
+from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, in_group, numbered, slices
+from envs.obs.blocks import BALL, JUMPS, car_order, clear_absent_observers, num_slots, per_axis, write_jumps
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import ANG_VEL, BOOST, POS, VEL, Bool, Float
+from fabric_rl.base.settings import Count, Finite
+
+_OWN = (
+    *BALL,
+    Meaning("pad_timers", "", 34, "until each pad is back, RLGym's BOOST_LOCATIONS", "s", "pad_timer_coef"),
+    *in_group("self_flags", JUMPS),
+)
+_CAR = (
+    Meaning("pos", "", 3, f"{{}}, position: {AXES}", "uu", "pos_coef"),
+    Meaning("forward", "", 3, f"out of the nose: {AXES}", UNIT_VECTOR),
+    Meaning("up", "", 3, f"out of the roof: {AXES}", UNIT_VECTOR),
+    Meaning("vel", "", 3, f"velocity: {AXES}", "uu/s", "lin_vel_coef"),
+    Meaning("ang_vel", "", 3, f"angular velocity: {AXES}", "rad/s", "ang_vel_coef"),
+    Meaning("boost", "", 1, "boost left", "0..100", "boost_coef"),
+    Meaning("demo_timer", "", 1, "until a demolished car is back, 0 when alive", "s"),
+    Meaning("on_ground", "", 1, "at least three wheels touch something", FLAG),
+    Meaning("boosting", "", 1, "boost is burning", FLAG),
+    Meaning("supersonic", "", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
+)
+_ITSELF = in_group("car_0", _CAR, "the car itself")
 
 
-class DefaultObs(ObsBuilder):
+@dataclass(eq=False, repr=False)
+class DefaultObs(TableObs):
     """RLGym's `DefaultObs`, number for number, with the same parameters and defaults.
 
     52 floats about the world and the car itself, then 20 per car: itself, allies, enemies. Orange sees the mirrored
     world. `rlgym_guide()` gives the coefficients of RLGym's training guide.
+    `python -m envs.obs DefaultObs` lists all columns with their units.
     """
 
-    BALL_POS, BALL_VEL, BALL_ANG_VEL = slice(0, 3), slice(3, 6), slice(6, 9)
-    PAD_TIMERS = slice(9, 43)
-    SELF_FLAGS = slice(43, 52)
-    """is_holding_jump, handbrake, has_jumped, is_jumping, has_flipped, is_flipping, has_double_jumped, can_flip,
-    air_time_since_jump (seconds)."""
+    BALL_POS, BALL_VEL, BALL_ANG_VEL, PAD_TIMERS, SELF_FLAGS = slices(_OWN).values()
     CARS = slice(52, None)
-    """20 floats per car: see the CAR_* slices, relative to a car's block."""
+    """Columns of the blocks of cars. The CAR_* columns are relative to a block."""
     CAR_WIDTH = 20
-    CAR_POS, CAR_FORWARD, CAR_UP, CAR_VEL, CAR_ANG_VEL = (slice(i, i + 3) for i in range(0, 15, 3))
+    CAR_POS, CAR_FORWARD, CAR_UP, CAR_VEL, CAR_ANG_VEL = list(slices(_CAR).values())[:5]
     CAR_BOOST, CAR_DEMO_TIMER, CAR_ON_GROUND, CAR_BOOSTING, CAR_SUPERSONIC = range(15, 20)
 
     # Columns of GameState's rows in the order of the observation: one take instead of a copy per quantity.
     _BALL_COLUMNS = np.r_[POS, VEL, ANG_VEL]
     _CAR_COLUMNS = np.r_[layout.CAR_POS, layout.CAR_FORWARD, layout.CAR_UP, layout.CAR_VEL, layout.CAR_ANG_VEL, BOOST]
 
-    def __init__(
-        self,
-        zero_padding: int | None = 3,
-        pos_coef: float | Sequence[float] = 1 / 2300,
-        lin_vel_coef: float = 1 / 2300,
-        ang_vel_coef: float = 1 / math.pi,
-        pad_timer_coef: float = 1 / 10,
-        boost_coef: float = 1 / 100,
-        ang_coef: float = 1 / math.pi,
-    ) -> None:
-        """Creates the builder.
+    zero_padding: Count | None = 3
+    """Cars per team that the observation has room for, or None for exactly those in the arena."""
+    pos_coef: float | Sequence[float] = 1 / 2300
+    """Factor on positions (uu), one number or one per axis."""
+    lin_vel_coef: Finite = 1 / 2300
+    """Factor on linear velocities (uu/s)."""
+    ang_vel_coef: Finite = 1 / math.pi
+    """Factor on angular velocities (rad/s)."""
+    pad_timer_coef: Finite = 1 / 10
+    """Factor on pad timers (seconds)."""
+    boost_coef: Finite = 1 / 100
+    """Factor on the boost amount (0..100)."""
+    ang_coef: Finite = 1 / math.pi
+    """Accepted because RLGym's builder has it; no angle is in the observation, there or here."""
 
-        Args:
-            zero_padding: Cars per team that the observation has room for, or None for exactly those in the arena.
-            pos_coef: Factor on positions (uu), one number or one per axis.
-            lin_vel_coef: Factor on linear velocities (uu/s).
-            ang_vel_coef: Factor on angular velocities (rad/s).
-            pad_timer_coef: Factor on pad timers (seconds).
-            boost_coef: Factor on the boost amount (0..100).
-            ang_coef: Accepted because RLGym's builder has it; no angle is in the observation, there or here.
-        """
-        self.zero_padding = zero_padding
-        self.pos_coef = np.asarray(pos_coef, np.float32)
-        if self.pos_coef.shape not in ((), (3,)):
-            raise ValueError(f"DefaultObs: pos_coef must be one number or three, got {pos_coef!r}")
-        self.pad_timer_coef = np.float32(pad_timer_coef)
-        pos, vel, ang_vel = (np.full(3, c, np.float32) for c in (self.pos_coef, lin_vel_coef, ang_vel_coef))
-        self._ball_scale = np.concatenate((pos, vel, ang_vel))
-        unscaled = np.ones(6, np.float32)
-        self._car_scale = np.concatenate((pos, unscaled, vel, ang_vel, np.full(1, boost_coef, np.float32)))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pos, vel, ang_vel = per_axis(self, self.pos_coef), [self.lin_vel_coef] * 3, [self.ang_vel_coef] * 3
+        self._ball_scale = np.concatenate((pos, vel, ang_vel), dtype=np.float32)
+        self._car_scale = np.concatenate((pos, np.ones(6), vel, ang_vel, [self.boost_coef]), dtype=np.float32)
 
     @classmethod
     def rlgym_guide(cls) -> "DefaultObs":
-        """The builder of RLGym's training guide: no padding, positions scaled by the field, spins by 5.5 rad/s."""
+        """Return the builder of RLGym's training guide: no padding, positions by the field, spins by 5.5 rad/s."""
         return cls(
             zero_padding=None,
             pos_coef=(1 / SIDE_WALL_X, 1 / BACK_NET_Y, 1 / CEILING_Z),
@@ -80,11 +87,9 @@ class DefaultObs(ObsBuilder):
             ang_vel_coef=1 / CAR_MAX_ANG_VEL,
         )
 
-    def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """Box of `52 + 20 * cars`; see `ObsBuilder.space`."""
-        cars = num_slots("DefaultObs", "zero_padding", self.zero_padding, num_blue, num_orange)
-        width = self.CARS.start + self.CAR_WIDTH * cars
-        return gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)
+    def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        cars = num_slots(self, "zero_padding", num_blue, num_orange)
+        return [*_OWN, *_ITSELF, *numbered("car", _CAR, cars, "another car")[len(_CAR) :]]
 
     def build(self, state: GameState, out: Float) -> None:
         ball = state.ball_rows.take(self._BALL_COLUMNS, axis=-1)
@@ -101,34 +106,8 @@ class DefaultObs(ObsBuilder):
         out[..., self.CARS] = seen.reshape(state.num_arenas, state.num_cars, -1)
         clear_absent_observers(state, out)
 
-    def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        pos, vel, ang_vel = self._ball_scale[:3], self._ball_scale[3:6], self._ball_scale[6:]
-        meanings = [
-            Meaning("ball_pos", "", 3, f"the ball's position: {AXES}", "uu", pos),
-            Meaning("ball_vel", "", 3, f"the ball's velocity: {AXES}", "uu/s", vel),
-            Meaning("ball_ang_vel", "", 3, f"the ball's spin: {AXES}", "rad/s", ang_vel),
-            Meaning("pad_timers", "", 34, "until each pad is back, RLGym's BOOST_LOCATIONS", "s", self.pad_timer_coef),
-            *jump_meanings("self_flags"),
-        ]
-        cars = (self.space(num_blue, num_orange).shape[0] - self.CARS.start) // self.CAR_WIDTH
-        for group in (f"car_{number}" for number in range(cars)):
-            whose = "the car itself" if group == "car_0" else "another car"
-            meanings += [
-                Meaning(group, "pos", 3, f"{whose}, position: {AXES}", "uu", pos),
-                Meaning(group, "forward", 3, f"out of the nose: {AXES}", UNIT_VECTOR),
-                Meaning(group, "up", 3, f"out of the roof: {AXES}", UNIT_VECTOR),
-                Meaning(group, "vel", 3, f"velocity: {AXES}", "uu/s", vel),
-                Meaning(group, "ang_vel", 3, f"angular velocity: {AXES}", "rad/s", ang_vel),
-                Meaning(group, "boost", 1, "boost left", "0..100", self._car_scale[-1]),
-                Meaning(group, "demo_timer", 1, "until a demolished car is back, 0 when alive", "s"),
-                Meaning(group, "on_ground", 1, "at least three wheels touch something", FLAG),
-                Meaning(group, "boosting", 1, "boost is burning", FLAG),
-                Meaning(group, "supersonic", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
-            ]
-        return meanings
-
     def _car_blocks(self, state: GameState, on_ground: Bool) -> Float:
-        """`[A, C + 1, 2, 20]`: every car in the world and in the mirrored view; the last car is padding, all zero."""
+        """Return `[A, C + 1, 2, 20]`: every car in the world and in the mirrored view, then padding, all zero."""
         blocks = np.empty((state.num_arenas, state.num_cars + 1, 2, self.CAR_WIDTH), np.float32)
         blocks[:, -1] = 0
         cars = blocks[:, :-1]
@@ -145,7 +124,7 @@ class DefaultObs(ObsBuilder):
 
 @lru_cache(maxsize=32)
 def _car_slots(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArray[np.intp]:
-    """`[C * slots]` rows of the blocks `[C + 1, 2]`: which car each car sees in each slot, and from which side."""
+    """Return `[C * slots]`, rows of the blocks `[C + 1, 2]`, which car each car sees in each slot from its side."""
     order = car_order(num_blue, num_orange, zero_padding)
     side = np.repeat([0, 1], [num_blue, num_orange])[:, None]
     slots: NDArray[np.intp] = (2 * order + side).reshape(-1)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions.base import unwrapped
-from envs.actions.description import coverage
-from envs.actions.lookup import ActionTable
+from envs.actions.tables import ActionTable
 from envs.bots.policy import Choose
 from envs.dones import TimeoutCondition
 from envs.loggers.turtles import TurtleRecoveryLogger
@@ -51,7 +50,7 @@ class PoolInspector:
         """What the action table covers."""
         innermost = unwrapped(self._parser)[-1]
         if isinstance(innermost, ActionTable):
-            return coverage(innermost)
+            return innermost.coverage()
         return [f"{type(innermost).__name__} has no table"]
 
     def first_states(self) -> int:

@@ -15,7 +15,7 @@ from agents import RolesAgent
 from envs.bots import BOTS, Bot
 from envs.bots.policy import Mind, PolicyBot
 from envs.matches.matches import Player, PoolRecipe
-from envs.obs.roles import RoleObs
+from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.export.loaded import ExportedAgent

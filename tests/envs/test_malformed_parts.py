@@ -10,10 +10,8 @@ from envs import (
     AllOf,
     AnyOf,
     CombinedReward,
-    ContinuousAction,
     DefaultObs,
     DoneCondition,
-    GameState,
     GoalCondition,
     GoalReward,
     GymnasiumEnvs,
@@ -313,13 +311,6 @@ def test_rlgym_pools_refuse_actions_and_states():
 
 
 # ---------------------------------------------------------------- what the docstrings promise
-
-
-def test_continuous_actions_are_clipped():
-    state = GameState(1, 1, 0)
-    state.clear(np.array([0]))
-    rows = ContinuousAction().parse(np.array([[3.0, -7, 0.5, 0, 0, 9, -9, 0]]), state).rows
-    assert rows.tolist() == [[1, -1, 0.5, 0, 0, 1, 0, 0]]
 
 
 def test_repeated_tables_have_masks_when_the_table_has():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import types
 import typing
 from typing import Annotated, get_args, get_origin
 
@@ -12,6 +13,7 @@ import envs.bots
 import envs.mechanics
 import envs.parameters
 from envs.component import Component
+from envs.partials import as_settings
 from fabric_rl.base.settings import Between, annotations_of
 
 MADE = {
@@ -28,6 +30,7 @@ NEEDED = {
     "EventReward": {"goal": 1.0},
     "RewardSignals": {"signals": {"a": envs.GoalReward()}},
     "ExplicitState": {"car_pos": [(0, -1000, 17)]},
+    "ClipAction": {"low": -1.0, "high": 1.0},
 }
 """Settings without which a component cannot be built, besides other components."""
 FROM_FILES = {"ReplayedStates", "TrainingPack"}
@@ -52,7 +55,7 @@ def needed(kind):
         if name not in settings and (field.default, field.default_factory) == (dataclasses.MISSING,) * 2:
             listed = get_origin(annotation) not in (None, Annotated)
             inner = get_args(annotation)[0] if listed else annotation
-            value = MADE[inner]() if inner in MADE else 1.0
+            value = MADE[inner]() if inner in MADE else 1
             settings[name] = [value] if listed else value
     return settings
 
@@ -69,6 +72,8 @@ def wrong_values(annotation):
             yield (rule.low if rule.above else rule.low - 1), ValueError
         if rule.high < float("inf"):
             yield (rule.high if rule.below else rule.high + 1), ValueError
+    elif origin in (typing.Union, types.UnionType) and len(inner) == 2 and types.NoneType in inner:
+        yield from wrong_values(next(each for each in inner if each is not types.NoneType))
     elif origin is typing.Literal:
         yield "something else", ValueError
     elif origin in (tuple, list, typing.get_origin(typing.Sequence[int])):
@@ -101,6 +106,7 @@ def test_every_component_can_be_built_and_remembers_its_settings(kind):
     made = kind(**needed(kind))
     again = kind(**{name: getattr(made, name) for name in annotations_of(kind)})
     assert all(getattr(again, name) == getattr(made, name) for name in annotations_of(kind))
+    assert as_settings(made)["class_path"].endswith(kind.__name__)  # no private attribute hides a setting there
 
 
 def test_a_class_is_told_from_its_object():

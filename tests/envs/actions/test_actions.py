@@ -19,16 +19,16 @@ from envs.actions import (
     StateAwareTable,
 )
 from envs.actions.__main__ import main
-from envs.actions.description import balanced, described_table
+from envs.actions.tables import balanced
 from envs.state.game_state import GameState
+from envs.state.layout import CONTROL_NAMES
 
-NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 TABLES = [LookupTable(), StateAwareTable(), HybridTable()]
 
 
 def told(cars):
     """What `CarControls` say, as rows."""
-    return np.array([[float(getattr(car, name)) for name in NAMES] for car in cars], np.float32)
+    return np.array([[float(getattr(car, name)) for name in CONTROL_NAMES] for car in cars], np.float32)
 
 
 def grounded(num_cars=1):
@@ -159,18 +159,13 @@ def eight(value, column=0, dtype=np.float32):
     ("build", "message"),
     [
         (parse(LookupTable(), [0.5]), "LookupTable: actions must be integers"),
-        (parse(LookupTable(), [np.nan]), "LookupTable: actions must be integers"),
         (parse(LookupTable(), [True]), "LookupTable: actions must be integers"),
         (parse(LookupTable(), [[1]]), "LookupTable: actions must be integers"),
         (parse(LookupTable(), [90]), "LookupTable: action 90 is outside the table, use 0..89"),
-        (parse(HybridTable(), [0.5]), "HybridTable: actions must be integers"),
         (parse(HybridTable(), [3, 128]), "HybridTable: action 128 is outside the table, use 0..127"),
         (parse(HybridTable(), [-1]), "HybridTable: action -1 is outside"),
-        (parse(StateAwareTable(), [90]), "StateAwareTable: action 90"),
         (lambda: HybridTable(horizon_ticks=0), "HybridTable: horizon_ticks"),
-        (lambda: HybridTable(horizon_ticks=2.5), "HybridTable: horizon_ticks"),
         (lambda: StateAwareTable(np.eye(8)), "StateAwareTable: table needs an all-zero row"),
-        (lambda: StateAwareTable(horizon_ticks=True), "StateAwareTable: horizon_ticks"),
         (lambda: ActionTable(np.zeros((3, 7))), r"ActionTable: table must have the shape \[rows, 8\], got \[3, 7\]"),
         (lambda: ActionTable(np.zeros((0, 8))), "ActionTable: table must have the shape"),
         (lambda: ActionTable([[0] * 8, [0] * 7]), "ActionTable: table must be rows of eight numbers"),
@@ -179,33 +174,28 @@ def eight(value, column=0, dtype=np.float32):
         (lambda: ActionTable(eight(np.nan)), "ActionTable: table must hold"),
         (lambda: ActionTable(eight(0.5, 6)), "ActionTable: table must hold"),
         (parse(ContinuousAction(), eight(np.nan)), "ContinuousAction: nan among the actions"),
-        (parse(ContinuousAction(), eight(np.nan, 7)), "ContinuousAction: nan"),
         (parse(ContinuousAction(), eight(-np.inf, 2)), "ContinuousAction: -inf"),
         (parse(ContinuousAction(), np.zeros(8)), "ContinuousAction: actions must be floats of shape"),
         (parse(ContinuousAction(), np.zeros((2, 7))), "ContinuousAction: actions must be floats of shape"),
         (parse(ContinuousAction(), np.zeros((2, 8), int)), "ContinuousAction: actions must be floats of shape"),
-        (parse(MultiDiscreteAction(), eight(np.nan)), "MultiDiscreteAction: actions must be integers of shape"),
         (parse(MultiDiscreteAction(), eight(1.0)), "MultiDiscreteAction: actions must be integers of shape"),
         (parse(MultiDiscreteAction(), np.zeros(8, int)), "MultiDiscreteAction: actions must be integers of shape"),
         (parse(MultiDiscreteAction(), eight(3, 4, int)), "MultiDiscreteAction: choice 3 in column 4 is outside 0..2"),
         (parse(MultiDiscreteAction(), eight(2, 5, int)), "MultiDiscreteAction: choice 2 in column 5 is outside 0..1"),
         (parse(MultiDiscreteAction(), eight(-1, 0, int)), "MultiDiscreteAction: choice -1 in column 0"),
-        (lambda: MultiDiscreteAction(bins=4), "MultiDiscreteAction: bins must be odd and at least 3, got 4"),
-        (lambda: MultiDiscreteAction(bins=1), "MultiDiscreteAction: bins"),
-        (lambda: MultiDiscreteAction(bins=3.0), "MultiDiscreteAction: bins"),
+        (lambda: MultiDiscreteAction(bins=4), "MultiDiscreteAction: bins must be odd"),
     ],
 )
 def test_bad_input_is_one_clear_line(build, message):
-    with pytest.raises(ValueError, match=message) as caught:
+    with pytest.raises(ValueError, match=rf"^{message}(?!.*\n)"):
         build()
-    assert "\n" not in str(caught.value)
 
 
 # ------------------------------------------------------------------ python -m envs.actions
 
 
 def test_description_of_the_lookup_table():
-    lines = described_table(LookupTable()).splitlines()
+    lines = LookupTable().describe().splitlines()
     assert lines[0] == "LookupTable: 90 rows"
     assert [line.split() for line in lines[3:93]] == [
         [str(i), *(f"{value:g}" for value in row)] for i, row in enumerate(LookupTable().table.tolist())
@@ -226,10 +216,10 @@ def test_description_of_the_lookup_table():
 
 
 def test_description_finds_what_is_missing():
-    text = described_table(ActionTable([[1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]))
+    text = ActionTable([[1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]).describe()
     assert "steer left: 0 rows: none" in text and "steer right: 1 rows: 0" in text
     assert "balanced: NO" in text and "(fallback): NONE" in text
-    assert "demolished: 1" in described_table(HybridTable())
+    assert "demolished: 1" in HybridTable().describe()
 
 
 @pytest.mark.parametrize(
@@ -241,7 +231,7 @@ def test_description_finds_what_is_missing():
         ("", "no class ''"),
         (".x", "no class '.x'"),
         ("envs.actions.ContinuousAction", "is no ActionTable"),
-        ("envs.actions.hybrid.hybrid_rows", "is no ActionTable"),
+        ("envs.actions.situations.hybrid_rows", "is no ActionTable"),
         ("envs.actions.ActionTable", "cannot be made without arguments"),
     ],
 )

@@ -18,6 +18,7 @@ from envs.actions import (
     StateAwareTable,
     StickyButtons,
 )
+from fabric_rl.base.state_schema import load_part
 
 JUMP, BOOST, HANDBRAKE = 5, 6, 7
 
@@ -200,15 +201,8 @@ class Record(ActionParser):
 
 def play(parser, num_arenas=5, team_size=1, seconds=0.7, steps=40, seed=0, num_threads=1, choose=None):
     record = Record(parser)
-    pool = RocketSimPool(
-        num_arenas,
-        team_size,
-        action=record,
-        state_setter=RandomState(),
-        done=[TimeoutCondition(seconds)],
-        num_threads=num_threads,
-        seed=seed,
-    )
+    parts = {"action": record, "state_setter": RandomState(), "done": [TimeoutCondition(seconds)]}
+    pool = RocketSimPool(num_arenas, team_size, num_threads=num_threads, seed=seed, **parts)
     obs, _ = pool.reset()
     seen = [obs]
     for step in range(steps):
@@ -267,14 +261,8 @@ def test_an_arena_does_not_depend_on_the_others():
 
 def test_arenas_of_mixed_sizes():
     rng = np.random.default_rng(0)
-    pool = RocketSimPool(
-        3,
-        [(1, 0), (2, 1), (1, 2)],
-        action=stack(),
-        state_setter=RandomState(),
-        done=[TimeoutCondition(0.7)],
-        num_threads=1,
-    )
+    parts = {"action": stack(), "state_setter": RandomState(), "done": [TimeoutCondition(0.7)]}
+    pool = RocketSimPool(3, [(1, 0), (2, 1), (1, 2)], num_threads=1, **parts)
     _, infos = pool.reset()
     for _ in range(30):
         assert infos["action_mask"].shape == (7, 128) and infos["action_mask"].any(axis=1).all()
@@ -325,48 +313,28 @@ def test_a_pool_resumes_in_mid_repetition():
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "message"),
+    ("build", "message"),
     [
-        (lambda: RepeatAction("x", 2), TypeError, "RepeatAction: inner must be an envs ActionParser, got str"),
-        (
-            lambda: StickyButtons(LookupTable, 2),
-            TypeError,
-            r"StickyButtons: inner .* the class LookupTable; write LookupTable\(\)",
-        ),
-        (lambda: ClipAction(None, 0, 1), TypeError, "ClipAction: inner"),
-        (lambda: DelayAction(RandomState(), 1), TypeError, "DelayAction: inner .* got RandomState"),
-        (lambda: RepeatAction(LookupTable(), 0), ValueError, "RepeatAction: steps must be at least 1, got 0"),
-        (lambda: RepeatAction(LookupTable(), 1.5), ValueError, "RepeatAction: steps"),
-        (lambda: StickyButtons(LookupTable(), -1), ValueError, "StickyButtons: hold_steps"),
-        (lambda: DelayAction(LookupTable(), True), ValueError, "DelayAction: steps"),
-        (lambda: ClipAction(LookupTable(), 0.5, 0), ValueError, "ClipAction: .* low <= high"),
-        (lambda: ClipAction(LookupTable(), -2, 0), ValueError, "ClipAction: .* -1 <= low"),
-        (lambda: ClipAction(LookupTable(), 0, 1.5), ValueError, "ClipAction"),
-        (lambda: ClipAction(LookupTable(), np.nan, 1), ValueError, "ClipAction"),
-        (lambda: ClipAction(LookupTable(), [0, 0], 1), ValueError, "ClipAction: .* one number or five"),
-        (
-            lambda: _load(DelayAction(LookupTable(), 1), DelayAction(LookupTable(), 2)),
-            ValueError,
-            "DelayAction: the saved waiting has shape",
-        ),
-        (
-            lambda: StickyButtons(StateAwareTable(), 2).parse(np.array([90]), arenas()),
-            ValueError,
-            "StateAwareTable: action 90",
-        ),
+        (lambda: ClipAction(LookupTable(), 0.5, 0), "ClipAction: .* low <= high"),
+        (lambda: ClipAction(LookupTable(), -2, 0), "ClipAction: .* -1 <= low"),
+        (lambda: ClipAction(LookupTable(), 0, 1.5), "ClipAction: .* high <= 1"),
+        (lambda: ClipAction(LookupTable(), np.nan, 1), "ClipAction: .* got low=nan"),
+        (lambda: ClipAction(LookupTable(), [0, 0], 1), "ClipAction: .* one number or five"),
+        (lambda: StickyButtons(StateAwareTable(), 2).parse(np.array([90]), arenas()), "StateAwareTable: action 90"),
     ],
 )
-def test_bad_input_is_one_clear_line(build, error, message):
-    with pytest.raises(error, match=message) as caught:
+def test_bad_input_is_one_clear_line(build, message):
+    with pytest.raises(ValueError, match=rf"^{message}(?!.*\n)"):
         build()
-    assert "\n" not in str(caught.value)
 
 
-def _load(into, source):
-    state = arenas()
-    for parser in (into, source):
-        begin(parser, state, 0)
-    into.load_state_dict(source.state_dict())
+@pytest.mark.parametrize("other", [DelayAction(LookupTable(), 2), StickyButtons(LookupTable(), 1)])
+def test_the_state_of_another_parser_is_refused(other):
+    parser, state = DelayAction(LookupTable(), 1), arenas()
+    begin(parser, state, 0)
+    begin(other, state, 0)
+    with pytest.raises(ValueError, match=r"^the parser does not fit DelayAction: .*waiting"):
+        load_part(parser, other.state_dict(), "the parser")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from envs import GameState, RandomState, RocketSimPool, TimeoutCondition
+from envs import GameState, RocketSimPool, TimeoutCondition
 from envs.obs import (
     AdvancedObs,
     AdvancedObsPlus,
@@ -13,8 +13,9 @@ from envs.obs import (
     PrivilegedObs,
     RelativeObs,
     StackedObs,
+    TeamRoleObs,
 )
-from tests.envs.comparing import build
+from tests.envs.comparing import build, random_play
 
 BUILDERS = {
     "default": lambda room: DefaultObs(zero_padding=room),
@@ -29,31 +30,23 @@ BUILDERS = {
 every_builder = pytest.mark.parametrize("make", BUILDERS.values(), ids=BUILDERS)
 
 
-def random_play(team_size, num_arenas=6, steps=25):
-    pool = RocketSimPool(
-        num_arenas, team_size, state_setter=RandomState(), done=[TimeoutCondition(100)], num_threads=1, seed=2
-    )
-    pool.reset()
-    rng = np.random.default_rng(0)
-    for _ in range(steps):
-        pool.step(rng.integers(90, size=pool.num_envs))
-    state = pool.state.select(np.arange(num_arenas))
-    pool.close()
+def lively(team_size):
+    state = random_play(6, team_size, 25)
     state.pad_timers[:, :3] = (1.0, 2.0, 3.0)
     state.pad_timers[::2, 20] = 4.0
-    state.ticks_since_touch[:] = 100 * np.arange(num_arenas)
+    state.ticks_since_touch[:] = 100 * np.arange(6)
     state.invalidate()
     return state
 
 
 @pytest.fixture(scope="module")
 def two_vs_two():
-    return random_play(2)
+    return lively(2)
 
 
 @pytest.fixture(scope="module")
 def three_vs_three():
-    return random_play(3)
+    return lively(3)
 
 
 def reordered(state, order, *, sides=slice(None)):
@@ -80,16 +73,15 @@ def test_blue_and_orange_see_the_same(make, room, two_vs_two):
 
 @every_builder
 @pytest.mark.parametrize("teams", [(1, 1), (3, 3), (2, 1), (1, 0), (0, 2)])
-def test_named_columns_cover_everything_once(make, teams):
+def test_meanings_and_columns_cover_everything_once(make, teams):
     builder = make(None)
-    width = builder.space(*teams).shape[-1]
-    columns = builder.columns(*teams)
-    covered = np.zeros(width, int)
-    for at in columns.values():
-        assert 0 <= at.start < at.stop <= width
-        covered[at] += 1
-    assert (covered == 1).all()
-    assert len(columns) > 5
+    start, groups = 0, {}
+    for meaning in builder.meanings(*teams):
+        assert meaning.width > 0 and meaning.text and np.size(meaning.factor) in (1, meaning.width)
+        groups.setdefault(meaning.group, [start, 0])[1] = start + meaning.width
+        start += meaning.width
+    assert start == builder.space(*teams).shape[-1]
+    assert builder.columns(*teams) == {name: slice(*ends) for name, ends in groups.items()} and len(groups) > 5
 
 
 def test_a_builder_that_names_nothing_has_one_column_range():
@@ -97,6 +89,7 @@ def test_a_builder_that_names_nothing_has_one_column_range():
         meanings = ObsBuilder.meanings
 
     assert Nothing(zero_padding=None).columns(1, 1) == {"obs": slice(0, 92)}
+    assert Nothing(zero_padding=None).meanings(1, 1)[0][:4] == ("obs", "", 92, "not described")
 
 
 def test_a_builder_that_only_names_its_columns_keeps_the_names_inside_of_others():
@@ -231,41 +224,18 @@ def test_widths():
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("make", "message"),
     [
-        (lambda: AdvancedObs(pos_coef=(1, 2)), ValueError, "AdvancedObs: pos_coef must be one number or three"),
-        (lambda: AdvancedObs(zero_padding=0), ValueError, "AdvancedObs: zero_padding .* at least 1, got 0"),
-        (lambda: AdvancedObs(boost_coef=float("nan")), ValueError, "AdvancedObs: boost_coef must be a finite number"),
-        (lambda: AdvancedObs(lin_vel_coef="x"), ValueError, "AdvancedObs: lin_vel_coef must be a finite number"),
-        (lambda: AdvancedObs(zero_padding=2).space(3, 1), ValueError, "AdvancedObs: zero_padding=2 is too small for 3"),
-        (lambda: AdvancedObsPlus(pos_coef=(1, 1, 1)), ValueError, "AdvancedObsPlus: pos_coef must be a finite number"),
-        (
-            lambda: AdvancedObsPlus(pads_near_car=35),
-            ValueError,
-            "AdvancedObsPlus: pads_near_car must be at most 34, got 35",
-        ),
-        (lambda: AdvancedObsPlus(pads_near_ball=-1), ValueError, "AdvancedObsPlus: pads_near_ball .* got -1"),
-        (lambda: AdvancedObsPlus(zero_padding=1).space(2, 2), ValueError, "AdvancedObsPlus: zero_padding=1"),
-        (lambda: RelativeObs(num_pads=1.5), ValueError, "RelativeObs: num_pads .* got 1.5"),
-        (lambda: RelativeObs(timer_coef=float("inf")), ValueError, "RelativeObs: timer_coef must be a finite number"),
-        (lambda: RelativeObs(zero_padding=1).space(1, 2), ValueError, "RelativeObs: zero_padding=1"),
-        (lambda: EntityObs(0), ValueError, "EntityObs: max_cars_per_team .* at least 1, got 0"),
-        (lambda: EntityObs(None), ValueError, "EntityObs: max_cars_per_team .* got None"),
-        (lambda: EntityObs(2).space(1, 3), ValueError, "EntityObs: max_cars_per_team=2 is too small for 3 cars"),
-        (lambda: RocketSimPool(1, 4, obs=EntityObs()), ValueError, "EntityObs: max_cars_per_team=3 is too small"),
-        (lambda: StackedObs("x"), TypeError, "StackedObs: inner must be an envs ObsBuilder, got str"),
-        (
-            lambda: StackedObs(EntityObs),
-            TypeError,
-            r"StackedObs: inner .* got the class EntityObs; write EntityObs\(\)",
-        ),
-        (lambda: StackedObs(AdvancedObs(), 0), ValueError, "StackedObs: num_frames .* at least 1, got 0"),
-        (lambda: PrivilegedObs(AdvancedObs(), 1), TypeError, "PrivilegedObs: critic must be an envs ObsBuilder"),
-        (lambda: PrivilegedObs(EntityObs(), AdvancedObs()).space(1, 1), ValueError, "PrivilegedObs: actor .* flat"),
-        (lambda: PrivilegedObs(AdvancedObs(), EntityObs()).space(1, 1), ValueError, "PrivilegedObs: critic .* flat"),
+        (lambda: AdvancedObs(pos_coef=(1, 2)), "AdvancedObs: pos_coef must be one number or three"),
+        (lambda: EntityObs(pos_coef=np.nan), "EntityObs: pos_coef must be a finite number"),
+        (lambda: AdvancedObs(zero_padding=2).space(3, 1), "AdvancedObs: zero_padding=2 is too small for 3 cars"),
+        (lambda: EntityObs(2).space(1, 3), "EntityObs: max_cars_per_team=2 is too small for 3 cars"),
+        (lambda: RocketSimPool(1, 4, obs=DefaultObs()), "DefaultObs: zero_padding=3 is too small for 4 cars"),
+        (lambda: PrivilegedObs(EntityObs(), AdvancedObs()).space(1, 1), "PrivilegedObs: actor must build flat"),
+        (lambda: PrivilegedObs(AdvancedObs(), EntityObs()).space(1, 1), "PrivilegedObs: critic must build flat"),
+        (lambda: TeamRoleObs(EntityObs()).space(1, 1), "TeamRoleObs: inner must build flat"),
     ],
 )
-def test_bad_input_is_one_clear_line(make, error, message):
-    with pytest.raises(error, match=message) as caught:
+def test_bad_input_is_one_clear_line(make, message):
+    with pytest.raises(ValueError, match=rf"^{message}(?!.*\n)"):
         make()
-    assert "\n" not in str(caught.value)

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from envs import ActionTable, GameState, RandomState, RocketSimPool, TimeoutCondition
+from envs import ActionTable, GameState
 from envs.checks import from_class_path
 from envs.obs import AdvancedObs, AdvancedObsPlus, DefaultObs, EntityObs, ObsBuilder, RelativeObs, StackedObs
 from envs.obs.__main__ import main
-from envs.obs.meanings import factor_text
+from envs.obs.base import factor_text
+from envs.state.layout import CONTROL_NAMES
+from tests.envs.comparing import build, random_play
 
 BUILDERS = [
     DefaultObs(),
@@ -22,27 +24,18 @@ BUILDERS = [
     EntityObs(include_pads=True, include_goals=True),
     StackedObs(AdvancedObs(), 2),
 ]
-every_builder = pytest.mark.parametrize("builder", BUILDERS, ids=lambda b: type(b).__name__)
 
 
 @pytest.fixture(scope="module")
 def played() -> GameState:
-    pool = RocketSimPool(8, 2, state_setter=RandomState(), done=[TimeoutCondition(100)], num_threads=1, seed=4)
-    pool.reset()
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        pool.step(rng.integers(90, size=pool.num_envs))
-    state = pool.state.copy()
-    pool.close()
+    state = random_play(8, 2)
     state.pad_timers[:, 5] = 3.0
     return state
 
 
 def raw_numbers(builder, state):
     """Name -> the columns without their factors, as the meanings tell where they are."""
-    obs = np.full((8, 4, *builder.space(2, 2).shape), np.nan, np.float32)
-    builder.build(state, obs)
-    raw, start = {}, 0
+    obs, raw, start = build(builder, state), {}, 0
     for meaning in builder.meanings(2, 2):
         name = f"{meaning.group}.{meaning.name}" if meaning.name else meaning.group
         assert name not in raw
@@ -55,29 +48,15 @@ def raw_numbers(builder, state):
 def true_numbers(state):
     """Name -> the quantity in the units of the game, from each car's own side."""
     own = state.own
-    flags = (
-        "is_holding_jump",
-        "has_jumped",
-        "is_jumping",
-        "has_flipped",
-        "is_flipping",
-        "has_double_jumped",
-        "can_flip",
-    )
-    names = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
-    controls = dict(zip(names, np.moveaxis(state.controls, -1, 0), strict=True))
-    true = {f"previous_action.{name}": column[..., None] for name, column in controls.items()}
+    jumps = ("is_holding_jump", "has_jumped", "is_jumping", "has_flipped", "is_flipping", "has_double_jumped")
+    jumps += ("can_flip", "handbrake", "air_time_since_jump")
+    status = {"boost": "boost", "on_ground": "on_ground", "has_flip": "has_flip", "boosting": "is_boosting"}
+    status |= {"supersonic": "is_supersonic", "timer": "demo_respawn_timer", "demo_timer": "demo_respawn_timer"}
+    true = {f"previous_action.{name}": state.controls[..., i, None] for i, name in enumerate(CONTROL_NAMES)}
     for group in ("jumps", "self_flags"):
-        true |= {f"{group}.{name}": getattr(state, name)[..., None] for name in flags}
-        true[f"{group}.handbrake"] = state.handbrake[..., None]
-        true[f"{group}.air_time_since_jump"] = state.air_time_since_jump[..., None]
-    for group in ("status.", "car_0.", "self."):
-        true[f"{group}boost"] = state.boost[..., None]
-        true[f"{group}on_ground"] = state.on_ground[..., None]
-        true[f"{group}has_flip"] = state.has_flip[..., None]
-        true[f"{group}boosting"] = state.is_boosting[..., None]
-        true[f"{group}supersonic"] = state.is_supersonic[..., None]
-        true[f"{group}timer"] = true[f"{group}demo_timer"] = state.demo_respawn_timer[..., None]
+        true |= {f"{group}.{name}": getattr(state, name)[..., None] for name in jumps}
+    for group in ("status", "car_0", "self"):
+        true |= {f"{group}.{name}": getattr(state, source)[..., None] for name, source in status.items()}
     for group in ("", "car_0.", "self."):
         true |= {f"{group}{name}": getattr(own, f"car_{name}") for name in ("pos", "forward", "up", "vel", "ang_vel")}
     true |= {name: getattr(own, name) for name in ("ball_pos", "ball_vel", "ball_ang_vel", "pad_timers")}
@@ -123,33 +102,13 @@ def test_entities_features_are_named_right(played):
     assert (raw["team.enemy"][:, :, rows["goals"].start] == 1).all() and (raw["type.ball"][:, :, 1] == 1).all()
 
 
-@every_builder
-def test_meanings_and_columns_are_one_thing(builder):
-    start, groups = 0, {}
-    for meaning in builder.meanings(2, 1):
-        assert meaning.width > 0 and meaning.text and np.size(meaning.factor) in (1, meaning.width)
-        groups.setdefault(meaning.group, [start, 0])[1] = start + meaning.width
-        start += meaning.width
-    assert start == builder.space(2, 1).shape[-1]
-    assert builder.columns(2, 1) == {name: slice(*ends) for name, ends in groups.items()}
-
-
-def test_the_classes_columns_are_where_the_meanings_say():
-    assert AdvancedObs().columns(1, 1)["self"] == AdvancedObs.SELF
-    assert AdvancedObsPlus().columns(1, 1)["ball_to_own_goal"] == AdvancedObsPlus.BALL_TO_OWN_GOAL
-    assert RelativeObs().columns(1, 1)["own_goal"] == RelativeObs.OWN_GOAL
-    assert EntityObs().columns(1, 1)["status"] == EntityObs.STATUS
-    assert DefaultObs().columns(1, 1)["self_flags"] == DefaultObs.SELF_FLAGS
+def test_the_classes_columns_are_where_the_tables_say():
+    starts = {DefaultObs: ("CARS", "car_0"), AdvancedObs: ("OTHERS", "other_0"), RelativeObs: ("PADS", "pad_0")}
+    for kind, (name, group) in (starts | {AdvancedObsPlus: ("PADS", "pad_near_car_0")}).items():
+        assert getattr(kind, name).start == kind().columns(1, 1)[group].start
+    assert EntityObs().columns(1, 1)["status"] == EntityObs.STATUS == slice(EntityObs.BOOST, EntityObs.SUPERSONIC + 1)
     inside = [m.name for m in AdvancedObs().meanings(1, 1) if m.group == "self" for _ in range(m.width)]
     assert inside.index("boost") == AdvancedObs.CAR_BOOST and inside.index("demoed") == AdvancedObs.CAR_DEMOED
-
-
-def test_a_builder_that_says_nothing_still_has_rows():
-    class Mine(DefaultObs):
-        columns, meanings = ObsBuilder.columns, ObsBuilder.meanings
-
-    (meaning,) = Mine(None).meanings(1, 1)
-    assert meaning[:4] == ("obs", "", 92, "not described")
 
 
 def test_stacked_frames_say_how_old_they_are():

@@ -174,15 +174,3 @@ def test_frames_of_another_number_are_refused(states):
     with pytest.raises(ValueError, match="StackedObs: num_frames=3, but the saved state has 2 frames") as caught:
         StackedObs(AdvancedObs(), 3).load_state_dict(builder.state_dict())
     assert "\n" not in str(caught.value)
-
-
-def test_builders_without_memory_save_nothing():
-    builder = AdvancedObs()
-    assert builder.state_dict() == {}
-    builder.load_state_dict({})
-
-
-def test_columns_name_the_frames():
-    builder = StackedObs(AdvancedObs(), 2)
-    columns = builder.columns(1, 1)
-    assert columns["frame_0/ball_vel"] == slice(3, 6) and columns["frame_1/ball_vel"] == slice(110, 113)

@@ -5,29 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from envs import GameState, LookupTable, RandomState, RocketSimPool, TimeoutCondition
+from envs import GameState, LookupTable, RocketSimPool, TimeoutCondition
 from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs
-from envs.state.layout import (
-    CAR_ANG_VEL,
-    CAR_FORWARD,
-    CAR_POS,
-    CAR_RIGHT,
-    CAR_UP,
-    CAR_VEL,
-    IS_DEMOED,
-    MIRROR,
-    ON_GROUND,
-)
-from tests.envs.comparing import build
+from envs.state.layout import CAR_PHYSICS, IS_DEMOED, MIRROR, ON_GROUND, VECTORS
+from tests.envs.comparing import build, random_play
 
 BLUE, ORANGE = 0, 1
 UNITS = {"pos_coef": 1 / 1000, "lin_vel_coef": 1 / 1000, "ang_vel_coef": 1.0}
-CAR_VECTORS = (CAR_POS, CAR_VEL, CAR_ANG_VEL, CAR_FORWARD, CAR_RIGHT, CAR_UP)
+CAR_VECTORS = [slice(at.start + CAR_PHYSICS, at.stop + CAR_PHYSICS) for at in VECTORS]
 
 
 def write_mirrored(state):
     """Fills the rows of the mirrored view from those of the world."""
-    for columns in (slice(0, 3), slice(7, 10), slice(10, 13)):
+    for columns in VECTORS[:3]:
         state.ball_rows[:, 1, columns] = state.ball_rows[:, 0, columns] * MIRROR
     state.car_rows[:, :, 1] = state.car_rows[:, :, 0]
     for columns in CAR_VECTORS:
@@ -257,14 +247,7 @@ def rotation(yaw, pitch, roll):
 
 @pytest.fixture(scope="module")
 def played():
-    pool = RocketSimPool(4, 2, state_setter=RandomState(), done=[TimeoutCondition(100)], num_threads=1, seed=2)
-    pool.reset()
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        pool.step(rng.integers(90, size=pool.num_envs))
-    state = pool.state.select(np.arange(4))
-    pool.close()
-    return state
+    return random_play(4, 2)
 
 
 @pytest.mark.parametrize("car", [0, 1, 2, 3])
@@ -274,7 +257,7 @@ def test_relative_does_not_change_when_the_scene_turns_about_the_car(played, car
     turned = played.select(np.arange(4))
     world, center = turned.world, played.world.car_pos[:, car].astype(float)
     world.ball_pos[:] = center + (played.world.ball_pos - center) @ turn.T
-    for columns in (slice(7, 10), slice(10, 13)):
+    for columns in VECTORS[1:3]:
         turned.ball_rows[:, 0, columns] = played.ball_rows[:, 0, columns] @ turn.T
     world.car_pos[:] = center[:, None] + (played.world.car_pos - center[:, None]) @ turn.T
     for columns in CAR_VECTORS[1:]:
