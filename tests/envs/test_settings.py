@@ -23,7 +23,12 @@ MADE = {
     envs.bots.Bot: envs.bots.BallChaser,
 }
 """An object for every kind of component that a setting may want."""
-NEEDED = {"EventReward": {"goal": 1.0}, "RewardSignals": {"signals": {"a": envs.GoalReward()}}}
+NEEDED = {
+    "EventReward": {"goal": 1.0},
+    "RewardSignals": {"signals": {"a": envs.GoalReward()}},
+    "PhasedReward": {"rewards": {"a": envs.GoalReward()}},
+    "PhasedStates": {"setters": {"a": envs.Kickoff()}},
+}
 """Settings without which a component cannot be built, besides other components."""
 KINDS = sorted(
     {
