@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BIG_PAD_RECHARGE_SECONDS
 
 from envs.actions import ActionParser
-from envs.bots.base import Bot
-from envs.bots.simple import IdleBot
+from envs.bots.base import Bot, IdleBot
 from envs.dones import DoneCondition
 from envs.resets import Kickoff, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT

@@ -28,12 +28,13 @@ NEEDED = {
     "RewardSignals": {"signals": {"a": envs.GoalReward()}},
     "PhasedReward": {"rewards": {"a": envs.GoalReward()}},
     "PhasedStates": {"setters": {"a": envs.Kickoff()}},
+    "PolicyBot": {"choose": lambda obs, begins, mask: obs},
 }
 """Settings without which a component cannot be built, besides other components."""
 KINDS = sorted(
     {
         kind
-        for module in (envs, envs.mechanics, envs.parameters)
+        for module in (envs, envs.bots, envs.mechanics, envs.parameters)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Component) and "__dataclass_fields__" in vars(kind)
         if not inspect.isabstract(kind)
