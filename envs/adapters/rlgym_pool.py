@@ -15,7 +15,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.rlgym_watched import WatchedGames, WatchedReward
 from envs.checks import as_actions, check_actions, check_parts, check_seed, whole_number
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from fabric_rl.base.settings import describe_value
 
 Array = NDArray[Any]

@@ -9,7 +9,7 @@ from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.reward_functions import CombinedReward
 
 from envs.adapters.rlgym_rewards import SAME_NAMES
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.rewards.base import numbered
 from envs.rewards.part_sums import PartSums
 from envs.state.game_state import GameState

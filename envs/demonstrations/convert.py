@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from envs.adapters.rlgym_watched import WatchedGames
 from envs.demonstrations.states import WEIGHT, columns, frame_of
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.replays.columns import Column
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float

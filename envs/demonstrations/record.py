@@ -14,7 +14,7 @@ from envs.bots.base import TeamBots
 from envs.demonstrations.file import OBSERVATIONS, STATES, DemonstrationWriter
 from envs.demonstrations.states import MEANT, frame_of
 from envs.dones import GoalCondition, TimeoutCondition
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.columns import Column
 from envs.resets.kickoff import Kickoff

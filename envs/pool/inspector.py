@@ -13,7 +13,7 @@ from envs.actions.description import coverage
 from envs.actions.lookup import ActionTable
 from envs.bots.policy import Choose
 from envs.dones import TimeoutCondition
-from envs.loggers.turtles import TurtleRecoveryLogger
+from envs.loggers import TurtleRecoveryLogger
 from envs.replays.replay import SUFFIX, Sink
 from envs.replays.spare import Tell, play_spare
 from envs.resets import TurtledStart

@@ -11,7 +11,7 @@ from rlgym.rocket_league import common_values as game
 from envs.checks import finite_numbers
 from envs.component import Component
 from envs.dones import DoneCondition
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import is_number

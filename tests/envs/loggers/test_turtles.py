@@ -142,13 +142,6 @@ def test_a_demolition_ends_the_watch():
     assert arena.look(9)[RATE] == (0, 0)
 
 
-def test_settings():
-    with pytest.raises(ValueError, match="TurtleRecoveryLogger: window_ticks must be at least 1, got 0"):
-        TurtleRecoveryLogger(0)
-    with pytest.raises(ValueError, match="TurtleRecoveryLogger: max_speed must be a positive number, got -1"):
-        TurtleRecoveryLogger(max_speed=-1)
-
-
 # ---------------------------------------------------------------- real physics
 
 
