@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import types
 import typing
 from typing import Annotated, get_args, get_origin
 
@@ -21,6 +22,7 @@ MADE = {
     envs.ObsBuilder: envs.DefaultObs,
     envs.ActionParser: envs.LookupTable,
     envs.bots.Bot: envs.bots.BallChaser,
+    envs.Sampler: envs.Constant,
 }
 """An object for every kind of component that a setting may want."""
 NEEDED = {
@@ -28,6 +30,9 @@ NEEDED = {
     "RewardSignals": {"signals": {"a": envs.GoalReward()}},
     "PhasedReward": {"rewards": {"a": envs.GoalReward()}},
     "PhasedStates": {"setters": {"a": envs.Kickoff()}},
+    "Uniform": {"min_value": 0.0, "max_value": 1.0},
+    "MultirangeUniform": {"intervals": [[0, 1], [2, 4]]},
+    "ParameterRandomizer": {"samplers": {"gravity": envs.Constant(650)}},
     "PolicyBot": {"choose": lambda obs, begins, mask: obs},
 }
 """Settings without which a component cannot be built, besides other components."""
@@ -69,6 +74,8 @@ def wrong_values(annotation):
             yield (rule.low if rule.above else rule.low - 1), ValueError
         if rule.high < float("inf"):
             yield rule.high + 1, ValueError
+    elif origin in (typing.Union, types.UnionType) and len(inner) == 2 and types.NoneType in inner:
+        yield from wrong_values(next(each for each in inner if each is not types.NoneType))
     elif origin is typing.Literal:
         yield "something else", ValueError
     elif origin in (tuple, list, typing.get_origin(typing.Sequence[int])):
