@@ -13,7 +13,7 @@ from rlgym.api import RLGym
 from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.adapters.rlgym_watched import WatchedGames, WatchedReward
+from envs.adapters.rlgym_rewards import WatchedGames, WatchedReward
 from envs.checks import as_actions, check_actions, check_parts, check_seed, whole_number
 from envs.loggers import StateLogger
 from fabric_rl.base.settings import describe_value
@@ -38,14 +38,14 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         seed: int = 0,
         loggers: Sequence[StateLogger] = (),
     ) -> None:
-        """Builds and resets the environments.
+        """Build and reset the environments.
 
         Args:
             build_env: Builds one `rlgym.api.RLGym`.
             num_envs: Environments; the vector environment has as many sub-environments as they have agents.
             seed: RLGym has no seeds; its state mutators draw from `random` and `numpy.random`. Both are seeded here and
                 in `reset(seed=...)`, for the whole process.
-            loggers: What watches the games and reports metrics, for example `GameMetrics()`. RLGym's states have no
+            loggers: Watch the games and report metrics, for example `GameMetrics()`. RLGym's states have no
                 counters of goals, shots, saves and demolitions, which are 0 to them.
 
         Raises:
@@ -87,7 +87,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins new episodes; `seed` seeds `random` and `numpy.random` of this process.
+        """Begin new episodes; `seed` seeds `random` and `numpy.random` of this process.
 
         Returns:
             Observations `[N, D]` float32 and an empty dict.
@@ -100,7 +100,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return obs, {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps every environment once.
+        """Step every environment once.
 
         Args:
             actions: `[N]` integers for discrete actions, else `[N, k]`.
@@ -153,7 +153,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return obs, rewards, terminated, truncated, infos
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return what `RocketSimPool.drain_metrics` returns; touches and goals only for Rocket League states.
+        """Return the metrics of `RocketSimPool.drain_metrics`; touches and goals only for Rocket League states.
 
         The parts of a `CombinedReward` of RLGym's, or the one reward there is, go by the names of their classes.
         """
@@ -173,20 +173,20 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Always raises TypeError: nobody knows what the parts of an RLGym environment remember."""
+        """Raise a TypeError, always: nobody knows what the parts of an RLGym environment remember."""
         raise TypeError("RLGymPool: RLGym environments cannot be saved; use a RocketSimPool for an exact resume")
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Always raises TypeError, see `state_dict`."""
+        """Raise a TypeError, always; see `state_dict`."""
         raise TypeError("RLGymPool: RLGym environments cannot be restored; use a RocketSimPool for an exact resume")
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
-        """Closes the environments."""
+        """Close the environments."""
         for env in self._envs:
             env.close()
 
     def _watch_begin(self, begun: Array) -> None:
-        """Shows the loggers the first states of the environments in `begun [E]`."""
+        """Show the loggers the first states of the environments in `begun [E]`."""
         if self._games is not None:
             for index in np.flatnonzero(begun).tolist():
                 self._games.see(index, self._envs[index].state)
@@ -206,7 +206,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return self._stack(index, obs)
 
     def _stack(self, index: int, obs: dict[Any, Any]) -> Array:
-        """`[agents, D]` float32."""
+        """Return the observations `[agents, D]` float32."""
         rows = np.array([np.asarray(obs[agent], np.float32) for agent in self._agents[index]])
         if rows.shape[1:] != self.single_observation_space.shape:
             raise ValueError(
@@ -257,7 +257,7 @@ def _obs_space(obs: Any) -> spaces.Box:  # noqa: ANN401 - whatever the builder m
 
 
 def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the parser
-    """A Gymnasium space as it is, and RLGym's pairs: ("discrete", n), ("multidiscrete", sizes), ("continuous", n)."""
+    """Return a Gymnasium space for one, or for RLGym's ("discrete", n), ("multidiscrete", sizes), ("continuous", n)."""
     if isinstance(space, Space):
         return space
     if isinstance(space, Sequence) and len(space) == 2:

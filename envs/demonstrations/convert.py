@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.adapters.rlgym_watched import WatchedGames
+from envs.adapters.rlgym_rewards import WatchedGames
 from envs.demonstrations.states import WEIGHT, columns, frame_of
 from envs.loggers import StateLogger
 from envs.replays.columns import Column

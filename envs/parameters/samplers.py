@@ -106,7 +106,7 @@ class MultirangeUniform(Sampler):
 
 
 @dataclass(eq=False, repr=False)
-class ParameterRandomizer(Component):
+class ParameterRandomizer(Component, ABC):  # ABC: a class path on the command line, not a group of settings
     """Environment parameter randomisation as in Unity's ML-Agents, for every arena (or sub-environment) on its own.
 
     These are settings only; every environment draws for itself. New values begin with an episode. ML-Agents resets its

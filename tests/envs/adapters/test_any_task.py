@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FilterObservation
 
 from envs import AtariEnvs, GymnasiumEnvs, ProcessPool
-from envs.adapters.flat_observations import EntriesBox, _entries
+from envs.adapters.gymnasium_envs import EntriesBox, _entries
 from tests.envs.adapters.tasks import Entries, Numbered, Of, Seen, Worded
 
 
