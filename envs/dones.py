@@ -11,7 +11,7 @@ from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICK
 from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
-from fabric_rl.base.settings import Positive, check_value
+from fabric_rl.base.settings import Positive, check_value, describe_value
 
 
 class DoneCondition(Component, ABC):
@@ -156,10 +156,8 @@ def ended_by(condition: DoneCondition, state: GameState) -> Bool:
     ended: Any = condition.check(state)
     if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):
         return ended
-    got = f"{ended.dtype} of shape {list(ended.shape)}" if isinstance(ended, np.ndarray) else type(ended).__name__
-    raise ValueError(
-        f"{type(condition).__name__}: check() returned {got}, expected bools of shape [arenas] = [{state.num_arenas}]"
-    )
+    expected = f"expected bools of shape [arenas] = [{state.num_arenas}]"
+    raise ValueError(f"{type(condition).__name__}: check() returned {describe_value(ended)}, {expected}")
 
 
 def default_dones() -> tuple[DoneCondition, ...]:

@@ -72,7 +72,8 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         self.num_envs = int(self._ends[-1])
         if any(not agents for agents in self._agents):
             raise ValueError("RLGymPool: an environment has no agents")
-        self.single_observation_space = _obs_space(first[0][self._agents[0][0]])
+        shape = np.asarray(first[0][self._agents[0][0]], np.float32).shape
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, np.float32)
         self.single_action_space = self._action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -89,8 +90,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """Begin new episodes; `seed` seeds `random` and `numpy.random` of this process.
 
-        Returns:
-            Observations `[N, D]` float32 and an empty dict.
+        Returns observations `[N, D]` float32 and an empty dict.
         """
         if seed is not None:
             _seed(check_seed("RLGymPool", seed, "reset(seed=...)"))
@@ -129,12 +129,12 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         done = np.zeros(len(self._envs), np.bool_)
         for index, (env, agents) in enumerate(zip(self._envs, self._agents, strict=True)):
             own = self._rows(index)
-            before = _ticks(env.state)
+            before = getattr(env.state, "tick_count", 0)
             results = env.step(dict(zip(agents, rows[own], strict=True)))
             obs[own] = self._stack(index, results[0])
             for out, values in zip((rewards, terminated, truncated), results[1:], strict=True):
                 out[own] = [values[agent] for agent in agents]
-            self._count(index, env.state, _ticks(env.state) - before)
+            self._count(index, env.state, before)
             if self._games is not None:
                 self._games.see(index, env.state)
             if terminated[own].any() or truncated[own].any():
@@ -220,18 +220,16 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return rows
 
     def _action_space(self) -> Space[Any]:
-        found = [
-            _space(env.action_space(agent))
-            for env, agents in zip(self._envs, self._agents, strict=True)
-            for agent in agents
-        ]
+        pairs = zip(self._envs, self._agents, strict=True)
+        found = [_space(env.action_space(agent)) for env, agents in pairs for agent in agents]
         if any(space != found[0] for space in found):
             raise ValueError("RLGymPool: all agents must have the same action space")
         return found[0]
 
-    def _count(self, index: int, state: Any, ticks: int) -> None:  # noqa: ANN401 - whatever the engine's state is
+    def _count(self, index: int, state: Any, ticks_before: int) -> None:  # noqa: ANN401 - whatever the engine's state is
         if not isinstance(state, RLGymState):
             return
+        ticks = int(state.tick_count) - ticks_before
         touching = np.array([state.cars[agent].ball_touches > 0 for agent in self._agents[index]])
         own = self._rows(index)
         counts = self._counts
@@ -245,15 +243,6 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
 def _seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
-
-
-def _ticks(state: Any) -> int:  # noqa: ANN401 - whatever the engine's state is
-    return int(state.tick_count) if isinstance(state, RLGymState) else 0
-
-
-def _obs_space(obs: Any) -> spaces.Box:  # noqa: ANN401 - whatever the builder made
-    shape = np.asarray(obs, np.float32).shape
-    return spaces.Box(-np.inf, np.inf, shape, np.float32)
 
 
 def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the parser

@@ -14,7 +14,7 @@ from envs.bots.actions import nearest_actions
 from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Float
-from fabric_rl.base.settings import CountOrZero
+from fabric_rl.base.settings import CountOrZero, describe_value
 
 
 class Thoughts(NamedTuple):
@@ -65,8 +65,7 @@ def wanted_by(bot: Bot, state: GameState, name: str = "") -> Float:
     """Return `bot.act(state)`; a ValueError that names it unless that is `[A, C, 8]`, and finite where cars are."""
     wanted, shape, name = bot.act(state), state.controls.shape, name or type(bot).__name__
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
-        got = f"{wanted.dtype} {list(wanted.shape)}" if isinstance(wanted, np.ndarray) else type(wanted).__name__
-        raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {got}")
+        raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {describe_value(wanted)}")
     if not np.isfinite(wanted[state.present]).all():
         raise ValueError(f"{name}: act() has returned NaN or infinity")
     return wanted

@@ -58,8 +58,8 @@ class LiveParameters:
         self._arenas, self._num_arenas = arenas, len(arenas.delays)
         self._known = known_parameters(arenas.tick_skip)
         self._defaults = default_values(arenas.action_delay_ticks)
-        self._interval = randomizer.resampling_interval if randomizer is not None else None
-        self._base = {} if randomizer is None else randomizer.samplers
+        given = randomizer or ParameterRandomizer({})
+        self._interval, self._base = given.resampling_interval, given.samplers
         self._check("ParameterRandomizer", self._base)
         self._overrides: dict[str, Any] = {}
         self._samplers: dict[str, Sampler] = {}
