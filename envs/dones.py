@@ -1,4 +1,4 @@
-"""Done conditions: when an episode ends, and whether it is terminated or truncated."""
+"""Done conditions: they end episodes, and say whether an episode is terminated or truncated."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class DoneCondition(Component, ABC):
 
 
 class GoalCondition(DoneCondition):
-    """The ball is in a goal. Terminates."""
+    """A goal. Terminates."""
 
     def check(self, state: GameState) -> Bool:
         return state.goal_scored
@@ -35,7 +35,7 @@ class GoalCondition(DoneCondition):
 
 @dataclass(eq=False, repr=False)
 class NoTouchCondition(DoneCondition):
-    """Nobody has touched the ball for a while. Truncates."""
+    """A while without any touch of the ball. Truncates."""
 
     truncates = True
 
@@ -49,7 +49,7 @@ class NoTouchCondition(DoneCondition):
 
 @dataclass(eq=False, repr=False)
 class TimeoutCondition(DoneCondition):
-    """The episode has lasted long enough. Truncates."""
+    """A limit on the length of an episode. Truncates."""
 
     truncates = True
 
@@ -63,7 +63,7 @@ class TimeoutCondition(DoneCondition):
 
 @dataclass(eq=False, repr=False)
 class BallOnGroundCondition(DoneCondition):
-    """The ball touches the ground, or has bounced off it since the last step. Terminates, unless told to truncate.
+    """A ball on the ground, or bounced off it since the last step. Terminates, unless told to truncate.
 
     For drills that keep the ball in the air: where it starts on the ground, the first step ends the episode.
 
@@ -73,7 +73,7 @@ class BallOnGroundCondition(DoneCondition):
     """
 
     MARGIN = 2.0
-    """uu above the resting height 93.15 that still are the ground."""
+    """uu above the resting height 93.15 that still count as the ground."""
     _in_state_dict: ClassVar = {"ticks_before": "_ticks_before"}
 
     truncates: bool = False
@@ -133,7 +133,7 @@ class _Combined(DoneCondition):
 
 
 class AnyOf(_Combined):
-    """True where one of several conditions holds. Terminates or truncates as they do.
+    """One of several conditions. Terminates or truncates as they do.
 
     A pool takes several conditions by itself; this is for putting them into `AllOf`, or to give them all one kind.
     """
@@ -144,7 +144,7 @@ class AnyOf(_Combined):
 
 
 class AllOf(_Combined):
-    """True where several conditions hold after the same step. Terminates or truncates as they do."""
+    """All of several conditions, after the same step. Terminates or truncates as they do."""
 
     def check(self, state: GameState) -> Bool:
         ended: Bool = np.all([ended_by(condition, state) for condition in self.conditions], axis=0)

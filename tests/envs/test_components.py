@@ -241,8 +241,6 @@ class Flat(Reward):
         ),
         (lambda: RandomState(grounded_share=1.5), ValueError, "RandomState: grounded_share"),
         (lambda: RandomState(ball_on_ground_share=-1), ValueError, "RandomState: ball_on_ground_share"),
-        (lambda: TimeoutCondition(0), ValueError, "TimeoutCondition: timeout_seconds"),
-        (lambda: NoTouchCondition(-1), ValueError, "NoTouchCondition: timeout_seconds"),
         (lambda: LookupTable().controls(np.array([0.5])), ValueError, "LookupTable: actions must be integers"),
         (lambda: LookupTable().controls(np.array([[1]])), ValueError, "LookupTable: actions must be integers"),
         (lambda: LookupTable().controls(np.array([3, 90])), ValueError, "LookupTable: action 90"),
