@@ -32,7 +32,7 @@ class AtariEnvs(VectorWrapper):
             game: Its name in small letters: breakout, ms_pacman.
             num_envs: Games side by side.
             seed: Seed of the first `reset()`.
-            num_threads: Of the games. Default: this process's share of the cores.
+            num_threads: Threads of the games. Default: this process's share of the cores.
             settings: More of `ale_py.AtariVectorEnv`, for example `{"episodic_life": true}`.
 
         Raises:

@@ -137,7 +137,7 @@ class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 class GymnasiumEnvs(VectorWrapper):
-    """`num_envs` copies of a Gymnasium environment, stepped one after another in this process.
+    """Copies of a Gymnasium environment, stepped one after another in this process.
 
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
     `infos["_final_obs"]`. Observations that are no array (Dict, Tuple, Discrete, ...) become vectors, see

@@ -46,8 +46,8 @@ class PacketPlayer:
     or fewer players or pads than in the match, or numbers are not finite, the car does nothing; a warning says so once.
 
     Attributes:
-        teams: Of all players of the match; those of the first packet, if nobody has said it before.
-        decisions: Frame, observation, action, and controls of each, if it keeps them.
+        teams: Teams of all players of the match; those of the first packet, unless set before.
+        decisions: Frame, observation, action, and controls of each decision, if it keeps them.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class PacketPlayer:
 
         Args:
             packet: As RLBot sends it.
-            index: Of the player that is played.
+            index: Number of the player that it plays.
             pads: `FieldInfo.boost_pads`.
         """
         phase, frame = int(packet.match_info.match_phase), packet.match_info.frame_num
@@ -166,7 +166,7 @@ def run(policy: Any, settings: dict[str, Any], check: bool) -> None:  # noqa: AN
     """Play until the match ends.
 
     Args:
-        policy: Of the folder.
+        policy: The folder's.
         settings: Content of bot.json: `obs` and `action` for `built`, `agent_id`.
         check: Only build everything, and decide once.
     """

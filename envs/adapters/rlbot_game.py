@@ -1,4 +1,4 @@
-"""The side of the game in RLBot v5's protocol: packets made of a `GameState`, and the connection to a bot's process."""
+"""The game's side of RLBot v5's protocol: packets made of a `GameState`, and the connection to a bot's process."""
 
 import os
 import shlex
@@ -94,8 +94,8 @@ class BotProcess:
 
         Args:
             folder: With bot.toml. Its Python is this process's, whatever its run command calls it.
-            teams: Of all players.
-            index: Of the player that it plays.
+            teams: Teams of all players.
+            index: Number of the player that it plays.
             environment: Variables beside those of RLBot.
 
         Raises:

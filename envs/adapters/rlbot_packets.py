@@ -54,9 +54,9 @@ class PacketReader:
     """Follows one episode, from a kickoff to a goal, packet by packet.
 
     Attributes:
-        teams: Of the players, in the order of the packets.
+        teams: Teams of the players, in the order of the packets.
         slots: `[players]` column of each player in a `GameState`: blue first, in their order.
-        frame: Of the last packet; physics ticks.
+        frame: Number of the last packet; physics ticks.
     """
 
     def __init__(self, packet: Any, pads: Sequence[Any]) -> None:  # noqa: ANN401 - rlbot has no types on Python 3.10

@@ -88,9 +88,9 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begin new episodes; `seed` seeds `random` and `numpy.random` of this process.
+        """Begin new episodes and return observations `[N, D]` float32 and an empty dict.
 
-        Returns observations `[N, D]` float32 and an empty dict.
+        `seed` seeds `random` and `numpy.random` of this process.
         """
         if seed is not None:
             _seed(check_seed("RLGymPool", seed, "reset(seed=...)"))
@@ -116,10 +116,9 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         expected = (self.num_envs, *(self.single_action_space.shape or ()))
         integers = np.issubdtype(self.single_action_space.dtype, np.integer)
         if actions.shape != expected or actions.dtype.kind not in ("iu" if integers else "f"):
-            raise ValueError(
-                f"RLGymPool: actions must be {'integers' if integers else 'floats'} of shape {list(expected)}, got "
-                f"{actions.dtype} of shape {list(actions.shape)}"
-            )
+            kind = "integers" if integers else "floats"
+            given = describe_value(actions)
+            raise ValueError(f"RLGymPool: actions must be {kind} of shape {list(expected)}, got {given}")
         check_actions("RLGymPool", actions, self.single_action_space)
         rows = actions.reshape(self.num_envs, -1)
         obs = np.empty((self.num_envs, *(self.single_observation_space.shape or ())), np.float32)

@@ -33,7 +33,7 @@ def nearest_actions(
     value. Combinators such as `RepeatAction`: what the parser inside takes.
 
     Args:
-        parser: Of the pool.
+        parser: The pool's.
         controls: `[N, 8]` float32, see `Bot.act`.
         on_ground: `[N]` True where the car's wheels are in contact.
         allowed: `[N, n]` rows of a table that may be taken; default: all.

@@ -41,7 +41,7 @@ def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> 
     """Return controls `[A, C, 8]` that take every car to a point, on its wheels or off them.
 
     Args:
-        state: Of the pool.
+        state: The pool's.
         target: `[A, C, 3]` seen from the car's own side; of a point in the air, the place below counts.
         speed: uu/s, one number or `[A, C]`; above 1410 it takes boost, if there is some.
     """
