@@ -33,10 +33,10 @@ from envs.dones import DoneCondition as DoneCondition
 from envs.dones import GoalCondition as GoalCondition
 from envs.dones import NoTouchCondition as NoTouchCondition
 from envs.dones import TimeoutCondition as TimeoutCondition
-from envs.loggers.base import EpisodeRatios as EpisodeRatios
-from envs.loggers.base import StateLogger as StateLogger
-from envs.loggers.game import GameMetrics as GameMetrics
-from envs.loggers.turtles import TurtleRecoveryLogger as TurtleRecoveryLogger
+from envs.loggers import EpisodeRatios as EpisodeRatios
+from envs.loggers import GameMetrics as GameMetrics
+from envs.loggers import StateLogger as StateLogger
+from envs.loggers import TurtleRecoveryLogger as TurtleRecoveryLogger
 from envs.mechanics import AirDribbleLane as AirDribbleLane
 from envs.mechanics import DribbleLane as DribbleLane
 from envs.mechanics import FlipResetLane as FlipResetLane

@@ -28,27 +28,6 @@ def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any
     return tuple(values)
 
 
-def check_named(owner: str, argument: str, parts: dict[str, Any], kind: type[Any], one: str, many: str) -> None:
-    """Checks name -> component.
-
-    Args:
-        owner: What was given them.
-        argument: As what.
-        parts: Names and components.
-        kind: What the components must be.
-        one: How a message calls one of them; `{}` stands for its name.
-        many: What of the components there must be at least one.
-
-    Raises:
-        ValueError: There are none.
-        TypeError: One is something else.
-    """
-    if not parts:
-        raise ValueError(f"{owner}: {argument} must name at least one {many}")
-    for name, part in parts.items():
-        check_part(owner, one.format(name), part, kind)
-
-
 def positive(owner: str, argument: str, value: object) -> float:
     """`value` as a float; a ValueError unless it is a number above 0."""
     if not is_number(value) or not value > 0:

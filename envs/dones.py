@@ -1,78 +1,69 @@
-"""Done conditions: when an episode ends, and whether it is terminated or truncated."""
+"""Done conditions: they end episodes, and say whether an episode is terminated or truncated."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
-from envs.checks import check_parts, positive
 from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from fabric_rl.base.settings import Positive, check_value, describe_value
 
 
 class DoneCondition(Component, ABC):
-    """Tells which arenas end their episode.
-
-    Attributes:
-        truncates: False: the episode is over and its value is zero from here on (terminated). True: it is only cut
-            off, and the learner bootstraps from the value of the last observation (truncated).
-    """
+    """Tells which arenas end their episode."""
 
     truncates: bool = False
+    """False: the episode is over and its value is zero from here on (terminated). True: it is only cut off, and the
+    learner bootstraps from the value of the last observation (truncated)."""
 
     @abstractmethod
     def check(self, state: GameState) -> Bool:
-        """`[A]` bool, True where the episode ends. Called once after every step."""
+        """Return `[A]` bool, True where the episode ends. Called once after every step."""
 
 
 class GoalCondition(DoneCondition):
-    """The ball is in a goal. Terminates."""
+    """A goal. Terminates."""
 
     def check(self, state: GameState) -> Bool:
         return state.goal_scored
 
 
+@dataclass(eq=False, repr=False)
 class NoTouchCondition(DoneCondition):
-    """Nobody has touched the ball for a while. Truncates."""
+    """A while without any touch of the ball. Truncates."""
 
     truncates = True
 
-    def __init__(self, timeout_seconds: float = 30.0) -> None:
-        """Creates the condition.
-
-        Args:
-            timeout_seconds: Game seconds, above 0, since the last touch, or since the episode began.
-        """
-        self.timeout_seconds = positive("NoTouchCondition", "timeout_seconds", timeout_seconds)
+    timeout_seconds: Positive = 30.0
+    """Game seconds, above 0, since the last touch, or since the episode began."""
 
     def check(self, state: GameState) -> Bool:
         ended: Bool = state.ticks_since_touch / TICKS_PER_SECOND >= self.timeout_seconds
         return ended
 
 
+@dataclass(eq=False, repr=False)
 class TimeoutCondition(DoneCondition):
-    """The episode has lasted long enough. Truncates."""
+    """A limit on the length of an episode. Truncates."""
 
     truncates = True
 
-    def __init__(self, timeout_seconds: float = 300.0) -> None:
-        """Creates the condition.
-
-        Args:
-            timeout_seconds: Game seconds, above 0, since the episode began.
-        """
-        self.timeout_seconds = positive("TimeoutCondition", "timeout_seconds", timeout_seconds)
+    timeout_seconds: Positive = 300.0
+    """Game seconds, above 0, since the episode began."""
 
     def check(self, state: GameState) -> Bool:
         ended: Bool = state.episode_ticks / TICKS_PER_SECOND >= self.timeout_seconds
         return ended
 
 
+@dataclass(eq=False, repr=False)
 class BallOnGroundCondition(DoneCondition):
-    """The ball touches the ground, or has bounced off it since the last step. Terminates, unless told to truncate.
+    """A ball on the ground, or bounced off it since the last step. Terminates, unless told to truncate.
 
     For drills that keep the ball in the air: where it starts on the ground, the first step ends the episode.
 
@@ -82,16 +73,14 @@ class BallOnGroundCondition(DoneCondition):
     """
 
     MARGIN = 2.0
-    """uu above the resting height 93.15 that still are the ground."""
+    """uu above the resting height 93.15 that still count as the ground."""
     _in_state_dict: ClassVar = {"ticks_before": "_ticks_before"}
 
-    def __init__(self, truncates: bool = False) -> None:
-        """Creates the condition.
+    truncates: bool = False
+    """Cut the episode off instead of ending it with value zero."""
 
-        Args:
-            truncates: Cut the episode off instead of ending it with value zero.
-        """
-        self.truncates = truncates
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._ticks_before = np.zeros(0, np.int64)
 
     def check(self, state: GameState) -> Bool:
@@ -112,27 +101,25 @@ class BallOnGroundCondition(DoneCondition):
 
 
 class _Combined(DoneCondition):
-    """What several conditions say together."""
+    """Several conditions combined into one."""
 
     _in_state_dict: ClassVar = {"conditions": "conditions"}
 
     def __init__(
         self, conditions: DoneCondition | Sequence[DoneCondition], *more: DoneCondition, truncates: bool | None = None
     ) -> None:
-        """Creates the condition, of `(a, b)` or of `([a, b])`.
+        """Combine `(a, b)` or `([a, b])`.
 
         Args:
             conditions: One or several.
             *more: Further ones.
-            truncates: Whether the whole truncates; has to be said if some of them do and others do not.
-
-        Raises:
-            ValueError: None at all, or of both kinds without `truncates`.
-            TypeError: Not a done condition.
+            truncates: Kind of the whole; needed if some of them truncate and others terminate.
         """
         first = tuple(conditions) if isinstance(conditions, Sequence) else (conditions,)
         name = type(self).__name__
-        self.conditions: tuple[DoneCondition, ...] = check_parts(name, "conditions", (*first, *more), DoneCondition)
+        self.conditions: tuple[DoneCondition, ...] = check_value(
+            f"{name}: conditions", (*first, *more), tuple[DoneCondition, ...]
+        )
         if not self.conditions:
             raise ValueError(f"{name}: needs at least one condition")
         if truncates is None:
@@ -146,7 +133,7 @@ class _Combined(DoneCondition):
 
 
 class AnyOf(_Combined):
-    """One of several conditions holds. Terminates or truncates as they do.
+    """One of several conditions. Terminates or truncates as they do.
 
     A pool takes several conditions by itself; this is for putting them into `AllOf`, or to give them all one kind.
     """
@@ -157,7 +144,7 @@ class AnyOf(_Combined):
 
 
 class AllOf(_Combined):
-    """All of several conditions hold after the same step. Terminates or truncates as they do."""
+    """All of several conditions, after the same step. Terminates or truncates as they do."""
 
     def check(self, state: GameState) -> Bool:
         ended: Bool = np.all([ended_by(condition, state) for condition in self.conditions], axis=0)
@@ -165,16 +152,14 @@ class AllOf(_Combined):
 
 
 def ended_by(condition: DoneCondition, state: GameState) -> Bool:
-    """What `condition` says about `state`, `[A]` bool; a ValueError that names its class if it is something else."""
+    """Return `condition.check(state)`; a ValueError that names its class unless that is `[A]` bool."""
     ended: Any = condition.check(state)
     if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):
         return ended
-    got = f"{ended.dtype} of shape {list(ended.shape)}" if isinstance(ended, np.ndarray) else type(ended).__name__
-    raise ValueError(
-        f"{type(condition).__name__}: check() returned {got}, expected bools of shape [arenas] = [{state.num_arenas}]"
-    )
+    expected = f"expected bools of shape [arenas] = [{state.num_arenas}]"
+    raise ValueError(f"{type(condition).__name__}: check() returned {describe_value(ended)}, {expected}")
 
 
 def default_dones() -> tuple[DoneCondition, ...]:
-    """A goal terminates, 30 s without a touch or 300 s in all truncate."""
+    """Return the default conditions: a goal terminates, 30 s without a touch or 300 s in all truncate."""
     return (GoalCondition(), NoTouchCondition(30.0), TimeoutCondition(300.0))

@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from envs.checks import check_named
 from envs.resets.base import StateSetter
 from envs.rewards.base import Reward
 from envs.rewards.combinators import RewardSignals
@@ -16,20 +16,13 @@ from fabric_rl.base.state_schema import load_part
 
 
 class Phased(ABC):
-    """A component that is told which phase of training it is.
-
-    Attributes:
-        phases: Names of the phases that it knows; empty for one that takes any.
-    """
+    """A component that depends on the phase of training."""
 
     phases: tuple[str, ...] = ()
+    """Names of the phases that it knows; empty for one that takes any."""
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """Checks that it knows the phases of a training.
-
-        Raises:
-            ValueError: It lacks one of `names`, or has one more.
-        """
+        """Raise a ValueError unless it knows exactly the phases `names` of a training."""
         if self.phases and set(self.phases) != set(names):
             raise ValueError(
                 f"{type(self).__name__}: it has the phases {', '.join(self.phases)}, but training has "
@@ -38,7 +31,7 @@ class Phased(ABC):
 
     @abstractmethod
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
-        """Goes on in the phase `name`.
+        """Continue in the phase `name`.
 
         Args:
             name: The phase.
@@ -49,11 +42,18 @@ class Phased(ABC):
             ValueError: It knows phases, but not this one.
         """
 
+    def _set_phases(self, argument: str, parts: dict[str, Any]) -> None:
+        if not parts:
+            raise ValueError(f"{type(self).__name__}: {argument} must name at least one phase")
+        self.phases = tuple(parts)
+        self.phase = self.phases[0]
+
     def _check_known(self, name: str) -> None:
         if name not in self.phases:
             raise ValueError(f"{type(self).__name__}: there is no phase {name}; it has {', '.join(self.phases)}")
 
 
+@dataclass(eq=False, repr=False)
 class PhasedReward(Reward, Phased):
     """One reward for each phase; the present phase's is paid.
 
@@ -61,32 +61,27 @@ class PhasedReward(Reward, Phased):
     unit: those of the inner rewards. Observations and actions stay the same in all phases, so the agent stays the same.
 
     Attributes:
-        rewards: Phase name -> reward.
         phase: The present phase, at first the first one.
     """
 
     unit = "as the inner reward"
 
-    def __init__(self, rewards: dict[str, Reward]) -> None:
-        """Takes phase name -> reward.
+    rewards: dict[str, Reward]
+    """Phase name -> reward."""
 
-        Raises:
-            ValueError: No phases.
-            TypeError: One is no reward, or a `RewardSignals`, whose signals cannot change.
-        """
-        check_named("PhasedReward", "rewards", rewards, Reward, "the reward of {}", "phase and its reward")
-        for name, reward in rewards.items():
-            if isinstance(reward, RewardSignals):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set_phases("rewards", self.rewards)
+        for name, reward in self.rewards.items():
+            if isinstance(reward, RewardSignals):  # whose signals cannot change
                 raise TypeError(
                     f"PhasedReward: {name} has a RewardSignals; put a PhasedReward into each signal instead"
                 )
-        self.rewards, self.phases = dict(rewards), tuple(rewards)
-        self.phase = self.phases[0]
         self._begun = {self.phase}
         self._seen: GameState | None = None
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
-        """See `Phased.begin_phase`; in the present phase nothing happens."""
+        """Continue in the phase `name`; in the present phase nothing happens."""
         self._check_known(name)
         if name == self.phase:
             return
@@ -95,12 +90,11 @@ class PhasedReward(Reward, Phased):
         self.rewards[name].reset(np.ones(state.num_arenas, np.bool_), state)
 
     def compute(self, state: GameState) -> Float:
-        """Compute the reward of the current phase."""
         reward = self.rewards[self.phase]
         return reward(state, f"{type(reward).__name__} ({self.phase})")
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Resets the present phase's reward."""
+        """Reset the reward of the current phase."""
         self._seen = state
         self.rewards[self.phase].reset(mask, state)
 
@@ -114,7 +108,7 @@ class PhasedReward(Reward, Phased):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """The present phase, and the states of the rewards whose phases have begun."""
+        """Return the present phase, and the states of the rewards whose phases have begun."""
         states = {name: self.rewards[name].state_dict() for name in self.phases if name in self._begun}
         return {"phase": self.phase, "rewards": states}
 
@@ -133,26 +127,22 @@ class PhasedReward(Reward, Phased):
         return any(reward.only_charges() for reward in self.rewards.values())
 
 
+@dataclass(eq=False, repr=False)
 class PhasedStates(StateSetter, Phased):
     """One state setter for each phase; running episodes are played to their end.
 
     Attributes:
-        setters: Phase name -> setter.
         phase: The present phase, at first the first one.
     """
 
     _in_state_dict: ClassVar = {"phase": "phase", "setters": "setters"}
 
-    def __init__(self, setters: dict[str, StateSetter]) -> None:
-        """Takes phase name -> setter.
+    setters: dict[str, StateSetter]
+    """Phase name -> setter."""
 
-        Raises:
-            ValueError: No phases.
-            TypeError: One is no state setter.
-        """
-        check_named("PhasedStates", "setters", setters, StateSetter, "the setter of {}", "phase and its state setter")
-        self.setters, self.phases = dict(setters), tuple(setters)
-        self.phase = self.phases[0]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set_phases("setters", self.setters)
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
         self._check_known(name)
@@ -162,10 +152,9 @@ class PhasedStates(StateSetter, Phased):
         self.setters[self.phase].apply(state, mask, rng)
 
     def author(self) -> str:
-        """The present phase's setter, in this one."""
+        """Return the name of the present phase's setter, in this one."""
         return f"{self.setters[self.phase].author()} (in PhasedStates, phase {self.phase})"
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave; a ValueError for a phase that there is not."""
         self._check_known(state["phase"])
         super().load_state_dict(state)

@@ -1,1 +1,1 @@
-"""Other people's environments and rewards as this project's: Gymnasium, RLGym."""
+"""Adapters of other environments, rewards and bots: Gymnasium, Atari, RLGym, RLBot."""

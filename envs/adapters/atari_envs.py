@@ -11,7 +11,7 @@ from envs.cores import available_threads
 
 
 class AtariEnvs(VectorWrapper):
-    """`num_envs` copies of a game as `ale_py.AtariVectorEnv` steps them, with SAME_STEP autoreset.
+    """Copies of a game, stepped by `ale_py.AtariVectorEnv`, with SAME_STEP autoreset.
 
     Observations are the last four frames, grey, 84 x 84, `[4, 84, 84]` uint8; a step lasts four frames, of which the
     last two are merged; rewards are cut to -1, 0 and 1; an episode begins with up to 30 steps of doing nothing
@@ -26,13 +26,13 @@ class AtariEnvs(VectorWrapper):
         num_threads: int | None = None,
         settings: dict[str, Any] | None = None,
     ) -> None:
-        """Makes the games; sub-environment `i` is seeded with `seed + i`.
+        """Make the games; sub-environment `i` is seeded with `seed + i`.
 
         Args:
             game: Its name in small letters: breakout, ms_pacman.
             num_envs: Games side by side.
             seed: Seed of the first `reset()`.
-            num_threads: Of the games. Default: this process's share of the cores.
+            num_threads: Threads of the games. Default: this process's share of the cores.
             settings: More of `ale_py.AtariVectorEnv`, for example `{"episodic_life": true}`.
 
         Raises:
@@ -56,7 +56,7 @@ class AtariEnvs(VectorWrapper):
         super().__init__(games)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
-        """Begins new games; see `gymnasium.vector.VectorEnv.reset`."""
+        """Begin new games; see `gymnasium.vector.VectorEnv.reset`."""
         seed, self._first_seed = self._first_seed if seed is None else seed, None
         return self.env.reset(seed=seed, options=options)[0].copy(), {}
 

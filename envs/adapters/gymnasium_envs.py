@@ -1,6 +1,6 @@
-"""GymnasiumEnvs: any Gymnasium environment as a vector environment with SAME_STEP autoreset."""
+"""GymnasiumEnvs: any Gymnasium environment as a vector environment with SAME_STEP autoreset, and its wrappers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -8,25 +8,136 @@ from typing import Any, cast
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from envs.adapters.drawn_numbers import DrawnNumbers
-from envs.adapters.flat_observations import FlatObservations
 from envs.checks import check_part, check_seed, finite_numbers, whole_number
 from envs.parameters import ParameterRandomizer
+from envs.parameters.samplers import drawn_from
 from envs.render.videos import RecordVideos
 from fabric_rl.base.settings import is_number, is_whole
 
 _MOST_ENVS = 65_536
-"""In one process; each is a Python object of its own."""
+"""Limit for one process; each is a Python object of its own."""
 _FAMILIES = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
-"""How ids begin -> the package that registers them."""
+"""Beginning of ids -> the package that registers them."""
+
+
+class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Draws numbers of the innermost environment, which has them as attributes, before its episodes begin.
+
+    Whole numbers stay whole: what is drawn for them is rounded down.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], randomizer: ParameterRandomizer) -> None:
+        super().__init__(env)
+        self._held: frozenset[str] = frozenset()
+        self._samplers = dict(sorted(randomizer.samplers.items()))
+        self._interval = randomizer.resampling_interval or 0
+        self._rng = np.random.default_rng()
+        self._drawn: dict[str, float] = {}
+        self._steps = 0
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Their present values."""
+        return {name: float(getattr(self.env.unwrapped, name)) for name in self._samplers}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Draw, where it is time, and begin an episode; a seed also seeds the draws, in a stream of their own."""
+        if seed is not None:
+            self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        if seed is not None or not self._drawn or self._steps >= self._interval:
+            self._steps = 0
+            self._drawn = {name: drawn_from(sampler, name, self._rng) for name, sampler in self._samplers.items()}
+        self._put()
+        return super().reset(seed=seed, options=options)
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Leave `names` to somebody else from now on; set the others to the values drawn for the episode."""
+        self._held = frozenset(names)
+        self._put()
+
+    def _put(self) -> None:
+        for name in self._drawn.keys() - self._held:
+            own = getattr(self.env.unwrapped, name)
+            setattr(self.env.unwrapped, name, int(self._drawn[name] // 1) if is_whole(own) else self._drawn[name])
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401 - Gymnasium's signature
+        self._steps += 1
+        return super().step(action)
+
+
+class EntriesBox(spaces.Box):
+    """The space of vectors that hold several entries, one behind the other.
+
+    Attributes:
+        entries: Name -> the entry's own space, in order; those of a Dict in a Dict are called `outer/inner`. An entry
+            of shape `[a, b, c]` takes `a * b * c` columns, in C order.
+    """
+
+    def __init__(self, entries: dict[str, spaces.Box]) -> None:
+        boxes = entries.values()
+        pixels = all(box.dtype == np.uint8 for box in boxes) and any(box.high.max() > 1 for box in boxes)
+        dtype = np.uint8 if pixels else np.float32
+        low, high = (np.concatenate([getattr(box, end).ravel() for box in boxes]) for end in ("low", "high"))
+        super().__init__(low.astype(dtype), high.astype(dtype), dtype=dtype)
+        self.entries = entries
+
+
+class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Observations of entries as vectors, float32, or uint8 where all numbers are pixels.
+
+    Discrete and MultiDiscrete ones become one-hot: a 1 in the column of their number. A ValueError if an entry is no
+    array of numbers, there is none, or two get the same name.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._own = env.observation_space
+        entries = _entries(self._own, "")
+        if wrong := [name for name, box in entries.items() if not isinstance(box, spaces.Box)]:
+            names = list(self._own) if isinstance(self._own, spaces.Dict) else []
+            fine = [name for name in names if not any(each.split("/")[0] == name for each in wrong)]
+            advice = (
+                "leave it out: --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys="
+                f"[{','.join(fine)}]"
+                if fine
+                else "put a wrapper around it (--wrappers) that makes numbers of it"
+            )
+            kind = type(entries[wrong[0]]).__name__
+            raise ValueError(f"no agent reads the observation {wrong[0] or 'itself'}, a {kind}; {advice}")
+        self.observation_space = EntriesBox(entries)
+
+    def observation(self, observation: Any) -> NDArray[Any]:  # noqa: ANN401 - an element of any space
+        """Return `[D]` of `observation_space`."""
+        return np.asarray(spaces.flatten(self._own, observation), self.observation_space.dtype)
+
+
+class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Keeps some columns of a vector observation, for example positions without velocities: a task for memory."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], columns: Sequence[int]) -> None:
+        """Wrap `env`; a ValueError if its observations are no vectors, or have no such columns."""
+        super().__init__(env)
+        space = env.observation_space
+        if not isinstance(space, spaces.Box) or len(space.shape) != 1:
+            raise ValueError(f"KeepColumns: needs vector observations, got {space}")
+        self.columns = list(columns)
+        if not self.columns or not all(0 <= column < space.shape[0] for column in self.columns):
+            raise ValueError(f"KeepColumns: columns must be among 0 to {space.shape[0] - 1}, got {self.columns}")
+        low, high = space.low[self.columns], space.high[self.columns]
+        self.observation_space = spaces.Box(low, high, dtype=space.dtype.type)
+
+    def observation(self, observation: NDArray[Any]) -> NDArray[Any]:
+        """Return the columns that are kept."""
+        return observation[self.columns]
 
 
 class GymnasiumEnvs(VectorWrapper):
-    """`num_envs` copies of a Gymnasium environment, stepped one after another in this process.
+    """Copies of a Gymnasium environment, stepped one after another in this process.
 
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
     `infos["_final_obs"]`. Observations that are no array (Dict, Tuple, Discrete, ...) become vectors, see
@@ -43,17 +154,17 @@ class GymnasiumEnvs(VectorWrapper):
         settings: dict[str, Any] | None = None,
         parameters: ParameterRandomizer | None = None,
     ) -> None:
-        """Makes the environments.
+        """Make the environments.
 
         Args:
             env_id: A registered id, for example CartPole-v1, or a class (its path on the command line).
-            num_envs: How many run side by side.
+            num_envs: Number of environments side by side.
             seed: Seed of the first `reset()`.
             video_folder: If given, sub-environment 0 records mp4 files there: the first 20 s of episodes 0, 1, 8, 27,
                 ... 1000, 2000, ..., at most 320 pixels wide, encoded by another process.
             wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
             settings: Keyword arguments of the environment.
-            parameters: Which of the environment's own numbers (CartPole's `gravity`, ...) to draw for each episode.
+            parameters: The environment's own numbers (CartPole's `gravity`, ...) to draw for each episode.
                 Sub-environment `i` draws from its own stream of `seed + i`. Default: none.
 
         Raises:
@@ -90,9 +201,8 @@ class GymnasiumEnvs(VectorWrapper):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begins new episodes; sub-environment `i` gets `seed + i`. See `gymnasium.vector.VectorEnv.reset`."""
-        seed = self._first_seed if seed is None else seed
-        self._first_seed = None
+        """Begin new episodes; sub-environment `i` gets `seed + i`. See `gymnasium.vector.VectorEnv.reset`."""
+        seed, self._first_seed = self._first_seed if seed is None else seed, None
         return self._envs.reset(seed=seed, options=options)
 
     def step(
@@ -110,12 +220,12 @@ class GymnasiumEnvs(VectorWrapper):
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Parameter -> `[N]` float64, what each sub-environment is played with now; those that samplers draw."""
+        """Parameter -> `[N]` float64, the present value in each sub-environment; those that samplers draw."""
         rows = [drawn.numbers for drawn in self._drawn]
         return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """`parameters/<name>` -> (sum over the sub-environments, sub-environments)."""
+        """Return `parameters/<name>` -> (sum over the sub-environments, sub-environments)."""
         return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self.parameters.items()}
 
     def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> DrawnNumbers:
@@ -123,17 +233,13 @@ class GymnasiumEnvs(VectorWrapper):
         return self._drawn[-1]
 
     def finish_videos(self) -> None:
-        """Waits until the videos of episodes that have ended are written."""
+        """Wait until the videos of episodes that have ended are written."""
         for env in self._envs.envs:
             if isinstance(env, RecordVideos):
                 env.videos.finish()
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Checks what `set_parameters` would be given.
-
-        Raises:
-            ValueError: The environment has no number of that name, or it cannot be set to this.
-        """
+        """Raise a ValueError if the environment has no number of that name, or it cannot be set to this value."""
         numbers = {name: value for name, value in vars(self._envs.envs[0].unwrapped).items() if is_number(value)}
         known = ", ".join(sorted(name for name in numbers if not name.startswith("_"))) or "none"
         for name, value in values.items():
@@ -146,14 +252,11 @@ class GymnasiumEnvs(VectorWrapper):
                 raise ValueError(f"GymnasiumEnvs: {name} of {self._env_id} is a whole number, got {value!r}")
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Sets numbers that the environments themselves have as attributes, for example CartPole's `gravity`.
+        """Set numbers that the environments themselves have as attributes, for example CartPole's `gravity`.
 
-        They take effect at once, also in the middle of episodes, and take the place of what a sampler would draw.
-        Numbers that an environment has computed from others stay as they are. Those left out, but set by an earlier
-        call, get back what they were, or what was drawn for the episode.
-
-        Raises:
-            ValueError: See `check_parameters`.
+        They take effect at once, also in the middle of episodes, and replace those that a sampler would draw. Numbers
+        that an environment has computed from others stay the same. Those left out, but set by an earlier call, return
+        to their first value, or to the one drawn for the episode. Errors: see `check_parameters`.
         """
         self.check_parameters(values)
         for name in values:
@@ -165,32 +268,8 @@ class GymnasiumEnvs(VectorWrapper):
             drawn.hold(values)
 
 
-class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Keeps some columns of a vector observation, for example positions without velocities: a task for memory."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], columns: Sequence[int]) -> None:
-        """Wraps `env`.
-
-        Raises:
-            ValueError: The observations are no vectors, or have no such columns.
-        """
-        super().__init__(env)
-        space = env.observation_space
-        if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
-            raise ValueError(f"KeepColumns: needs vector observations, got {space}")
-        self.columns = list(columns)
-        if not self.columns or not all(0 <= column < space.shape[0] for column in self.columns):
-            raise ValueError(f"KeepColumns: columns must be among 0 to {space.shape[0] - 1}, got {self.columns}")
-        low, high = space.low[self.columns], space.high[self.columns]
-        self.observation_space = gymnasium.spaces.Box(low, high, dtype=space.dtype.type)
-
-    def observation(self, observation: NDArray[Any]) -> NDArray[Any]:
-        """The columns that are kept."""
-        return observation[self.columns]
-
-
 def _registered(env_id: str) -> str:
-    """The id, with its package imported; a ValueError that says what to install."""
+    """Import the package of an id and return the id; a ValueError that says what to install."""
     package = next((package for start, package in _FAMILIES.items() if env_id.startswith(start)), None)
     try:
         if package is not None:
@@ -221,8 +300,27 @@ def _maker(
         for wrapper in wrappers:
             env = wrapper(env)
         space = env.observation_space
-        if not (isinstance(space, gymnasium.spaces.Box) and space.shape):
+        if not (isinstance(space, spaces.Box) and space.shape):
             env = FlatObservations(env)
         return env if video_folder is None else RecordVideos(env, video_folder)
 
     return make
+
+
+def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
+    """Return name -> Box, in the order of `gymnasium.spaces.flatten`; a space not made of numbers stays the same."""
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        return {name: spaces.Box(0, 1, (spaces.flatdim(space),), np.uint8)}
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return {name: space}
+    inner: Any = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+    found: dict[str, Any] = {}
+    for own, each in inner:
+        new = _entries(each, f"{name}/{own}" if name else str(own))
+        if twice := sorted(found.keys() & new):
+            raise ValueError(f"two observations are called {twice[0]}; name them without slashes")
+        found |= new
+    if not found:
+        what = f"{name or 'itself'}, an empty {type(space).__name__}"
+        raise ValueError(f"no agent reads the observation {what}; leave it out by a wrapper (--wrappers)")
+    return found

@@ -28,7 +28,7 @@ LOG = "FABRIC_RL_BOT_LOG"
 
 
 def built(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
-    """What `{class_path: module:name, init_args: {...}}` says, built; anything else as it is."""
+    """Build `{class_path: module:name, init_args: {...}}`, also inside lists and mappings; keep anything else."""
     if isinstance(section, list):
         return [built(each) for each in section]
     if not isinstance(section, dict):
@@ -39,15 +39,15 @@ def built(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may h
 
 
 class PacketPlayer:
-    """One car, played as in training: decisions every `tick_skip` ticks, which act where they did there.
+    """One car, played as in training: decisions every `tick_skip` ticks, which act after the same delay.
 
     An episode begins when a kickoff does, with memory and observations anew. A decision that was due in a packet that
     got lost is taken with the next one; those after it come when they would have come. While there are more
     or fewer players or pads than in the match, or numbers are not finite, the car does nothing; a warning says so once.
 
     Attributes:
-        teams: Of all players of the match; those of the first packet, if nobody has said it before.
-        decisions: Frame, observation, action, and controls of each, if it keeps them.
+        teams: Teams of all players of the match; those of the first packet, unless set before.
+        decisions: Frame, observation, action, and controls of each decision, if it keeps them.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class PacketPlayer:
         action_delay_ticks: int,
         keep: bool = False,
     ) -> None:
-        """Takes what plays.
+        """Take the policy and its settings.
 
         Args:
             policy: `(obs [1, ...], begins [1], action_mask [1, n] or None) -> actions [1, ...]`.
-            obs: Builds what it sees.
+            obs: Builds its observations.
             action: Turns its actions into controls.
             tick_skip: Ticks per decision.
-            action_delay_ticks: Ticks from what was seen to the first that runs the decision. The game has
+            action_delay_ticks: Ticks from an observation to the first tick that runs its decision. The game has
                 `GAME_DELAY_TICKS` of its own; the rest is waited for.
             keep: Keep all decisions.
         """
@@ -83,11 +83,11 @@ class PacketPlayer:
         self._acts_from = 0
 
     def controls(self, packet: Any, index: int, pads: Sequence[Any]) -> Float:  # noqa: ANN401
-        """`[8]` what the car is to do after a `GamePacket`: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
+        """Return the controls `[8]` after a `GamePacket`: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
 
         Args:
             packet: As RLBot sends it.
-            index: Of the player that is played.
+            index: Number of the player that it plays.
             pads: `FieldInfo.boost_pads`.
         """
         phase, frame = int(packet.match_info.match_phase), packet.match_info.frame_num
@@ -137,18 +137,12 @@ class RLBotBot(Bot):
     """The bot that RLBot starts."""
 
     def __init__(self, player: PacketPlayer, agent_id: str, team_sizes: Sequence[Sequence[int]]) -> None:
-        """Takes what plays.
-
-        Args:
-            player: Its car.
-            agent_id: As in bot.toml.
-            team_sizes: (blue, orange) that it knows from training.
-        """
+        """Take its car, the `agent_id` of bot.toml, and the team sizes (blue, orange) that it was trained for."""
         super().__init__(agent_id)
         self._player, self._known = player, {tuple(sorted(sizes)) for sizes in team_sizes}
 
     def initialize(self) -> None:
-        """Refuses a match of another size than it was trained for."""
+        """Refuse a match of another size than it was trained for."""
         teams = [player.team for player in self.match_config.player_configurations]
         sizes = teams.count(BLUE), len(teams) - teams.count(BLUE)
         if tuple(sorted(sizes)) not in self._known:
@@ -162,18 +156,18 @@ class RLBotBot(Bot):
         return flat.ControllerState(*row[:5].tolist(), *(row[5:] > 0.5).tolist())
 
     def retire(self) -> None:
-        """Writes its decisions, if it was asked to."""
+        """Write its decisions, if `LOG` is set."""
         if self._player.decisions:
             frame, obs, action, controls = map(np.array, zip(*self._player.decisions, strict=True))
             np.savez(os.environ[LOG], frame=frame, obs=obs, action=action, controls=controls)
 
 
 def run(policy: Any, settings: dict[str, Any], check: bool) -> None:  # noqa: ANN401 - play.Policy of the folder
-    """Plays until the match ends.
+    """Play until the match ends.
 
     Args:
-        policy: Of the folder.
-        settings: What bot.json says: `obs` and `action` for `built`, `agent_id`.
+        policy: The folder's.
+        settings: Content of bot.json: `obs` and `action` for `built`, `agent_id`.
         check: Only build everything, and decide once.
     """
     about = policy.about

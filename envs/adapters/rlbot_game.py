@@ -1,4 +1,4 @@
-"""The side of the game in RLBot v5's protocol: packets made of a `GameState`, and the connection to a bot's process."""
+"""The game's side of RLBot v5's protocol: packets made of a `GameState`, and the connection to a bot's process."""
 
 import os
 import shlex
@@ -34,12 +34,7 @@ class PacketWriter:
         self._touches: dict[int, flat.Touch] = {}
 
     def write(self, state: GameState, phase: flat.MatchPhase) -> flat.GamePacket:
-        """What the game would say now.
-
-        Args:
-            state: Of one arena; `state.controls` are the last inputs.
-            phase: Of the match.
-        """
+        """Return the packet that the game would send now; of one arena, `state.controls` are the last inputs."""
         seconds, world = self.frame / game.TICKS_PER_SECOND, state.world
         for car in np.flatnonzero(state.touched[0]).tolist():
             self._touches[car] = flat.Touch(game_seconds=seconds)
@@ -82,7 +77,7 @@ class PacketWriter:
 
 
 def field() -> flat.FieldInfo:
-    """The pads of the field, in the order of a state's."""
+    """Return the pads of the field, in the order of a state's."""
     pads = [flat.BoostPad(flat.Vector3(*place), place[2] > 71.5) for place in game.BOOST_LOCATIONS]
     return flat.FieldInfo(boost_pads=pads)
 
@@ -95,12 +90,12 @@ class BotProcess:
     """A bot's folder, started as RLBot starts it, and the connection to it."""
 
     def __init__(self, folder: Path, teams: Sequence[int], index: int, environment: Mapping[str, str]) -> None:
-        """Starts it, and waits until it is ready.
+        """Start it, and wait until it is ready.
 
         Args:
             folder: With bot.toml. Its Python is this process's, whatever its run command calls it.
-            teams: Of all players.
-            index: Of the player that it plays.
+            teams: Teams of all players.
+            index: Number of the player that it plays.
             environment: Variables beside those of RLBot.
 
         Raises:
@@ -146,7 +141,7 @@ class BotProcess:
         self.close(ANSWER_SECONDS if kind is None else LEAVE_SECONDS)
 
     def answer(self, packet: flat.GamePacket) -> Float:
-        """`[8]` the controls that it sends for a packet; an OSError if it sends none, or none that are finite."""
+        """Return the controls `[8]` that it sends for a packet; an OSError if it sends none, or they are not finite."""
         with self._within_time():
             self._send(packet)
             while not isinstance(message := self._read(), flat.PlayerInput):
@@ -158,7 +153,7 @@ class BotProcess:
         return row
 
     def close(self, seconds: float) -> None:
-        """Tells it that the match is over, and ends it unless it has left after `seconds`."""
+        """Tell it that the match is over, and end it unless it has left after `seconds`."""
         self._deadline = time.monotonic() + LEAVE_SECONDS
         try:
             with suppress(OSError):
@@ -174,7 +169,7 @@ class BotProcess:
 
     @contextmanager
     def _within_time(self) -> Iterator[None]:
-        """Gives all that is sent and read in it `ANSWER_SECONDS` together; what goes wrong names the folder."""
+        """Limit all that is sent and read in it to `ANSWER_SECONDS` together; errors name the folder."""
         self._deadline = time.monotonic() + ANSWER_SECONDS
         try:
             yield
@@ -195,7 +190,7 @@ class BotProcess:
         raise ConnectionError
 
     def _left(self) -> float:
-        """Seconds; a TimeoutError if there are none."""
+        """Return the seconds left; a TimeoutError if there are none."""
         if (left := self._deadline - time.monotonic()) <= 0:
             raise TimeoutError
         return left
@@ -221,7 +216,7 @@ class BotProcess:
         return found
 
     def _failed(self, what: str) -> OSError:
-        """With the last line that it has said."""
+        """Return an error with the last line of its output."""
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2**16))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return OSError(f"{self._folder}: the bot {what}{f' ({lines[-1][:500]})' if lines else ''}")

@@ -1,4 +1,4 @@
-"""PacketReader: what RLBot v5 says of a match, as the `GameState` that observation builders read.
+"""PacketReader: packets of RLBot v5 as the `GameState` that observation builders read.
 
 It needs numpy alone, and goes into the folder of an exported bot as it is.
 """
@@ -20,11 +20,11 @@ UNSENT = (
     *("auto_flip_direction", "bump_cooldown", "bump_victim", "has_world_contact", "world_contact_normal"),
     "boost_pickups",
 )
-"""Attributes of a `GameState` that no packet tells, and nothing in it lets one work out."""
+"""Attributes of a `GameState` that neither are in a packet nor follow from it."""
 ON_GROUND, JUMPING = 0, 1
-"""Of RLBot's AirState."""
+"""Values of RLBot's AirState."""
 KICKOFF, ACTIVE, PAUSED = 2, 3, 6
-"""Of RLBot's MatchPhase: cars drive in the first two."""
+"""Values of RLBot's MatchPhase: cars drive in the first two."""
 BIG_PAD_SECONDS, SMALL_PAD_SECONDS = 10.0, 4.0
 _HANDBRAKE_RISE, _HANDBRAKE_FALL = 5.0, 2.0  # per second
 _LEAST_BOOST_TICKS = 12  # a tap on the button does it so long
@@ -35,7 +35,7 @@ _STAYS_SUPERSONIC, _STAYS_SUPERSONIC_TICKS = 2100.0, 120  # uu/s, once faster th
 
 @dataclass
 class _Car:
-    """What the game does not send, but what follows from all packets since the episode began."""
+    """Numbers that the game does not send, but that follow from all packets since the episode began."""
 
     boost: float
     on_ground: bool
@@ -54,18 +54,13 @@ class PacketReader:
     """Follows one episode, from a kickoff to a goal, packet by packet.
 
     Attributes:
-        teams: Of the players, in the order of the packets.
+        teams: Teams of the players, in the order of the packets.
         slots: `[players]` column of each player in a `GameState`: blue first, in their order.
-        frame: Of the last packet; physics ticks.
+        frame: Number of the last packet; physics ticks.
     """
 
     def __init__(self, packet: Any, pads: Sequence[Any]) -> None:  # noqa: ANN401 - rlbot has no types on Python 3.10
-        """Begins an episode.
-
-        Args:
-            packet: Its first `GamePacket`.
-            pads: `FieldInfo.boost_pads`, in any order.
-        """
+        """Begin an episode with its first `GamePacket`; `pads` are `FieldInfo.boost_pads`, in any order."""
         self.teams = teams_of(packet)
         self._players = sorted(range(len(self.teams)), key=lambda player: (self.teams[player], player))
         self.slots = np.argsort(self._players)
@@ -81,7 +76,7 @@ class PacketReader:
         self._counters: NDArray[np.float32] = _counters(packet)
 
     def follow(self, packet: Any) -> None:  # noqa: ANN401
-        """Takes in one packet more; between two of them ticks may be missing."""
+        """Take in one packet more; between two of them ticks may be missing."""
         ticks = packet.match_info.frame_num - self.frame
         self.frame += ticks
         self._pads_follow(packet.boost_pads, ticks / game.TICKS_PER_SECOND)
@@ -98,7 +93,7 @@ class PacketReader:
                     self._last_touch = int(self.slots[number])
 
     def _pads_follow(self, pads: Sequence[Any], seconds: float) -> None:
-        """Seconds until each pad is back.
+        """Update the seconds until each pad is back.
 
         RLBot's schema calls the timer seconds since a pad was taken; its servers up to now send seconds until it is
         back. So what is nearer to the seconds since it disappeared here is right.
@@ -109,7 +104,7 @@ class PacketReader:
             self._left[number] = 0.0 if pad.is_active else min(both, key=lambda each: abs(each - left))
 
     def state(self, packet: Any, told: tuple[int, Float] | None = None) -> GameState:  # noqa: ANN401
-        """The state after that packet, which was followed; once for each decision, from which touches count anew.
+        """Return the state after that packet, which was followed; once for each decision: touches count anew then.
 
         Args:
             packet: The last one.
@@ -157,18 +152,18 @@ class PacketReader:
 
 
 def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
-    """The team of every player, 0 blue, 1 orange."""
+    """Return the team of every player, 0 blue, 1 orange."""
     return [player.team for player in packet.players]
 
 
 def sizes_in_words(team_sizes: Iterable[Sequence[int]]) -> str:
-    """Sizes of matches, `(blue, orange)` each, as people say them: 1v1 and 1v2, whichever side has more."""
+    """Return sizes of matches, `(blue, orange)` each, in words: 1v1 and 1v2, whichever side has more."""
     known = sorted({tuple(sorted(sizes)) for sizes in team_sizes})
     return " and ".join(f"{fewer}v{more}" for fewer, more in known)
 
 
 def unlike(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401
-    """What makes a packet one that nobody can play by; empty if nothing does.
+    """Return why nobody can play by a packet, or an empty text.
 
     Args:
         packet: As RLBot sends it.
@@ -194,7 +189,7 @@ def _new_car(player: Any) -> _Car:  # noqa: ANN401
 
 
 def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
-    """What `ticks` ticks with the player's last input did, by the rules of the game."""
+    """Update `car` by `ticks` ticks with the player's last input, by the rules of the game."""
     last, seconds = player.last_input, ticks / game.TICKS_PER_SECOND
     rate = _HANDBRAKE_RISE if last.handbrake else -_HANDBRAKE_FALL
     car.handbrake = min(1.0, max(0.0, car.handbrake + rate * seconds))
@@ -224,13 +219,13 @@ def _speed(player: Any) -> float:  # noqa: ANN401
 
 
 def _motion(bodies: Sequence[Any]) -> NDArray[np.float64]:
-    """`[3, n, 3]` positions, velocities, angular velocities."""
+    """Return positions, velocities and angular velocities `[3, n, 3]`."""
     each = [(body.physics.location, body.physics.velocity, body.physics.angular_velocity) for body in bodies]
     return np.array([[(v.x, v.y, v.z) for v in vectors] for vectors in each]).swapaxes(0, 1)
 
 
 def _counters(packet: Any) -> NDArray[np.float32]:  # noqa: ANN401
-    """`[players, 4]` since the match began, in the order of a state's columns."""
+    """Return the counters `[players, 4]` since the match began, in the order of a state's columns."""
     scores = [player.score_info for player in packet.players]
     return np.array([(s.goals, s.saves, s.shots, s.demolitions) for s in scores], np.float32)
 

@@ -13,9 +13,9 @@ from rlgym.api import RLGym
 from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.adapters.rlgym_watched import WatchedGames, WatchedReward
+from envs.adapters.rlgym_rewards import WatchedGames, WatchedReward
 from envs.checks import as_actions, check_actions, check_parts, check_seed, whole_number
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from fabric_rl.base.settings import describe_value
 
 Array = NDArray[Any]
@@ -38,14 +38,14 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         seed: int = 0,
         loggers: Sequence[StateLogger] = (),
     ) -> None:
-        """Builds and resets the environments.
+        """Build and reset the environments.
 
         Args:
             build_env: Builds one `rlgym.api.RLGym`.
             num_envs: Environments; the vector environment has as many sub-environments as they have agents.
             seed: RLGym has no seeds; its state mutators draw from `random` and `numpy.random`. Both are seeded here and
                 in `reset(seed=...)`, for the whole process.
-            loggers: What watches the games and reports metrics, for example `GameMetrics()`. RLGym's states have no
+            loggers: Watch the games and report metrics, for example `GameMetrics()`. RLGym's states have no
                 counters of goals, shots, saves and demolitions, which are 0 to them.
 
         Raises:
@@ -72,7 +72,8 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         self.num_envs = int(self._ends[-1])
         if any(not agents for agents in self._agents):
             raise ValueError("RLGymPool: an environment has no agents")
-        self.single_observation_space = _obs_space(first[0][self._agents[0][0]])
+        shape = np.asarray(first[0][self._agents[0][0]], np.float32).shape
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, np.float32)
         self.single_action_space = self._action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -87,10 +88,9 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins new episodes; `seed` seeds `random` and `numpy.random` of this process.
+        """Begin new episodes and return observations `[N, D]` float32 and an empty dict.
 
-        Returns:
-            Observations `[N, D]` float32 and an empty dict.
+        `seed` seeds `random` and `numpy.random` of this process.
         """
         if seed is not None:
             _seed(check_seed("RLGymPool", seed, "reset(seed=...)"))
@@ -100,7 +100,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return obs, {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps every environment once.
+        """Step every environment once.
 
         Args:
             actions: `[N]` integers for discrete actions, else `[N, k]`.
@@ -116,10 +116,9 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         expected = (self.num_envs, *(self.single_action_space.shape or ()))
         integers = np.issubdtype(self.single_action_space.dtype, np.integer)
         if actions.shape != expected or actions.dtype.kind not in ("iu" if integers else "f"):
-            raise ValueError(
-                f"RLGymPool: actions must be {'integers' if integers else 'floats'} of shape {list(expected)}, got "
-                f"{actions.dtype} of shape {list(actions.shape)}"
-            )
+            kind = "integers" if integers else "floats"
+            given = describe_value(actions)
+            raise ValueError(f"RLGymPool: actions must be {kind} of shape {list(expected)}, got {given}")
         check_actions("RLGymPool", actions, self.single_action_space)
         rows = actions.reshape(self.num_envs, -1)
         obs = np.empty((self.num_envs, *(self.single_observation_space.shape or ())), np.float32)
@@ -129,12 +128,12 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         done = np.zeros(len(self._envs), np.bool_)
         for index, (env, agents) in enumerate(zip(self._envs, self._agents, strict=True)):
             own = self._rows(index)
-            before = _ticks(env.state)
+            before = getattr(env.state, "tick_count", 0)
             results = env.step(dict(zip(agents, rows[own], strict=True)))
             obs[own] = self._stack(index, results[0])
             for out, values in zip((rewards, terminated, truncated), results[1:], strict=True):
                 out[own] = [values[agent] for agent in agents]
-            self._count(index, env.state, _ticks(env.state) - before)
+            self._count(index, env.state, before)
             if self._games is not None:
                 self._games.see(index, env.state)
             if terminated[own].any() or truncated[own].any():
@@ -153,7 +152,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return obs, rewards, terminated, truncated, infos
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return what `RocketSimPool.drain_metrics` returns; touches and goals only for Rocket League states.
+        """Return the metrics of `RocketSimPool.drain_metrics`; touches and goals only for Rocket League states.
 
         The parts of a `CombinedReward` of RLGym's, or the one reward there is, go by the names of their classes.
         """
@@ -173,20 +172,20 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Always raises TypeError: nobody knows what the parts of an RLGym environment remember."""
+        """Raise a TypeError, always: nobody knows what the parts of an RLGym environment remember."""
         raise TypeError("RLGymPool: RLGym environments cannot be saved; use a RocketSimPool for an exact resume")
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Always raises TypeError, see `state_dict`."""
+        """Raise a TypeError, always; see `state_dict`."""
         raise TypeError("RLGymPool: RLGym environments cannot be restored; use a RocketSimPool for an exact resume")
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
-        """Closes the environments."""
+        """Close the environments."""
         for env in self._envs:
             env.close()
 
     def _watch_begin(self, begun: Array) -> None:
-        """Shows the loggers the first states of the environments in `begun [E]`."""
+        """Show the loggers the first states of the environments in `begun [E]`."""
         if self._games is not None:
             for index in np.flatnonzero(begun).tolist():
                 self._games.see(index, self._envs[index].state)
@@ -206,7 +205,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return self._stack(index, obs)
 
     def _stack(self, index: int, obs: dict[Any, Any]) -> Array:
-        """`[agents, D]` float32."""
+        """Return the observations `[agents, D]` float32."""
         rows = np.array([np.asarray(obs[agent], np.float32) for agent in self._agents[index]])
         if rows.shape[1:] != self.single_observation_space.shape:
             raise ValueError(
@@ -220,18 +219,16 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return rows
 
     def _action_space(self) -> Space[Any]:
-        found = [
-            _space(env.action_space(agent))
-            for env, agents in zip(self._envs, self._agents, strict=True)
-            for agent in agents
-        ]
+        pairs = zip(self._envs, self._agents, strict=True)
+        found = [_space(env.action_space(agent)) for env, agents in pairs for agent in agents]
         if any(space != found[0] for space in found):
             raise ValueError("RLGymPool: all agents must have the same action space")
         return found[0]
 
-    def _count(self, index: int, state: Any, ticks: int) -> None:  # noqa: ANN401 - whatever the engine's state is
+    def _count(self, index: int, state: Any, ticks_before: int) -> None:  # noqa: ANN401 - whatever the engine's state is
         if not isinstance(state, RLGymState):
             return
+        ticks = int(state.tick_count) - ticks_before
         touching = np.array([state.cars[agent].ball_touches > 0 for agent in self._agents[index]])
         own = self._rows(index)
         counts = self._counts
@@ -247,17 +244,8 @@ def _seed(seed: int) -> None:
     np.random.seed(seed % 2**32)
 
 
-def _ticks(state: Any) -> int:  # noqa: ANN401 - whatever the engine's state is
-    return int(state.tick_count) if isinstance(state, RLGymState) else 0
-
-
-def _obs_space(obs: Any) -> spaces.Box:  # noqa: ANN401 - whatever the builder made
-    shape = np.asarray(obs, np.float32).shape
-    return spaces.Box(-np.inf, np.inf, shape, np.float32)
-
-
 def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the parser
-    """A Gymnasium space as it is, and RLGym's pairs: ("discrete", n), ("multidiscrete", sizes), ("continuous", n)."""
+    """Return a Gymnasium space for one, or for RLGym's ("discrete", n), ("multidiscrete", sizes), ("continuous", n)."""
     if isinstance(space, Space):
         return space
     if isinstance(space, Sequence) and len(space) == 2:

@@ -1,7 +1,7 @@
 """Scripted players: baselines for evaluation, and the cars of the reward audit.
 
-A bot looks at the field from each car's own side, so blue and orange play alike, and says what all cars of a pool do at
-once:
+A bot looks at the field from each car's own side, so blue and orange play alike, and chooses the controls of all cars
+of a pool at once:
 
     pool, bot = RocketSimPool(num_arenas=4), BallChaser()
     pool.reset()
@@ -11,15 +11,15 @@ once:
 
 from envs.bots.actions import nearest_actions as nearest_actions
 from envs.bots.base import Bot as Bot
+from envs.bots.base import IdleBot as IdleBot
+from envs.bots.base import RandomBot as RandomBot
 from envs.bots.base import TeamBots as TeamBots
-from envs.bots.chaser import BallChaser as BallChaser
-from envs.bots.farming import CircleBot as CircleBot
-from envs.bots.farming import HopBot as HopBot
-from envs.bots.farming import HoverBot as HoverBot
 from envs.bots.policy import PolicyBot as PolicyBot
-from envs.bots.shooter import KickoffThenShoot as KickoffThenShoot
-from envs.bots.simple import IdleBot as IdleBot
-from envs.bots.simple import RandomBot as RandomBot
+from envs.bots.scripted import BallChaser as BallChaser
+from envs.bots.scripted import CircleBot as CircleBot
+from envs.bots.scripted import HopBot as HopBot
+from envs.bots.scripted import HoverBot as HoverBot
+from envs.bots.scripted import KickoffThenShoot as KickoffThenShoot
 
 BOTS: dict[str, type[Bot]] = {
     "idle": IdleBot,

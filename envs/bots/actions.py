@@ -1,4 +1,4 @@
-"""From the controls that a bot wants to the actions that an action parser takes."""
+"""Conversion of the controls that a bot wants to the actions that an action parser takes."""
 
 import copy
 from typing import Any
@@ -26,17 +26,17 @@ _tables: "WeakKeyDictionary[ActionParser, Float]" = WeakKeyDictionary()
 def nearest_actions(
     parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None = None
 ) -> NDArray[Any]:
-    """The actions that come closest to `controls`.
+    """Return the actions that come closest to `controls`.
 
     Tables: the number of the row with the least weighted squared distance; what has no effect on the ground or in the
     air counts little there. `ContinuousAction`: the numbers themselves. `MultiDiscreteAction`: each control's nearest
     value. Combinators such as `RepeatAction`: what the parser inside takes.
 
     Args:
-        parser: Of the pool.
+        parser: The pool's.
         controls: `[N, 8]` float32, see `Bot.act`.
-        on_ground: `[N]` whether the car's wheels are in contact.
-        allowed: `[N, n]` which rows of a table may be taken; default: all.
+        on_ground: `[N]` True where the car's wheels are in contact.
+        allowed: `[N, n]` rows of a table that may be taken; default: all.
 
     Returns:
         `[N]` int64 for discrete actions, `[N, 8]` int64 or float32 for the others.
@@ -60,7 +60,7 @@ def nearest_actions(
 
 
 def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None = None) -> Float | None:
-    r"""How well each row of a table fits `controls`: what lies between two rows belongs to both.
+    r"""Return how well each row of a table fits `controls`: what lies between two rows belongs to both.
 
     .. math:: p_r \propto \prod_k h_k(r_k), \qquad \sum_v h_k(v) = 1, \qquad \sum_v h_k(v) v = c_k
 
@@ -101,7 +101,7 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
 
 
 def _distances(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None) -> tuple[Float, ...]:
-    """`[n, 8]` the parser's table, `[N, n]` how far each row is off, `[N, 8]` how much each control counts."""
+    """Return the parser's table `[n, 8]`, the distance of each row `[N, n]`, the weight of each control `[N, 8]`."""
     table = parser.table if isinstance(parser, ActionTable) else _rows_of(parser)
     driving = on_ground & (controls[:, JUMP] <= 0.5)
     difference, weights = controls[:, None] - table, np.where(driving[:, None], _ON_WHEELS, _OFF_WHEELS)
@@ -110,7 +110,7 @@ def _distances(parser: ActionParser, controls: Float, on_ground: Bool, allowed: 
 
 
 def _rows_of(parser: ActionParser) -> Float:
-    """`[n, 8]` what each of a parser's discrete actions does, for a car on the ground."""
+    """Return the controls `[n, 8]` of each of a parser's discrete actions, for a car on the ground."""
     if parser not in _tables:
         space = parser.action_space
         if not isinstance(space, gymnasium.spaces.Discrete) or space.start != 0:

@@ -1,21 +1,24 @@
-"""What every bot is, and the bot that plays the two teams by two others."""
+"""The contract of bots, the bot that plays the two teams by two others, and the bots that do not look."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser
+from envs.actions.base import ANALOGUE, BUTTONS
 from envs.bots.actions import nearest_actions
 from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Float
-from fabric_rl.base.settings import describe_value
+from fabric_rl.base.settings import CountOrZero, describe_value
 
 
 class Thoughts(NamedTuple):
-    """What a policy thought when it last acted, for whoever watches it."""
+    """Output of a policy's last `act`, for whoever watches it."""
 
     value: Float
     """`[A, C]` the return that it expects; NaN in slots without a car."""
@@ -24,15 +27,12 @@ class Thoughts(NamedTuple):
 
 
 class Bot(Component, ABC):
-    """A scripted policy for every car of every arena.
-
-    Attributes:
-        explains: Whether it has `thoughts`.
-        action_rows: `[n, 8]` what each of its discrete actions is, see `act`; None where that is not known.
-    """
+    """A scripted policy for every car of every arena."""
 
     explains: bool = False
+    """True if it has `thoughts`."""
     action_rows: Float | None = None
+    """`[n, 8]` controls of each of its discrete actions, see `act`; None where they are not known."""
 
     @abstractmethod
     def act(self, state: GameState) -> Float:
@@ -44,7 +44,7 @@ class Bot(Component, ABC):
         """
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """The same for `RocketSimPool.step`: `[N, ...]`, for each car the action that comes closest to `act`.
+        """Choose actions for `RocketSimPool.step`: `[N, ...]`, for each car the one that comes closest to `act`.
 
         Args:
             state: `pool.state`.
@@ -57,36 +57,35 @@ class Bot(Component, ABC):
         return nearest_actions(parser, controls[here], state.on_ground[here])
 
     def thoughts(self) -> Thoughts | None:
-        """Its policy's output of the last `act`: None for most bots, and before the first call."""
+        """Return its policy's output of the last `act`: None for most bots, and before the first call."""
         return None
 
 
 def wanted_by(bot: Bot, state: GameState, name: str = "") -> Float:
-    """What `bot.act` says; a ValueError that names it unless that is `[A, C, 8]` and finite where there are cars."""
+    """Return `bot.act(state)`; a ValueError that names it unless that is `[A, C, 8]`, and finite where cars are."""
     wanted, shape, name = bot.act(state), state.controls.shape, name or type(bot).__name__
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
-        got = f"{wanted.dtype} {list(wanted.shape)}" if isinstance(wanted, np.ndarray) else type(wanted).__name__
-        raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {got}")
+        raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {describe_value(wanted)}")
     if not np.isfinite(wanted[state.present]).all():
         raise ValueError(f"{name}: act() has returned NaN or infinity")
     return wanted
 
 
-class TeamBots(Bot):
-    """Blue played by one bot, orange by another.
+def blank(state: GameState) -> Float:
+    """Return `[A, C, 8]` controls that do nothing."""
+    return np.zeros((state.num_arenas, state.num_cars, 8), np.float32)
 
-    Attributes:
-        blue: Plays the blue cars.
-        orange: Plays the orange ones.
-    """
+
+@dataclass(eq=False, repr=False)
+class TeamBots(Bot):
+    """Blue played by one bot, orange by another."""
 
     _in_state_dict: ClassVar = {"blue": "blue", "orange": "orange"}
 
-    def __init__(self, blue: Bot, orange: Bot) -> None:
-        for argument, bot in (("blue", blue), ("orange", orange)):
-            if not isinstance(bot, Bot):
-                raise TypeError(f"TeamBots: {argument} must be an envs.bots.Bot object, got {describe_value(bot)}")
-        self.blue, self.orange = blue, orange
+    blue: Bot
+    """Plays the blue cars."""
+    orange: Bot
+    """Plays the orange ones."""
 
     def act(self, state: GameState) -> Float:
         return np.where((state.team == BLUE)[:, None], self.blue.act(state), self.orange.act(state))
@@ -96,3 +95,47 @@ class TeamBots(Bot):
         ours, theirs = self.blue.actions(state, parser), self.orange.actions(state, parser)
         team = np.broadcast_to(state.team, state.present.shape)[state.present]
         return np.where((team == BLUE).reshape(-1, *[1] * (ours.ndim - 1)), ours, theirs)
+
+
+class IdleBot(Bot):
+    """Lets go of everything."""
+
+    def act(self, state: GameState) -> Float:
+        return blank(state)
+
+
+@dataclass(eq=False, repr=False)
+class RandomBot(Bot):
+    """Random controls in every step, like an untrained policy."""
+
+    seed: CountOrZero = 0
+    """The same seed and number of cars give the same play."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._rng = np.random.default_rng(self.seed)
+
+    def act(self, state: GameState) -> Float:
+        """Draw sticks from -1, 0 and 1, and press each button half of the time; see `Bot.act`."""
+        controls = blank(state)
+        shape = controls.shape[:2]
+        controls[..., ANALOGUE] = self._rng.integers(-1, 2, (*shape, 5))
+        controls[..., BUTTONS] = self._rng.integers(0, 2, (*shape, 3))
+        return controls
+
+    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
+        """Draw `[N, ...]` evenly from a discrete or bounded space (else a ValueError); see `Bot.actions`."""
+        space, count = parser.action_space, int(state.present.sum())
+        if isinstance(space, gymnasium.spaces.Discrete):
+            return self._rng.integers(space.start, space.start + space.n, count)
+        if isinstance(space, gymnasium.spaces.MultiDiscrete):
+            return self._rng.integers(space.start, space.start + space.nvec, (count, *space.shape))
+        if isinstance(space, gymnasium.spaces.Box) and space.is_bounded():
+            return self._rng.uniform(space.low, space.high, (count, *space.shape)).astype(space.dtype)
+        raise ValueError(f"RandomBot: cannot draw actions from {space}")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rng": dict(self._rng.bit_generator.state)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._rng.bit_generator.state = state["rng"]

@@ -1,6 +1,7 @@
 """PolicyBot: a trained policy among the bots."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from envs.bots.base import Bot, Thoughts
 from envs.obs import ObsBuilder
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import Count, CountOrZero
 from fabric_rl.base.state_schema import HasState
 
 Choose = Callable[[Float, Bool, Bool | None], NDArray[Any]]
@@ -20,21 +22,19 @@ actions `[N, ...]`, for N cars that stay the same from call to call."""
 
 
 class Mind:
-    """Where a policy leaves what it thinks of the cars that it acts for.
-
-    Attributes:
-        value: `[N]` float32, the return that it expects; None before it acted.
-        probabilities: `[N, n]` float32 of its discrete actions; None before, and for other action spaces.
-    """
+    """Container in which a policy leaves its values and probabilities of the cars that it acts for."""
 
     value: Float | None = None
+    """`[N]` float32, the return that it expects; None before it acted."""
     probabilities: Float | None = None
+    """`[N, n]` float32 of its discrete actions; None before, and for other action spaces."""
 
     def tell(self, value: Float, probabilities: Float | None) -> None:
-        """Takes them."""
+        """Set both."""
         self.value, self.probabilities = value, probabilities
 
 
+@dataclass(eq=False, repr=False)
 class PolicyBot(Bot):
     """Plays as a policy does in training: sees through an observation builder, acts through an action parser.
 
@@ -42,72 +42,64 @@ class PolicyBot(Bot):
     plays: one bot for one pool, told of every episode with `reset`.
     """
 
-    _in_state_dict: ClassVar = {"obs": "_obs", "action": "_parser", "begins": "_begins"}
+    _in_state_dict: ClassVar = {"obs": "obs", "action": "action", "begins": "_begins"}
 
-    def __init__(
-        self,
-        choose: Choose,
-        obs: ObsBuilder,
-        action: ActionParser,
-        tick_skip: int = 8,
-        action_delay_ticks: int = 1,
-        mind: Mind | None = None,
-    ) -> None:
-        """Takes the policy and what it was trained with.
+    choose: Choose
+    """The policy; one that remembers games needs `state_dict` and `load_state_dict`, too."""
+    obs: ObsBuilder
+    """Builds its observations."""
+    action: ActionParser
+    """Turns its actions into controls."""
+    tick_skip: Count = 8
+    """Physics ticks (1/120 s) per step of the pool that it plays in."""
+    action_delay_ticks: CountOrZero = 1
+    """Ticks at the start of a step that still run the previous action."""
+    mind: Mind | None = None
+    """Receives the policy's values and probabilities, if the policy tells them."""
 
-        Args:
-            choose: The policy.
-            obs: Builds what it sees.
-            action: Turns what it chooses into controls.
-            tick_skip: Physics ticks (1/120 s) per step of the pool that it plays in.
-            action_delay_ticks: Ticks at the start of a step that still run the previous action.
-            mind: Where the policy leaves what it thinks, if it does.
-        """
-        self._choose, self._obs, self._parser = choose, obs, action
-        self._parser.look_ahead(tick_skip, action_delay_ticks)
-        self._begins = np.zeros(0, np.bool_)
-        self._mind, self._here, self.explains = mind, np.zeros((0, 0), np.bool_), mind is not None
-        innermost = unwrapped(action)[-1]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.action.look_ahead(self.tick_skip, self.action_delay_ticks)
+        self.explains = self.mind is not None
+        innermost = unwrapped(self.action)[-1]
         self.action_rows = innermost.table if isinstance(innermost, ActionTable) else None
+        self._begins, self._here = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
 
     def thoughts(self) -> Thoughts | None:
-        if self._mind is None or self._mind.value is None:
+        if self.mind is None or self.mind.value is None:
             return None
         value = np.full(self._here.shape, np.nan, np.float32)
-        value[self._here] = self._mind.value
-        if self._mind.probabilities is None:
+        value[self._here] = self.mind.value
+        if self.mind.probabilities is None:
             return Thoughts(value, None)
-        probabilities = np.zeros((*self._here.shape, self._mind.probabilities.shape[1]), np.float32)
-        probabilities[self._here] = self._mind.probabilities
+        probabilities = np.zeros((*self._here.shape, self.mind.probabilities.shape[1]), np.float32)
+        probabilities[self._here] = self.mind.probabilities
         return Thoughts(value, probabilities)
 
     def act(self, state: GameState) -> Float:
-        """See `Bot.act`. Called once per step, in order."""
+        """Choose the next controls; must be called once per step, in order."""
         blue, orange = state.num_blue, state.num_orange
-        obs = np.empty((state.num_arenas, state.num_cars, *self._obs.space(blue, orange).shape), np.float32)
-        self._obs.build(state, obs)
-        here, mask = state.present, self._parser.mask(state)
+        obs = np.empty((state.num_arenas, state.num_cars, *self.obs.space(blue, orange).shape), np.float32)
+        self.obs.build(state, obs)
+        here, mask = state.present, self.action.mask(state)
         begins = np.broadcast_to(self._begins[:, None], here.shape)[here]
-        chosen = self._choose(obs[here], begins, None if mask is None else mask[here])
+        chosen = self.choose(obs[here], begins, None if mask is None else mask[here])
         actions = np.zeros((here.size, *chosen.shape[1:]), chosen.dtype)
         actions[here.reshape(-1)] = chosen
         self._begins[:], self._here = False, here
-        return self._parser.parse(actions, state).rows.reshape(*here.shape, 8)
+        return self.action.parse(actions, state).rows.reshape(*here.shape, 8)
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if len(self._begins) != len(mask):
             self._begins = np.zeros(len(mask), np.bool_)
         self._begins |= mask
-        self._obs.reset(mask, state)
-        self._parser.reset(mask, state)
+        super().reset(mask, state)
 
     def state_dict(self) -> dict[str, Any]:
-        """See `Component`; a policy that remembers games has to have `state_dict` and `load_state_dict`, too."""
-        return super().state_dict() | (
-            {"policy": self._choose.state_dict()} if isinstance(self._choose, HasState) else {}
-        )
+        state = super().state_dict()
+        return state | {"policy": self.choose.state_dict()} if isinstance(self.choose, HasState) else state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        if isinstance(self._choose, HasState):
-            self._choose.load_state_dict(state["policy"])
+        if isinstance(self.choose, HasState):
+            self.choose.load_state_dict(state["policy"])

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.adapters.rlgym_watched import WatchedGames
+from envs.adapters.rlgym_rewards import WatchedGames
 from envs.demonstrations.file import WEIGHT, columns_of_states, frame_of
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.replays.format import Column
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float

@@ -13,7 +13,7 @@ from envs.actions import ContinuousAction
 from envs.bots.base import TeamBots
 from envs.demonstrations.file import MEANT, OBSERVATIONS, STATES, DemonstrationWriter, frame_of
 from envs.dones import GoalCondition, TimeoutCondition
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.format import Column
 from envs.resets import Kickoff, MixedStates, RandomState

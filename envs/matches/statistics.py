@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, TICKS_PER_SECOND
 
-from envs.loggers.base import StateLogger
-from envs.loggers.car_steps import COUNTED, CarSteps
+from envs.loggers import COUNTED, CarSteps, StateLogger
 from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool

@@ -1,12 +1,12 @@
-"""Parameters of the physics that change from episode to episode: what there is, how it is drawn, how it gets there."""
+"""Parameters of the physics that change from episode to episode: a catalogue, samplers, and their values in a pool."""
 
-from envs.parameters.arenas import TunableArenas as TunableArenas
 from envs.parameters.catalogue import PARAMETERS as PARAMETERS
 from envs.parameters.catalogue import Parameter as Parameter
 from envs.parameters.live import LiveParameters as LiveParameters
-from envs.parameters.randomizer import ParameterRandomizer as ParameterRandomizer
+from envs.parameters.live import TunableArenas as TunableArenas
 from envs.parameters.samplers import Constant as Constant
 from envs.parameters.samplers import Gaussian as Gaussian
 from envs.parameters.samplers import MultirangeUniform as MultirangeUniform
+from envs.parameters.samplers import ParameterRandomizer as ParameterRandomizer
 from envs.parameters.samplers import Sampler as Sampler
 from envs.parameters.samplers import Uniform as Uniform

@@ -1,4 +1,4 @@
-"""The parameters that a pool can change, with their limits; which of RocketSim's it cannot, and why."""
+"""The parameters that a pool can change, with their limits; those of RocketSim's that it cannot, and why."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -26,12 +26,12 @@ class Parameter:
     high: float
     """Greatest value."""
     meaning: str
-    """What it is, with its unit."""
+    """Description, with its unit."""
     kind: Literal["number", "whole", "flag"] = "number"
-    """How values are rounded."""
+    """Rounding of values."""
 
     def rounded(self, value: float) -> float:
-        """`value` as it takes effect: within the limits, and as its kind wants it."""
+        """Return `value` as it takes effect: within the limits, and as its kind wants it."""
         if self.kind == "flag":
             return float(value >= 0.5)
         value = min(max(value, self.low), self.high)
@@ -78,7 +78,7 @@ _REFUSED = {
 
 
 def known_parameters(tick_skip: int) -> dict[str, Parameter]:
-    """The parameters of a pool with that `tick_skip`, on which two limits depend."""
+    """Return the parameters of a pool with that `tick_skip`, on which two limits depend."""
     respawn, delay = PARAMETERS["respawn_delay"], PARAMETERS[DELAY]
     # A car that is demolished and returns within one step would return where RocketSim's own generator wants it.
     shortest = max(respawn.low, (tick_skip + 1) / TICKS_PER_SECOND)
@@ -90,7 +90,7 @@ def known_parameters(tick_skip: int) -> dict[str, Parameter]:
 
 
 def check_known(owner: str, names: Iterable[str]) -> None:
-    """Raises a ValueError that names the parameters that a pool has, unless these are among them and can be changed."""
+    """Raise a ValueError that names the parameters that a pool has, unless these are among them and can be changed."""
     for name in names:
         if name in _REFUSED:
             raise ValueError(f"{owner}: {name} cannot be changed: {_REFUSED[name]}")
@@ -101,14 +101,14 @@ def check_known(owner: str, names: Iterable[str]) -> None:
 
 
 def default_values(action_delay_ticks: int) -> dict[str, float]:
-    """Every parameter's value in a pool where nobody changes it."""
+    """Return every parameter's value in a pool where nobody changes it."""
     config = default_mutators()
     values = {name: -config.gravity.z if name == "gravity" else getattr(config, name, 0.0) for name in PARAMETERS}
     return {name: float(value) for name, value in values.items()} | {DELAY: float(action_delay_ticks)}
 
 
 def mutators(values: Mapping[str, float]) -> RocketSim.MutatorConfig:
-    """RocketSim's settings with these values, all others as in every pool."""
+    """Return RocketSim's settings with these values, all others as in every pool."""
     config = default_mutators()
     for name, value in values.items():
         if name == "gravity":

@@ -1,18 +1,37 @@
-"""LiveParameters: the parameters of a pool's arenas while it runs."""
+"""The parameters of a pool's arenas while it runs, and arenas that each can have their own."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import RocketSim
 from numpy.typing import NDArray
 
-from envs.parameters.arenas import TunableArenas
 from envs.parameters.catalogue import DELAY, PARAMETERS, check_known, default_values, known_parameters, mutators
-from envs.parameters.randomizer import ParameterRandomizer
-from envs.parameters.samplers import Sampler, as_sampler, drawn_from
+from envs.parameters.samplers import ParameterRandomizer, Sampler, as_sampler, drawn_from
+from envs.sim.arena import LARGEST_COMMON_BALL, SimArena
+from envs.sim.arenas import Arenas
 
 OWNER = "RocketSimPool"
+
+
+class TunableArenas(Arenas):
+    """Arenas that are tuned one by one, between their episodes."""
+
+    def tune(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
+        """Set what arena `index` begins its next episode with, or continues with after `restore`."""
+        sim = self.sims[index]
+        if mutators.ball_radius > LARGEST_COMMON_BALL and not sim.roomy:
+            sim = self.sims[index] = SimArena(sim.teams, sim.slots, roomy=True)
+        sim.set_mutators(mutators)
+        self.delays[index] = action_delay_ticks
+
+    def retune(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
+        """Set it for the episode that has just begun, whose first state stays the same."""
+        numbers = self.sims[index].snapshot()
+        self.tune(index, mutators, action_delay_ticks)
+        self.restore(index, numbers)
 
 
 class LiveParameters:
@@ -26,11 +45,11 @@ class LiveParameters:
     """
 
     def __init__(self, arenas: TunableArenas, randomizer: ParameterRandomizer | None, seed: int) -> None:
-        """Takes the arenas that it tunes.
+        """Take the arenas that it tunes.
 
         Args:
-            arenas: All of the pool.
-            randomizer: What is drawn and how often; None: nothing, there are only lessons.
+            arenas: All arenas of the pool.
+            randomizer: Samplers and their interval; None: nothing is drawn, there are only lessons.
             seed: As in `seed`.
 
         Raises:
@@ -39,20 +58,19 @@ class LiveParameters:
         self._arenas, self._num_arenas = arenas, len(arenas.delays)
         self._known = known_parameters(arenas.tick_skip)
         self._defaults = default_values(arenas.action_delay_ticks)
-        self._interval = randomizer.resampling_interval if randomizer is not None else None
-        self._base = {} if randomizer is None else randomizer.samplers
-        check_known("ParameterRandomizer", self._base)
+        given = randomizer or ParameterRandomizer({})
+        self._interval, self._base = given.resampling_interval, given.samplers
         self._check("ParameterRandomizer", self._base)
         self._overrides: dict[str, Any] = {}
         self._samplers: dict[str, Sampler] = {}
         self._values: dict[str, NDArray[np.float64]] = {}
         self._collect()
         self._idle = randomizer is None
-        """Whether the arenas are still as they were built, since nobody has asked for anything else."""
+        """True while the arenas are as they were built, since nobody has asked for anything else."""
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Arena `i` draws from a stream of `seed + i` from now on, and does so for its next episode."""
+        """Draw from a stream of `seed + i` in arena `i` from now on, and anew for its next episode."""
         self._rngs = [
             np.random.default_rng(np.random.SeedSequence(seed + i, spawn_key=(1,))) for i in range(self._num_arenas)
         ]
@@ -62,36 +80,32 @@ class LiveParameters:
 
     @property
     def values(self) -> dict[str, NDArray[np.float64]]:
-        """Parameter -> `[A]` float64: what the running episodes are played with."""
+        """Parameter -> `[A]` float64: the values of the running episodes."""
         return {name: values.copy() for name, values in self._values.items()}
 
     @property
     def delayed(self) -> bool:
-        """Whether the action delay is among the parameters."""
+        """True if the action delay is among the parameters."""
         return DELAY in self._samplers
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Sampler]:
-        """Samplers for what a lesson sets.
+        """Return the samplers for what a lesson sets.
 
         Raises:
             ValueError: An unknown parameter, neither a number nor [min, max], or beyond the parameter's limits.
         """
-        check_known(OWNER, values)
         samplers = {name: as_sampler(OWNER, name, value) for name, value in values.items()}
         self._check(OWNER, samplers)
         return samplers
 
     def override(self, values: Mapping[str, Any], begun: bool = True) -> None:
-        """Sets parameters for all episodes that have not taken a step yet, and all that follow.
+        """Set parameters for all episodes that have not taken a step yet, and all that follow.
 
         The same values again change nothing. Parameters that are not in `values` go back to their samplers.
 
         Args:
-            values: See `as_sampler`.
-            begun: Whether there are episodes yet.
-
-        Raises:
-            ValueError: See `check`.
+            values: See `as_sampler`; errors as in `check`.
+            begun: False before the first episodes.
         """
         self.check(values)
         plain = {name: _plain(value) for name, value in values.items()}
@@ -105,7 +119,7 @@ class LiveParameters:
             self._arenas.retune(index, *self._setting(index))
 
     def begin(self, index: int) -> None:
-        """Draws, where it is time, and tunes arena `index` for the episode that it is about to begin."""
+        """Draw, where it is time, and tune arena `index` for the episode that it is about to begin."""
         if self._idle:
             return
         if self._due[index] or self._interval is None or self.steps - self._drawn_at[index] >= self._interval:
@@ -113,11 +127,11 @@ class LiveParameters:
         self._arenas.tune(index, *self._setting(index))
 
     def metrics(self) -> dict[str, tuple[float, float]]:
-        """`parameters/<name>` -> (sum over the arenas, arenas)."""
+        """Return `parameters/<name>` -> (sum over the arenas, arenas)."""
         return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self._values.items()}
 
     def state_dict(self) -> dict[str, Any] | None:
-        """Values, generators and what lessons have set; None if there never was a parameter."""
+        """Return values, generators and what lessons have set; None if there never was a parameter."""
         if self._idle:
             return None
         return {
@@ -131,12 +145,9 @@ class LiveParameters:
         }
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Takes what `state_dict` gave and tunes all arenas; they have to be restored afterwards.
+        """Restore what `state_dict` returned and tune all arenas; they have to be restored afterwards.
 
-        None is the state of a pool that has no parameters.
-
-        Raises:
-            ValueError: The state is of a pool with samplers for other parameters.
+        None is the state of a pool that has no parameters. A ValueError if the pool had samplers for other parameters.
         """
         if state is None and self._idle:
             return
@@ -160,6 +171,7 @@ class LiveParameters:
             self._arenas.tune(index, *self._setting(index))
 
     def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
+        check_known(owner, samplers)
         for name, sampler in samplers.items():
             known = self._known[name]
             for end in sampler.ends():
@@ -170,13 +182,11 @@ class LiveParameters:
                     )
 
     def _collect(self) -> None:
-        """The samplers in force, in an order that does not depend on that of the settings."""
+        """Collect the samplers in force, in an order that does not depend on that of the settings."""
         given = self._base | {name: as_sampler(OWNER, name, value) for name, value in self._overrides.items()}
         self._samplers = {name: given[name] for name in PARAMETERS if name in given}
-        shape = self._num_arenas
-        self._values = {
-            name: self._values.get(name, np.full(shape, self._defaults[name], np.float64)) for name in self._samplers
-        }
+        defaults = {name: np.full(self._num_arenas, self._defaults[name], np.float64) for name in self._samplers}
+        self._values = {name: self._values.get(name, default) for name, default in defaults.items()}
 
     def _draw(self, index: int) -> None:
         for name, sampler in self._samplers.items():

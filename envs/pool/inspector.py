@@ -12,7 +12,7 @@ from envs.actions.base import unwrapped
 from envs.actions.tables import ActionTable
 from envs.bots.policy import Choose
 from envs.dones import TimeoutCondition
-from envs.loggers.turtles import TurtleRecoveryLogger
+from envs.loggers import TurtleRecoveryLogger
 from envs.replays.replay import SUFFIX, Sink
 from envs.resets import TurtledStart
 from envs.resets.first_states import ResetRow, describe_problems, problems, ranges_of, rows_of

@@ -15,7 +15,7 @@ from envs.actions.base import mask_by, parsed_by
 from envs.checks import as_actions, check_seed, require_finite
 from envs.cores import available_threads
 from envs.dones import DoneCondition, ended_by
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_checked, build_named
 from envs.parameters import ParameterRandomizer, TunableArenas

@@ -9,7 +9,7 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, BOOST_LOCATIONS, TICK
 
 from envs.audit.parts import Part, short_name
 from envs.bots.base import TeamBots
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.replays.format import Column
 from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
 from envs.rewards.base import Reward

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from envs.component import Component
 from envs.dones import DoneCondition
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 

@@ -125,7 +125,9 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def describe_value(value: object) -> str:
-    """Return how an error calls what came in place of an object: a class is told from an object of it."""
+    """Return how an error calls what came in place of an object: a class is told from an object, arrays by shape."""
     if isinstance(value, type):
         return f"the class {value.__name__}; write {value.__name__}()"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} of shape {list(value.shape)}"
     return str(getattr(value, "__name__", type(value).__name__))

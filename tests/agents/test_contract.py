@@ -17,7 +17,7 @@ from torch import nn
 
 import agents
 from agents.parts.heads import PolicyHead
-from envs.adapters.flat_observations import EntriesBox
+from envs.adapters.gymnasium_envs import EntriesBox
 from fabric_rl.base.settings import annotations_of
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch

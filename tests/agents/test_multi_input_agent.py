@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from torch import nn
 
 from agents import ConvPPOAgent, MultiInputPPOAgent, PPOLightningAgent
-from envs.adapters.flat_observations import EntriesBox
+from envs.adapters.gymnasium_envs import EntriesBox
 
 GRID, OWN = Box(0, 255, (5, 6, 3), np.uint8), Box(-1, 1, (2, 2))
 SPACE = EntriesBox({"own": OWN, "grid": GRID})

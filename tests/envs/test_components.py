@@ -171,8 +171,6 @@ class Flat(Reward):
         (lambda: CombinedReward(["x"], [1]), TypeError, "CombinedReward: rewards must be .* got str"),
         (lambda: CombinedReward([InAirReward], [1]), TypeError, r"the class InAirReward; write InAirReward\(\)"),
         (lambda: CombinedReward([Flat()], [1]).compute(GameState(1, 1, 1)), ValueError, "Flat: compute"),
-        (lambda: TimeoutCondition(0), ValueError, "TimeoutCondition: timeout_seconds"),
-        (lambda: NoTouchCondition(-1), ValueError, "NoTouchCondition: timeout_seconds"),
     ],
 )
 def test_bad_input_is_one_clear_line(build, error, message):

@@ -315,7 +315,7 @@ def test_runs_of_before_whose_configuration_names_both_play_what_they_played(tmp
 
 MINE = """
 from envs import DefaultObs, TouchReward, RandomState
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 
 class MyReward(TouchReward):
     pass

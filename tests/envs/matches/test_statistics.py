@@ -6,7 +6,7 @@ import pytest
 from envs import GameState, GoalCondition, RocketSimPool
 from envs.bots import IdleBot, KickoffThenShoot
 from envs.bots.base import TeamBots
-from envs.loggers.base import StateLogger
+from envs.loggers import StateLogger
 from envs.matches.matches import play_matches
 from envs.matches.statistics import STATISTICS, GameStatistics, counted, of_pairs, ratio_samples
 from fabric_rl.selfplay.ratings.intervals import mean_interval

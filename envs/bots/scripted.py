@@ -1,0 +1,244 @@
+"""The scripted bots, and how they get a car from here to there: steering, turning in the air, getting off the roof.
+
+All of it looks from the car's own side (`GameState.own`). Points and lengths in uu, angles in radians.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, GRAVITY, SIDE_WALL_X
+
+from envs.actions.base import BOOST, HANDBRAKE, JUMP, PITCH, ROLL, STEER, THROTTLE, YAW
+from envs.bots.base import Bot, blank
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
+
+_SPEEDS = np.array([0, 500, 1000, 1500, 1750, 2300], np.float32)
+_TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)
+"""uu at these speeds with full steer; the game's curve, as measured by the RLBot community."""
+
+STEER_GAIN, TURN_GAIN, TURN_DAMPING = 3.0, 2.0, 0.4
+ROOF_HEIGHT, ROOF_SPEED = 130.0, 800.0
+TOP_SPEED = 2250.0
+
+
+def dot(a: NDArray[Any], b: NDArray[Any]) -> Float:
+    """Return the scalar products of `[..., k]` vectors."""
+    product: Float = np.einsum("...i,...i->...", a, b)
+    return product
+
+
+def bearing(state: GameState, target: Float) -> tuple[Float, Float]:
+    """Return angle to the right and distance, `[A, C]`, of a target `[A, C, 3]` on the plane of the car's wheels."""
+    own = state.own
+    way = target - own.car_pos
+    ahead, aside = dot(way, own.car_forward), dot(way, own.car_right)
+    return np.arctan2(aside, ahead), np.hypot(ahead, aside)
+
+
+def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> Float:
+    """Return controls `[A, C, 8]` that take every car to a point, on its wheels or off them.
+
+    Args:
+        state: The pool's.
+        target: `[A, C, 3]` seen from the car's own side; of a point in the air, the place below counts.
+        speed: uu/s, one number or `[A, C]`; above 1410 it takes boost, if there is some.
+    """
+    controls, own = blank(state), state.own
+    angle, distance = bearing(state, target)
+    velocity = dot(own.car_vel, own.car_forward)
+    radius = np.interp(np.abs(velocity), _SPEEDS, _TURNING_RADII)
+    ahead, aside = distance * np.cos(angle), np.abs(distance * np.sin(angle))
+    too_tight = (np.hypot(ahead, aside - radius) < 0.95 * radius) & (np.abs(angle) > 0.3)
+    faster = velocity < speed
+    controls[..., THROTTLE] = np.where(too_tight & (velocity > 400), -1, np.where(faster, 1, 0))
+    controls[..., STEER] = np.clip(STEER_GAIN * angle, -1, 1)
+    straight, burning = np.abs(angle) < 0.25, velocity > 1200
+    short = np.broadcast_to(speed, velocity.shape) - velocity > np.where(burning, 20, 300)
+    controls[..., BOOST] = straight & short & (np.broadcast_to(speed, velocity.shape) > 1500)
+    controls[..., HANDBRAKE] = (np.abs(angle) > 1.8) & (velocity > 600) & (distance > 2 * radius)
+    return np.where(state.on_ground[..., None], controls, recover(state, angle))
+
+
+def recover(state: GameState, angle: Float) -> Float:
+    """Return controls `[A, C, 8]` off the wheels: level out, turn the nose right by `angle`, roll off the roof."""
+    controls, own = blank(state), state.own
+    up, spin = own.car_up, own.car_ang_vel
+    controls[..., THROTTLE] = 1
+    controls[..., PITCH] = -TURN_GAIN * own.car_forward[..., 2] + TURN_DAMPING * dot(spin, own.car_right)
+    controls[..., YAW] = np.where(up[..., 2] > 0.5, angle, 0) - TURN_DAMPING * dot(spin, up)
+    tilt = np.arctan2(own.car_right[..., 2], up[..., 2])
+    controls[..., ROLL] = TURN_GAIN * tilt + TURN_DAMPING * dot(spin, own.car_forward)
+    controls[..., PITCH : ROLL + 1] = np.clip(controls[..., PITCH : ROLL + 1], -1, 1)
+    slow = np.sqrt(dot(own.car_vel, own.car_vel)) < ROOF_SPEED
+    lying = (up[..., 2] < 0.6) & (own.car_pos[..., 2] < ROOF_HEIGHT) & slow
+    controls[..., JUMP] = lying & ~state.is_holding_jump
+    return controls
+
+
+def ball_after(state: GameState, seconds: Float) -> Float:
+    """Return the ball's place `[A, C, 3]` after `seconds`, inside the field; it bounces only off the ground."""
+    own = state.own
+    ball, velocity = own.ball_pos, own.ball_vel
+    spot: Float = (ball + velocity * seconds[..., None]).astype(np.float32)
+    spot[..., 2] -= GRAVITY / 2 * seconds * seconds
+    limits = np.array([SIDE_WALL_X, BACK_WALL_Y], np.float32) - np.float32(BALL_RADIUS)
+    spot[..., :2] = np.clip(spot[..., :2], -limits, limits)
+    spot[..., 2] = np.maximum(spot[..., 2], np.float32(BALL_RADIUS))
+    return spot
+
+
+def landing_seconds(state: GameState, height: float = 200.0) -> Float:
+    """Return the seconds `[A, C]` until the ball has come down to `height` uu, 0 where it is lower."""
+    own = state.own
+    above, rising = own.ball_pos[..., 2] - height, own.ball_vel[..., 2]
+    root = np.sqrt(np.maximum(rising * rising + 2 * GRAVITY * above, 0))
+    return np.where(above > 0, (rising + root) / GRAVITY, 0).astype(np.float32)
+
+
+def arrival_seconds(state: GameState, target: Float, least_speed: float = 1200.0) -> Float:
+    """Return the seconds `[A, C]` that the straight way to a point takes at the car's speed, at least `least_speed`."""
+    own = state.own
+    way = (target - own.car_pos)[..., :2]
+    speed = np.sqrt(dot(own.car_vel, own.car_vel))
+    seconds: Float = (np.sqrt(dot(way, way)) / np.maximum(speed, least_speed)).astype(np.float32)
+    return seconds
+
+
+def can_dodge(state: GameState) -> Bool:
+    """Return `[A, C]` True where a car has jumped, let go of the button, and its flip is unspent."""
+    return state.has_jumped & state.can_flip
+
+
+LEAD_SECONDS = 1.0
+REACH, LOW, HIGH = 350.0, 170.0, 420.0
+
+
+class BallChaser(Bot):
+    """Drives at the ball with full boost and jumps at one that is just above; knows no goals."""
+
+    def act(self, state: GameState) -> Float:
+        own = state.own
+        seconds = np.minimum(arrival_seconds(state, own.ball_pos), np.float32(LEAD_SECONDS))
+        controls = drive(state, ball_after(state, seconds))
+        angle, distance = bearing(state, own.ball_pos)
+        height = own.ball_pos[..., 2]
+        below = (distance < REACH) & (np.abs(angle) < 0.5) & (height > LOW) & (height < HIGH)
+        controls[..., JUMP] = np.where(state.on_ground, below & ~state.is_holding_jump, controls[..., JUMP])
+        return controls
+
+
+NEAR, FAR = 450.0, 900.0
+
+
+class CircleBot(Bot):
+    """Drives in a circle."""
+
+    def act(self, state: GameState) -> Float:
+        controls = blank(state)
+        controls[..., THROTTLE] = controls[..., STEER] = 1
+        level = np.zeros(controls.shape[:2], np.float32)
+        return np.where(state.on_ground[..., None], controls, recover(state, level))
+
+
+class HoverBot(Bot):
+    """Stays about 450 to 900 uu from the ball, goes to and fro with the nose at it, and never means to touch it."""
+
+    def act(self, state: GameState) -> Float:
+        own = state.own
+        angle, distance = bearing(state, own.ball_pos)
+        controls = drive(state, own.ball_pos, speed=1000.0)
+        back = (distance < NEAR) | ((distance < FAR) & (dot(own.car_vel, own.car_forward) < 0))
+        back &= state.on_ground & (np.abs(angle) < 1.5)
+        controls[..., THROTTLE] = np.where(back, -1, controls[..., THROTTLE])
+        controls[..., STEER] = np.where(back, -controls[..., STEER], controls[..., STEER])
+        controls[..., BOOST : HANDBRAKE + 1] *= ~state.on_ground[..., None]
+        return controls
+
+
+class HopBot(Bot):
+    """Jumps on the spot, again and again."""
+
+    def act(self, state: GameState) -> Float:
+        controls = recover(state, np.zeros((state.num_arenas, state.num_cars), np.float32))
+        controls[..., THROTTLE] = 0
+        held = state.is_holding_jump & ~state.is_jumping
+        controls[..., JUMP] = np.where(state.on_ground, ~held, controls[..., JUMP])
+        controls[..., JUMP] = np.where(state.is_jumping, 1, controls[..., JUMP])
+        return controls
+
+
+GOAL = np.array([0, 5300], np.float32)
+LINE_UP, LEAST_BEHIND, MOST_BEHIND, ASIDE = 0.6, 70.0, 1500.0, 600.0
+"""Aim off the line: share of the distance to the ball, least and most uu behind it; uu beside it."""
+DODGE_SECONDS, DODGE_HEIGHT = 0.35, 220.0
+FIELD = np.array([3900, 4950], np.float32)
+
+
+class KickoffThenShoot(Bot):
+    """Drives at the ball of a kickoff; then gets behind the ball, in line with the opponents' goal, and hits it there.
+
+    On the line it comes with boost and dodges into the ball. It meets a high ball where that comes down, goes around a
+    ball that lies between it and its own goal, and ignores opponents, teammates and pads.
+    """
+
+    def act(self, state: GameState) -> Float:
+        own = state.own
+        landing = landing_seconds(state)
+        seconds = np.maximum(arrival_seconds(state, own.ball_pos), landing)
+        for _ in range(2):
+            spot = ball_after(state, np.minimum(seconds, np.float32(2.5)))
+            seconds = np.maximum(arrival_seconds(state, spot), landing)
+        way = (spot - own.car_pos)[..., :2]
+        distance = np.sqrt(dot(way, way))
+        line = unit(GOAL - spot[..., :2])
+        aligned = dot(unit(way), line)
+        kickoff = self._is_kickoff(state)
+        ready = kickoff | (aligned > 0.93)
+
+        off_line: Float = np.clip(3 * (1 - aligned), 0, 1)
+        behind = LEAST_BEHIND + np.minimum(LINE_UP * distance, MOST_BEHIND) * off_line
+        across = np.stack((-line[..., 1], line[..., 0]), axis=-1)
+        side = np.where(dot(way, across) > 0, -1, 1)  # the side of the line on which the car is
+        around = side * ASIDE * (aligned < 0.2)
+        target = spot.copy()
+        target[..., :2] -= np.where(kickoff, 0, behind)[..., None] * line
+        target[..., :2] += np.where(kickoff, 0, around)[..., None] * across
+        target[..., :2] = np.clip(target[..., :2], -FIELD, FIELD)
+
+        wait = landing > 0.1
+        speed = np.where(wait, distance / np.maximum(seconds, 0.1), TOP_SPEED)
+        controls = drive(state, target, speed.astype(np.float32))
+        controls[..., BOOST] *= ready | (distance > 2500)
+        return self._dodge(state, controls, ready)
+
+    @staticmethod
+    def _is_kickoff(state: GameState) -> Bool:
+        """Return `[A, C]` True where the ball rests on the middle."""
+        own = state.own
+        still = dot(own.ball_vel, own.ball_vel) < 1
+        begins: Bool = still & (np.abs(own.ball_pos[..., :2]).max(axis=-1) < 1)
+        return begins
+
+    @staticmethod
+    def _dodge(state: GameState, controls: Float, ready: Bool) -> Float:
+        """Jump when the ball is within reach ahead, then flip at it."""
+        own = state.own
+        angle, distance = bearing(state, own.ball_pos)
+        closing = dot(own.car_vel - own.ball_vel, own.car_forward)
+        soon = (distance - 150 < closing * DODGE_SECONDS) & (closing > 300)
+        ahead = soon & (np.abs(angle) < 0.3) & (own.ball_pos[..., 2] < DODGE_HEIGHT)
+        jump = state.on_ground & ahead & ready & ~state.is_holding_jump
+        flip = can_dodge(state) & ahead
+        controls[..., JUMP] = np.where(jump | flip, 1, controls[..., JUMP])
+        controls[..., PITCH] = np.where(flip, -1, controls[..., PITCH])
+        controls[..., YAW : ROLL + 1] *= ~flip[..., None]
+        return controls
+
+
+def unit(vectors: Float) -> Float:
+    """Return the vectors `[..., 2]` with length 1, or zero."""
+    size: Float = np.sqrt(dot(vectors, vectors))[..., None]
+    scaled: Float = vectors / np.maximum(size, np.float32(1e-6))
+    return scaled

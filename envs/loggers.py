@@ -1,0 +1,257 @@
+"""State loggers: they look at every step of a pool, change nothing, and report metrics."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.component import Component
+from envs.state.game_state import GameState
+from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool, Float
+from fabric_rl.base.settings import Count, Positive
+
+COUNTED = ("saves", "shots", "demos")
+"""Columns of `CarStep.counted`, in order."""
+_COLUMNS = slice(SAVES, BOOST + 1)
+"""Columns of a car's row that are compared; the game's counters come first."""
+_SUMS = ("alive", "speed", "boost", "ground", "boost_used", *COUNTED, "touches", "touch_height", "car_ticks")
+_READY, _LYING, _LEFT = 0, 1, 2
+"""A car's part in the count of turtles: none yet, being timed, or given up (it has to stand on its wheels before it
+counts again)."""
+
+
+class StateLogger(Component, ABC):
+    """Watches all arenas and reports metrics."""
+
+    @abstractmethod
+    def update(self, state: GameState, done: Bool) -> None:
+        """Look at a step; called after every one.
+
+        Args:
+            state: After the step; where the episode ends, its last state.
+            done: `[A]` bool, the episode ends with this step. `reset` for the next one follows.
+        """
+
+    @abstractmethod
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Return the metrics since the last call as name -> (sum, count); always the same names."""
+
+
+class EpisodeRatios(StateLogger):
+    """Report the share of finished episodes with a touch, and with a goal.
+
+    Metrics: `game/touch_ratio`, episodes in which any car touched the ball over all that ended, 0..1;
+    `game/goal_ratio`, those that ended with a goal, 0..1. They are what phases are promoted by.
+    """
+
+    _in_state_dict: ClassVar = {"touched": "_touched", "counts": "_counts"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._touched = np.zeros(0, np.bool_)
+        self._counts = np.zeros(3)  # episodes, of them with a touch, with a goal
+
+    def update(self, state: GameState, done: Bool) -> None:
+        self._touched |= state.touched.any(axis=1)
+        if done.any():
+            self._counts += (done.sum(), (done & self._touched).sum(), (done & state.goal_scored).sum())
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        if len(self._touched) != state.num_arenas:
+            self._touched = np.zeros(state.num_arenas, np.bool_)
+        self._touched[mask] = False
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        episodes, touched, goals = self._counts.tolist()
+        self._counts[:] = 0
+        return {"game/touch_ratio": (touched, episodes), "game/goal_ratio": (goals, episodes)}
+
+
+class CarStep(NamedTuple):
+    """Actions and counters of each car in a step; `[A, C]` float32, zero in slots without a car."""
+
+    alive: Float
+    """1 where the car is not demolished."""
+    boost: Float
+    """Held after the step, 0..100."""
+    on_ground: Float
+    """1 with at least three wheels in contact."""
+    boost_used: Float
+    """Boost that the car has less than before; 0 for one that was or is demolished."""
+    touches: Float
+    """1 where a contact with the ball begins, however long it lasts."""
+    counted: Float
+    """`[A, C, 3]` saves, shots and demolitions, as the game counts them."""
+    ticks: NDArray[np.int64]
+    """`[A]` physics ticks (1/120 s) of the step."""
+
+
+class CarSteps(Component):
+    """Compares each state with the one before."""
+
+    _in_state_dict: ClassVar = {"rows": "_rows", "ticks": "_ticks"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._rows: Float = np.zeros((0, 0, 0), np.float32)
+        self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def update(self, state: GameState) -> CarStep:
+        """Return the changes since the last state, or since `reset`."""
+        now, before = state.car_rows[:, :, 0, _COLUMNS].copy(), self._rows
+        boost, touched, demoed = (now[..., column - SAVES] for column in (BOOST, TOUCHED, IS_DEMOED))
+        alive = state.present - demoed
+        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # one that returns has another amount
+        used = drove * np.maximum(before[..., BOOST - SAVES] - boost, 0)
+        begun = (touched > before[..., TOUCHED - SAVES]).astype(np.float32)
+        new, old = now[..., : len(COUNTED)], before[..., : len(COUNTED)]
+        counted = np.where(new >= old, new - old, new)  # of a restored arena they begin anew
+        ticks = state.episode_ticks - self._ticks
+        step = CarStep(alive, boost, now[..., ON_GROUND - SAVES], used, begun, counted, ticks)
+        self._rows, self._ticks = now, state.episode_ticks.copy()
+        return step
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        """Take the states of the arenas in `mask [A]` as those before the next step."""
+        now = state.car_rows[:, :, 0, _COLUMNS]
+        if self._rows.shape != now.shape:
+            self._rows, self._ticks = now.copy(), state.episode_ticks.copy()
+        self._rows[mask], self._ticks[mask] = now[mask], state.episode_ticks[mask]
+
+
+class GameMetrics(StateLogger):
+    """Report statistics of the cars: means over all cars of all arenas.
+
+    Metrics: `game/speed`, uu/s; `game/boost`, held, 0..100; `game/air_share`, of the time with fewer than three wheels
+    in contact, 0..1 (these three of cars that are not demolished); `game/boost_used_per_minute`; `game/touch_height`,
+    uu, of the ball when a contact with it begins; `game/shots_per_minute`, `game/saves_per_minute` and
+    `game/demos_per_minute`, as the game counts them. Minutes are game time per car.
+    """
+
+    _in_state_dict: ClassVar = {"sums": "_sums"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._sums = dict.fromkeys(_SUMS, 0.0)
+        self._cars = CarSteps()
+
+    def update(self, state: GameState, done: Bool) -> None:
+        sums, step, velocity = self._sums, self._cars.update(state), state.world.car_vel
+        sums["alive"] += float(step.alive.sum())
+        sums["speed"] += _dot(step.alive, np.sqrt(np.einsum("aci,aci->ac", velocity, velocity)))
+        sums["boost"] += _dot(step.alive, step.boost)
+        sums["ground"] += _dot(step.alive, step.on_ground)
+        sums["boost_used"] += float(step.boost_used.sum())
+        if step.touches.any():
+            sums["touches"] += float(step.touches.sum())
+            sums["touch_height"] += float((step.touches * state.world.ball_pos[:, None, 2]).sum())
+        if step.counted.any():
+            for name, number in zip(COUNTED, step.counted.sum(axis=(0, 1)).tolist(), strict=True):
+                sums[name] += number
+        sums["car_ticks"] += float(np.einsum("ac,a->", state.present, step.ticks))
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        self._cars.reset(mask, state)
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        sums, self._sums = self._sums, dict.fromkeys(_SUMS, 0.0)
+        minutes = sums["car_ticks"] / TICKS_PER_SECOND / 60
+        metrics = {f"game/{name}": (sums[name], sums["alive"]) for name in ("speed", "boost")}
+        metrics["game/air_share"] = (sums["alive"] - sums["ground"], sums["alive"])
+        metrics |= {f"game/{name}_per_minute": (sums[name], minutes) for name in ("boost_used", *COUNTED)}
+        return metrics | {"game/touch_height": (sums["touch_height"], sums["touches"])}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the last state, which the next one is compared with, and the sums since `drain_metrics`."""
+        return self._cars.state_dict() | super().state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._cars.load_state_dict(state)
+        super().load_state_dict(state)
+
+
+def _dot(a: NDArray[Any], b: NDArray[Any]) -> float:
+    return float(np.einsum("ac,ac->", a, b))
+
+
+@dataclass(eq=False, repr=False)
+class TurtleRecoveryLogger(StateLogger):
+    """Count cars that lie on their roofs (turtles), and time how they recover.
+
+    A turtle is a car whose roof lies on the floor. That wheels touch nothing is not enough, for so it is with every car
+    in the air: the vector out of its roof points down (`up_z < -0.7`, within 45 degrees), the lowest corner of the roof
+    of its hitbox is within `CONTACT` of the floor, it is slower than `max_speed`, and neither on its wheels nor
+    demolished.
+
+    It has recovered when it stands on at least three wheels and upright (`up_z > 0.7`) within `window_ticks` after the
+    step that found it lying; else it has failed, and counts again only after it has stood. A demolition and the end of
+    the episode end the watch without a verdict; what was counted stays.
+
+    Metrics: `turtle/started`, turtles per car since the last log; `turtle/recovery_rate`, recovered over recovered and
+    failed, 0..1; `turtle/recovery_ticks`, mean physics ticks (1/120 s) of those that recovered, as exact as the steps.
+    """
+
+    ROOF_DOWN, UPRIGHT = -0.7, 0.7
+    """z of the unit vector out of the roof."""
+    CONTACT = 4.0
+    """uu between roof and floor that still count as contact: what a body bounces and sinks in at rest, and more."""
+    FRONT, BACK, SIDE, ROOF = 74.1, -46.4, 43.3, 40.1
+    """uu, the roof of an Octane's hitbox in the car's frame: forward, backward, to both sides, up."""
+    _in_state_dict: ClassVar = {"part": "_part", "since": "_since", "counts": "_counts"}
+
+    window_ticks: Count = 360
+    """Physics ticks within which a car has to get up; 360 are 3 s."""
+    max_speed: Positive = 500.0
+    """uu/s; a car that slides on its roof faster than this is not counted yet."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._part: NDArray[np.int64] = np.zeros((0, 0), np.int64)
+        self._since: NDArray[np.int64] = np.zeros((0, 0), np.int64)
+        self._counts = np.zeros(4)  # started, recovered, failed, ticks of the recovered
+
+    def update(self, state: GameState, done: Bool) -> None:
+        part, ticks = self._part, state.episode_ticks[:, None]
+        lying = self.lies_on_roof(state)
+        fresh = lying & (part == _READY)
+        stands = state.on_ground & (state.world.car_up[..., 2] > self.UPRIGHT) & state.present & ~state.is_demoed
+        part[(part == _LYING) & state.is_demoed] = _READY
+        took = ticks - self._since
+        recovered = (part == _LYING) & stands & (took <= self.window_ticks)
+        failed = (part == _LYING) & ~recovered & (took >= self.window_ticks)
+        self._counts += (fresh.sum(), recovered.sum(), failed.sum(), took[recovered].sum())
+        part[failed], part[stands] = _LEFT, _READY
+        part[fresh] = _LYING
+        self._since = np.where(fresh, ticks, self._since)
+
+    def lies_on_roof(self, state: GameState) -> Bool:
+        """Return `[A, C]`, True for every car that is a turtle."""
+        world = state.world
+        up = world.car_up[..., 2]
+        might: Bool = (up < self.ROOF_DOWN) & ~state.on_ground
+        if not might.any():
+            return might
+        forward, right = world.car_forward[..., 2], world.car_right[..., 2]
+        corner = np.minimum(forward * self.FRONT, forward * self.BACK) - np.abs(right) * self.SIDE + up * self.ROOF
+        slow = np.einsum("aci,aci->ac", world.car_vel, world.car_vel) < self.max_speed**2
+        on_roof: Bool = (
+            might & (world.car_pos[..., 2] + corner < self.CONTACT) & slow & ~state.is_demoed & state.present
+        )
+        return on_roof
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        if self._part.shape != state.present.shape:
+            self._part, self._since = (np.zeros(state.present.shape, np.int64) for _ in range(2))
+        self._part[mask] = _READY
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        started, recovered, failed, ticks = self._counts.tolist()
+        self._counts[:] = 0
+        return {
+            "turtle/started": (started, float(self._part.size)),
+            "turtle/recovery_rate": (recovered, recovered + failed),
+            "turtle/recovery_ticks": (ticks, recovered),
+        }

@@ -1,1 +1,0 @@
-"""What a pool measures besides rewards."""
