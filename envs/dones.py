@@ -74,7 +74,7 @@ class BallOnGroundCondition(DoneCondition):
 
     MARGIN = 2.0
     """uu above the resting height 93.15 that still count as the ground."""
-    _in_state_dict: ClassVar = {"ticks_before": "_ticks_before"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"ticks_before": "_ticks_before"}
 
     truncates: bool = False
     """Cut the episode off instead of ending it with value zero."""
@@ -103,7 +103,7 @@ class BallOnGroundCondition(DoneCondition):
 class _Combined(DoneCondition):
     """Several conditions combined into one."""
 
-    _in_state_dict: ClassVar = {"conditions": "conditions"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"conditions": "conditions"}
 
     def __init__(
         self, conditions: DoneCondition | Sequence[DoneCondition], *more: DoneCondition, truncates: bool | None = None

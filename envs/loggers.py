@@ -24,15 +24,15 @@ counts again)."""
 
 
 class StateLogger(Component, ABC):
-    """Watches all arenas and reports metrics."""
+    """Base class: observe all arenas and report metrics."""
 
     @abstractmethod
     def update(self, state: GameState, done: Bool) -> None:
         """Look at a step; called after every one.
 
         Args:
-            state: After the step; where the episode ends, its last state.
-            done: `[A]` bool, the episode ends with this step. `reset` for the next one follows.
+            state: The state after the step; in arenas whose episode ends, its last state.
+            done: `[A]` bool, True if the episode ends with this step. `reset` is called for the next episode.
         """
 
     @abstractmethod
@@ -43,11 +43,11 @@ class StateLogger(Component, ABC):
 class EpisodeRatios(StateLogger):
     """Report the share of finished episodes with a touch, and with a goal.
 
-    Metrics: `game/touch_ratio`, episodes in which any car touched the ball over all that ended, 0..1;
-    `game/goal_ratio`, those that ended with a goal, 0..1. They are what phases are promoted by.
+    Metrics: `game/touch_ratio`, the share of finished episodes in which any car touched the ball, 0..1;
+    `game/goal_ratio`, the share that ended with a goal, 0..1. Use them, for example, to end phases of training.
     """
 
-    _in_state_dict: ClassVar = {"touched": "_touched", "counts": "_counts"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"touched": "_touched", "counts": "_counts"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,7 +92,7 @@ class CarStep(NamedTuple):
 class CarSteps(Component):
     """Compares each state with the one before."""
 
-    _in_state_dict: ClassVar = {"rows": "_rows", "ticks": "_ticks"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"rows": "_rows", "ticks": "_ticks"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,13 +125,14 @@ class CarSteps(Component):
 class GameMetrics(StateLogger):
     """Report statistics of the cars: means over all cars of all arenas.
 
-    Metrics: `game/speed`, uu/s; `game/boost`, held, 0..100; `game/air_share`, of the time with fewer than three wheels
-    in contact, 0..1 (these three of cars that are not demolished); `game/boost_used_per_minute`; `game/touch_height`,
-    uu, of the ball when a contact with it begins; `game/shots_per_minute`, `game/saves_per_minute` and
-    `game/demos_per_minute`, as the game counts them. Minutes are game time per car.
+    Metrics of cars that are not demolished: `game/speed`, uu/s; `game/boost`, amount of boost, 0..100;
+    `game/air_share`, share of the time with fewer than three wheels in contact, 0..1. Metrics of all cars:
+    `game/boost_used_per_minute`; `game/touch_height`, height of the ball when a contact begins, uu;
+    `game/shots_per_minute`, `game/saves_per_minute` and `game/demos_per_minute`, as counted by the game. Minutes are
+    game time per car.
     """
 
-    _in_state_dict: ClassVar = {"sums": "_sums"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"sums": "_sums"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -197,10 +198,10 @@ class TurtleRecoveryLogger(StateLogger):
     ROOF_DOWN, UPRIGHT = -0.7, 0.7
     """z of the unit vector out of the roof."""
     CONTACT = 4.0
-    """uu between roof and floor that still count as contact: what a body bounces and sinks in at rest, and more."""
+    """Distance in uu between roof and floor that still counts as contact; a resting body bounces and sinks by less."""
     FRONT, BACK, SIDE, ROOF = 74.1, -46.4, 43.3, 40.1
     """uu, the roof of an Octane's hitbox in the car's frame: forward, backward, to both sides, up."""
-    _in_state_dict: ClassVar = {"part": "_part", "since": "_since", "counts": "_counts"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"part": "_part", "since": "_since", "counts": "_counts"}
 
     window_ticks: Count = 360
     """Physics ticks within which a car has to get up; 360 are 3 s."""

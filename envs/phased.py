@@ -135,7 +135,7 @@ class PhasedStates(StateSetter, Phased):
         phase: The present phase, at first the first one.
     """
 
-    _in_state_dict: ClassVar = {"phase": "phase", "setters": "setters"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"phase": "phase", "setters": "setters"}
 
     setters: dict[str, StateSetter]
     """Phase name -> setter."""

@@ -18,7 +18,7 @@ from fabric_rl.base.settings import Count
 class _Combinator(ActionParser):
     """A parser around `inner`, with a memory of the arenas of one pool that is zero when an episode begins."""
 
-    _in_state_dict: ClassVar = {"inner/": "inner"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"inner/": "inner"}
 
     inner: ActionParser
     """Parser inside."""
@@ -75,12 +75,12 @@ class _Combinator(ActionParser):
 
 @dataclass(eq=False, repr=False)
 class RepeatAction(_Combinator):
-    """A new choice is taken only on every `steps`-th step of an episode; in between, the last one is held.
+    """Take a new action only on every `steps`-th step of an episode, and repeat it in between.
 
-    The inner parser is asked on every step, with the choice that is held, so a state-aware table falls back by the
-    present state. If the inner parser has masks (`StateAwareTable`, `HybridTable`), the mask allows a held choice alone
-    while it is held, since no other one would act. Around a parser without masks there is none, so that the agent does
-    not learn which of its choices were taken: give it a table with masks if that matters.
+    The inner parser is called on every step with the repeated action, so a state-aware table uses the current state. If
+    the inner parser has masks (`StateAwareTable`, `HybridTable`), the mask allows only the repeated action while it is
+    repeated, because no other action would have an effect. Without masks, the agent cannot know which of its actions
+    were taken; use a table with masks if that matters.
     """
 
     steps: Count
@@ -120,7 +120,7 @@ class RepeatAction(_Combinator):
 
 @dataclass(eq=False, repr=False)
 class StickyButtons(_Combinator):
-    """Jump, boost and handbrake stay pressed for at least `hold_steps` steps from the one in which they go down."""
+    """Keep jump, boost and handbrake pressed for at least `hold_steps` steps once they are pressed."""
 
     hold_steps: Count
     """Steps that a button stays down, at least 1."""

@@ -57,7 +57,7 @@ class StateAwareTable(ActionTable):
     one.
     """
 
-    _in_state_dict: ClassVar = {"fallbacks": "_fallen_back"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"fallbacks": "_fallen_back"}
 
     def __init__(self, table: Sequence[Sequence[float]] | Float | None = None, horizon_ticks: int = 9) -> None:
         """Find out, for every situation, which rows do the same.
@@ -106,7 +106,7 @@ class StateAwareTable(ActionTable):
 
 
 class HybridTable(StateAwareTable):
-    """128 rows that either drive or fly, with the fallbacks of `StateAwareTable`.
+    """128 actions that either drive or fly, with the fallbacks of `StateAwareTable`.
 
     Columns: throttle, steer, pitch, yaw, roll, jump, boost, handbrake. Row 0 is all zero.
 
@@ -114,9 +114,10 @@ class HybridTable(StateAwareTable):
       for each handbrake 0, 1.
     - Rows 40..43 jump straight up while driving: the same four pairs.
     - Rows 44..95 turn the car in the air: pitch, yaw, roll in {-1, 0, 1}, not all zero; for each boost 0, 1. On the
-      floor the first that boosts stays valid, as boost without throttle.
+      floor, the first row with boost stays valid, as boost without throttle.
     - Rows 96..127 flip: pitch, roll in {-1, 0, 1}, not both zero, with jump; for each boost 0, 1; for each handbrake
-      0, 1 (held through a flip onto the ground it makes a wavedash). From the floor they are a jump that already turns.
+      0, 1 (held during a flip onto the ground, it makes a wavedash). From the floor, they are a jump that already
+      turns.
     """
 
     def __init__(self, horizon_ticks: int = 9) -> None:

@@ -17,7 +17,7 @@ from fabric_rl.base.settings import Between
 
 
 class ActionTable(ActionParser):
-    """Discrete actions, each the number of a row of `table`.
+    """Discrete actions: each action is the index of a row of `table`.
 
     Attributes:
         table: `[n, 8]` float32: throttle, steer, pitch, yaw, roll in -1..1, then jump, boost, handbrake, 0 or 1.
@@ -43,7 +43,7 @@ class ActionTable(ActionParser):
 
     @property
     def action_space(self) -> gymnasium.spaces.Discrete:
-        """Discrete(rows of the table)."""
+        """The action space, Discrete(number of rows)."""
         return gymnasium.spaces.Discrete(len(self.table))
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
@@ -134,7 +134,7 @@ class ContinuousAction(ActionParser):
 
     @property
     def action_space(self) -> gymnasium.spaces.Box:
-        """Box(-1, 1, [8]) float32."""
+        """The action space, Box(-1, 1, [8]) float32."""
         return gymnasium.spaces.Box(-1, 1, (8,), np.float32)
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
@@ -149,10 +149,10 @@ class ContinuousAction(ActionParser):
 
 @dataclass(eq=False, repr=False)
 class MultiDiscreteAction(ActionParser):
-    """One choice per control, in the order throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
+    """One discrete choice per control, in the order throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
 
-    An analogue control has `bins` values from -1 to 1 in equal steps: with 3, choice 0 is -1, 1 is 0 and 2 is 1. A
-    button's choice is 0 or 1.
+    An analog control has `bins` values from -1 to 1 in equal steps: with 3 bins, choice 0 is -1, 1 is 0 and 2 is 1.
+    Buttons have the choices 0 and 1.
     """
 
     bins: Annotated[int, Between(3)] = 3
@@ -168,7 +168,7 @@ class MultiDiscreteAction(ActionParser):
 
     @property
     def action_space(self) -> gymnasium.spaces.MultiDiscrete:
-        """MultiDiscrete([bins] * 5 + [2] * 3)."""
+        """The action space, MultiDiscrete([bins] * 5 + [2] * 3)."""
         return gymnasium.spaces.MultiDiscrete(self._choices)
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:

@@ -117,7 +117,7 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Keeps some columns of a vector observation, for example positions without velocities: a task for memory."""
+    """Keep some columns of a vector observation, for example positions without velocities, to require memory."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], columns: Sequence[int]) -> None:
         """Wrap `env`; a ValueError if its observations are no vectors, or have no such columns."""
@@ -140,8 +140,8 @@ class GymnasiumEnvs(VectorWrapper):
     """Copies of a Gymnasium environment, stepped one after another in this process.
 
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
-    `infos["_final_obs"]`. Observations that are no array (Dict, Tuple, Discrete, ...) become vectors, see
-    `FlatObservations`.
+    `infos["_final_obs"]`. Observations that are not arrays (Dict, Tuple, Discrete, ...) are flattened into vectors, see
+    `envs.adapters.flat_observations.FlatObservations`.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class GymnasiumEnvs(VectorWrapper):
 
     @property
     def num_seeds(self) -> int:
-        """Consecutive seeds that `reset(seed=...)` uses: one per sub-environment."""
+        """Number of consecutive seeds that `reset(seed=...)` uses: one per sub-environment."""
         return self.num_envs
 
     def reset(

@@ -23,12 +23,13 @@ AnyRLGym: TypeAlias = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
 
 
 class RLGymPool(VectorEnv[Array, Array, Array]):
-    """Steps RLGym environments one after the other; every agent of every environment is one sub-environment.
+    """Step RLGym environments one after the other; every agent of every environment is one sub-environment.
 
-    For code that exists: everything in it is Python per agent, so `RocketSimPool` is several times faster. To use all
-    cores, put it into a `ProcessPool`. Discrete actions reach the environment as arrays of shape `[1]`, as learners for
-    RLGym pass them. An episode ends for all agents of an environment as soon as it ends for one; agents that RLGym does
-    not call done then are truncated. It cannot be saved: a run that resumes from a checkpoint begins new episodes.
+    Use it for existing RLGym code. Because it runs Python code for every agent, `RocketSimPool` is several times
+    faster. To use all cores, put it into a `ProcessPool`. Discrete actions are passed to the environment as arrays of
+    shape `[1]`, as RLGym's learners do. An episode ends for all agents of an environment as soon as it ends for one;
+    agents that are not done in RLGym are then truncated. The state cannot be saved, so a run that resumes from a
+    checkpoint begins new episodes.
     """
 
     def __init__(
@@ -109,8 +110,8 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             Observations `[N, D]` float32, rewards `[N]` float32, terminated `[N]`, truncated `[N]`, infos.
 
         Raises:
-            ValueError: Actions of the wrong shape or outside the action space, or an environment returned something
-                malformed.
+            ValueError: The actions have the wrong shape or are outside the action space, or an environment returned
+                invalid data.
         """
         actions = as_actions("RLGymPool", actions)
         expected = (self.num_envs, *(self.single_action_space.shape or ()))

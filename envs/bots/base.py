@@ -40,7 +40,7 @@ class Bot(Component, ABC):
 
         Returns:
             `[A, C, 8]` float32 in the columns of `envs.actions`: throttle, steer, pitch, yaw, roll in -1..1, jump,
-            boost, handbrake 0 or 1. Rows of slots without a car mean nothing.
+            boost, handbrake 0 or 1. Rows of slots without a car are ignored.
         """
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
@@ -80,7 +80,7 @@ def blank(state: GameState) -> Float:
 class TeamBots(Bot):
     """Blue played by one bot, orange by another."""
 
-    _in_state_dict: ClassVar = {"blue": "blue", "orange": "orange"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"blue": "blue", "orange": "orange"}
 
     blue: Bot
     """Plays the blue cars."""
@@ -91,14 +91,14 @@ class TeamBots(Bot):
         return np.where((state.team == BLUE)[:, None], self.blue.act(state), self.orange.act(state))
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """See `Bot.actions`; each bot chooses in its own way."""
+        """Return the actions of both bots, see `Bot.actions`."""
         ours, theirs = self.blue.actions(state, parser), self.orange.actions(state, parser)
         team = np.broadcast_to(state.team, state.present.shape)[state.present]
         return np.where((team == BLUE).reshape(-1, *[1] * (ours.ndim - 1)), ours, theirs)
 
 
 class IdleBot(Bot):
-    """Lets go of everything."""
+    """Never press any control."""
 
     def act(self, state: GameState) -> Float:
         return blank(state)
@@ -106,7 +106,7 @@ class IdleBot(Bot):
 
 @dataclass(eq=False, repr=False)
 class RandomBot(Bot):
-    """Random controls in every step, like an untrained policy."""
+    """Choose random controls in every step, like an untrained policy."""
 
     seed: CountOrZero = 0
     """The same seed and number of cars give the same play."""

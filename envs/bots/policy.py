@@ -36,13 +36,13 @@ class Mind:
 
 @dataclass(eq=False, repr=False)
 class PolicyBot(Bot):
-    """Plays as a policy does in training: sees through an observation builder, acts through an action parser.
+    """Play with a trained policy, its own observation builder and its own action parser.
 
-    Both are its own, so that policies that see and act differently can play each other. It remembers the games that it
-    plays: one bot for one pool, told of every episode with `reset`.
+    Policies with different observations and actions can therefore play each other. The bot keeps the state of its
+    games: use one bot per pool, and call `reset` for every episode.
     """
 
-    _in_state_dict: ClassVar = {"obs": "obs", "action": "action", "begins": "_begins"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"obs": "obs", "action": "action", "begins": "_begins"}
 
     choose: Choose
     """The policy; one that remembers games needs `state_dict` and `load_state_dict`, too."""

@@ -116,7 +116,7 @@ REACH, LOW, HIGH = 350.0, 170.0, 420.0
 
 
 class BallChaser(Bot):
-    """Drives at the ball with full boost and jumps at one that is just above; knows no goals."""
+    """Drive at the ball with full boost, and jump if it is just above the car; ignore the goals."""
 
     def act(self, state: GameState) -> Float:
         own = state.own
@@ -133,7 +133,7 @@ NEAR, FAR = 450.0, 900.0
 
 
 class CircleBot(Bot):
-    """Drives in a circle."""
+    """Drive in a circle."""
 
     def act(self, state: GameState) -> Float:
         controls = blank(state)
@@ -143,7 +143,7 @@ class CircleBot(Bot):
 
 
 class HoverBot(Bot):
-    """Stays about 450 to 900 uu from the ball, goes to and fro with the nose at it, and never means to touch it."""
+    """Drive back and forth about 450 to 900 uu from the ball, facing it, without trying to touch it."""
 
     def act(self, state: GameState) -> Float:
         own = state.own
@@ -158,7 +158,7 @@ class HoverBot(Bot):
 
 
 class HopBot(Bot):
-    """Jumps on the spot, again and again."""
+    """Jump on the spot again and again."""
 
     def act(self, state: GameState) -> Float:
         controls = recover(state, np.zeros((state.num_arenas, state.num_cars), np.float32))
@@ -177,10 +177,10 @@ FIELD = np.array([3900, 4950], np.float32)
 
 
 class KickoffThenShoot(Bot):
-    """Drives at the ball of a kickoff; then gets behind the ball, in line with the opponents' goal, and hits it there.
+    """Drive at the ball at kickoffs; then get behind the ball, in line with the opponents' goal, and shoot.
 
-    On the line it comes with boost and dodges into the ball. It meets a high ball where that comes down, goes around a
-    ball that lies between it and its own goal, and ignores opponents, teammates and pads.
+    On the line, the bot approaches with boost and dodges into the ball. It meets a high ball where it comes down,
+    drives around a ball that lies between it and its own goal, and ignores opponents, teammates and pads.
     """
 
     def act(self, state: GameState) -> Float:

@@ -19,12 +19,13 @@ BALL_ON_GROUND = BALL_RADIUS + 15.0
 
 @dataclass(eq=False, repr=False)
 class WallToAerialLane(Lane):
-    """The car drives up the side wall; the ball hangs off it, where a jump from the wall leads.
+    """Practice aerials from the wall: the car drives up a side wall, and the ball is within reach of a jump from it.
 
-    Success: off the wall, with its wheels on nothing, the car touches the ball above `min_height`.
+    Success: after leaving the wall, with its wheels in the air, the car touches the ball above `min_height`.
 
-    Begins: on a side wall at 350..600 uu, y -2000..1500, driving up and forward (60..85 degrees) with 1100..1500 uu/s;
-    the ball is where a jump after about 0.2 s leads it, give or take 60 uu, 0.9..1.2 s later, all but standing.
+    Initial state: on a side wall at a height of 350..600 uu, y -2000..1500, driving up and forward (60..85 degrees) at
+    1100..1500 uu/s; a jump after about 0.2 s leads to the ball (within 60 uu) 0.9..1.2 s after the start, when the ball
+    hardly moves.
     """
 
     name = "wall_to_aerial"
@@ -62,14 +63,14 @@ class WallToAerialLane(Lane):
 
 @dataclass(eq=False, repr=False)
 class AirDribbleLane(Lane):
-    """The car flies nose up behind the ball, both at the same speed, and carries it on.
+    """Practice air dribbles: the car flies behind the ball with its nose up, at the same speed, and must carry it.
 
-    Success: `hold_seconds` after the start the ball is still above `min_height` and has not come down, the car has not
-    landed, and it has touched the ball at least twice (0.15 s apart), last at most 0.7 s ago. A ball that is left to
-    itself is below `min_height` by then.
+    Success: `hold_seconds` after the start, the ball is still above `min_height` and has not come down, the car has not
+    landed, and it has touched the ball at least twice (0.15 s apart), the last time at most 0.7 s ago. Without touches,
+    the ball would be below `min_height` by then.
 
-    Begins: |x| <= 1500, y -3000..0, height 500..700, nose 35..50 degrees up toward the goal, velocity 600..900 forward
-    and 250..350 up for both; the ball touches the nose but for 5..15 uu, 5..20 degrees above it.
+    Initial state: |x| <= 1500, y -3000..0, height 500..700, nose 35..50 degrees up toward the goal, velocity 600..900
+    uu/s forward and 250..350 uu/s up for both; the ball is 5..15 uu in front of the nose, 5..20 degrees above it.
     """
 
     name = "air_dribble"
@@ -77,7 +78,7 @@ class AirDribbleLane(Lane):
 
     APART_SECONDS, LAST_SECONDS = 0.15, 0.7
     NOSE = 166.0
-    """uu from the car's centre to that of a ball that touches its nose, with 2 to spare."""
+    """Distance in uu from the car's center to that of a ball that touches its nose, plus 2."""
 
     _below_limit = "hold_seconds"
 
@@ -114,13 +115,13 @@ class AirDribbleLane(Lane):
 
 @dataclass(eq=False, repr=False)
 class FlipResetLane(Lane):
-    """The car has spent its flip and flies up to the ball, its wheels nearly toward it: four of them win the flip back.
+    """Practice flip resets: the car has used its flip and must win it back by touching the ball with all four wheels.
 
-    Success: in the air above `MIN_HEIGHT` the car has a flip again that it had not, with the ball under its wheels
-    (within 45 degrees and 200 uu).
+    Success: in the air above `MIN_HEIGHT`, the car wins its flip back with the ball under its wheels (within 45 degrees
+    and 200 uu).
 
-    Begins: |x| <= 2000, |y| <= 3000, the ball at 900..1200 uu and rising, the car 260..340 uu below it, lying on its
-    back but rolled 60..110 degrees away from the ball, closing in with 250..350 uu/s.
+    Initial state: |x| <= 2000, |y| <= 3000, the ball rising at a height of 900..1200 uu; the car is 260..340 uu below
+    it, on its back but rolled 60..110 degrees away from the ball, and approaches it at 250..350 uu/s.
     """
 
     name = "flip_reset"

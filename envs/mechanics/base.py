@@ -97,7 +97,7 @@ class Seen:
 
     @property
     def opponents_touched(self) -> Bool:
-        """`[n]` an opponent did."""
+        """`[n]` an opponent hit the ball in this step."""
         return self._touches(own=False)
 
     @property
@@ -113,28 +113,28 @@ class Seen:
 
 
 class Lane(Component, ABC):
-    """One mechanic to practise, alone with the ball; the other cars stand far off in their own halves.
+    """Base class of drills: one mechanic to practice, alone with the ball; other cars are far away in their own halves.
 
-    Settings are only those of the constructor: what a lane remembers of an episode is in its row of `notes`, which
-    `MechanicsLanes` keeps, so one object serves all arenas.
+    A lane itself only stores the settings of its constructor. Its memory of an episode is a row of `notes`, which
+    `MechanicsLanes` stores, so one object serves all arenas.
 
     Attributes:
-        name: What the metrics `lane/<name>_success` and `lane/<name>_episodes` call it.
-        num_notes: Numbers that it remembers of an episode.
-        time_limit_seconds: Game seconds after which an episode in this lane is cut off.
+        name: Name in the metrics `lane/<name>_success` and `lane/<name>_episodes`.
+        num_notes: Number of values that the lane remembers about an episode.
+        time_limit_seconds: Game seconds after which an episode in this lane is truncated.
     """
 
     name: ClassVar[str]
     num_notes: ClassVar[int] = 0
 
     CLEARANCE: ClassVar[float] = 1200.0
-    """uu, at least, from the other cars to the ball and to the lane's car."""
+    """Minimum distance in uu from the other cars to the ball and to the lane's car."""
     BETWEEN: ClassVar[float] = 300.0
-    """uu, at least, between two of the other cars."""
+    """Minimum distance in uu between two of the other cars."""
     MAX_X: ClassVar[float] = 3500.0
     MIN_Y: ClassVar[float] = 1000.0
     MAX_Y: ClassVar[float] = 4500.0
-    """uu; where the other cars stand, in their own half."""
+    """Limits in uu of the area in which the other cars stand, in their own half."""
 
     _below_limit: ClassVar[str] = ""
     """The setting, in seconds, that has to be below the time limit."""
@@ -160,11 +160,11 @@ class Lane(Component, ABC):
         """Judge the arenas after a step.
 
         Args:
-            seen: The `n` arenas that are in this lane.
-            notes: `[n, num_notes]` what the lane remembers of each, zero when the episode begins; write it in place.
+            seen: View of the `n` arenas that are in this lane.
+            notes: `[n, num_notes]` memory of the lane, zero when an episode begins; write it in place.
 
         Returns:
-            `[n]` whether the mechanic has succeeded. Once is enough for an episode.
+            `[n]` bool, True if the mechanic succeeds. Once per episode is enough.
         """
 
     def begin(self, seen: Seen, notes: Double) -> None:

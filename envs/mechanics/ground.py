@@ -20,13 +20,13 @@ ROOF_BALL_HEIGHT = 147.0
 
 @dataclass(eq=False, repr=False)
 class JumpShotLane(Lane):
-    """The car drives toward the goal, the ball comes down before it, too high for a car on the ground.
+    """Practice jump shots: the car drives toward the goal, and the ball falls in front of it, above its reach.
 
     Success: a touch after a jump, with the wheels off the ground, that leaves the ball flying into the opponents' goal
     (under gravity, drag and bounces, within 3 s); or a goal right after such a touch.
 
-    Begins: in the middle of the opponents' half (|x| <= 1200, y 0..1500), speed 900..1300 along the nose, which points
-    at the goal within 0.1 rad; the ball crosses the car's path after 0.7..1.0 s at 230..300 uu, falling.
+    Initial state: in the opponents' half (|x| <= 1200, y 0..1500), driving at 900..1300 uu/s toward the goal (within
+    0.1 rad); the falling ball crosses the car's path after 0.7..1.0 s at a height of 230..300 uu.
     """
 
     name = "jump_shot"
@@ -61,13 +61,13 @@ class JumpShotLane(Lane):
 
 @dataclass(eq=False, repr=False)
 class DribbleLane(Lane):
-    """The car drives with the ball on its roof.
+    """Practice dribbling: the car drives with the ball on its roof.
 
-    Success: the ball stays on the roof for `hold_seconds` on end: above the car (60..140 uu above its centre, within
-    110 uu across) while the wheels are on the ground.
+    Success: the ball stays on the roof for `hold_seconds` without interruption: 60..140 uu above the car's center and
+    within 110 uu sideways, while the wheels are on the ground.
 
-    Begins: |x| <= 2500, y -3500..1000, heading toward the opponents' side within 0.5 rad, speed 600..1300; the ball at
-    the same speed on the roof, up to 15 uu off its middle.
+    Initial state: |x| <= 2500, y -3500..1000, driving at 600..1300 uu/s toward the opponents' side (within 0.5 rad);
+    the ball is on the roof, up to 15 uu off its middle, at the same speed.
     """
 
     name = "dribble"
@@ -102,13 +102,13 @@ class DribbleLane(Lane):
 
 @dataclass(eq=False, repr=False)
 class HalfFlipLane(Lane):
-    """The car rolls backward and has to turn round fast: backflip, cancel, roll.
+    """Practice half flips: the car rolls backward and must turn around fast, with backflip, flip cancel and roll.
 
-    Success within `seconds`: on the wheels and upright, the nose within 26 degrees of where the tail pointed, and at
-    least `min_speed` along the new heading. A car that just turns round is too slow for it.
+    Success within `seconds`: the car is upright on its wheels, its nose points within 26 degrees of where the tail
+    pointed, and it drives at least at `min_speed` in the new direction. A normal turn is too slow.
 
-    Begins: anywhere on the ground (|x| <= 2500, |y| <= 3500) in any direction, rolling backward with 500..900 uu/s and
-    little boost (0..12); the ball rests 1500..2500 uu behind the tail, or as far as the field goes.
+    Initial state: anywhere on the floor (|x| <= 2500, |y| <= 3500) in any direction, rolling backward at 500..900 uu/s
+    with little boost (0..12); the ball is at rest 1500..2500 uu behind the tail, or as far as the field allows.
     """
 
     name = "half_flip"
@@ -154,15 +154,15 @@ class HalfFlipLane(Lane):
 
 @dataclass(eq=False, repr=False)
 class KickoffLane(Lane):
-    """A kickoff: one of the five spawns, each as likely; partly off the spot, turned and rolling already.
+    """Practice kickoffs from one of the five spawns; some start off the spawn, turned and already rolling.
 
-    Both teams begin the same (rotated by 180 degrees), so nobody has an advantage.
+    Both teams begin in the same way (rotated by 180 degrees), so neither has an advantage.
 
-    Success: the lane's team touches the ball first (at the same step as the opponents counts), and `judged_seconds`
-    later the ball is in the opponents' half; or in their goal any time after that touch.
+    Success: the lane's team touches the ball first (in the same step as the opponents counts), and the ball is in the
+    opponents' half `judged_seconds` later, or in their goal at any time after that touch.
 
-    Begins: as `Kickoff`; with the probability `offset_share` each pair of cars is moved by up to 250 uu in x and y,
-    turned by up to 0.25 rad, has 0..100 boost and rolls with up to 500 uu/s along the nose.
+    Initial state: as in `Kickoff`; with probability `offset_share`, each pair of cars is moved by up to 250 uu in x and
+    y, turned by up to 0.25 rad, has a boost of 0..100 and rolls along the nose at up to 500 uu/s.
     """
 
     name = "kickoff"

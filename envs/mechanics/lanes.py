@@ -37,7 +37,7 @@ class LaneEpisodes(StateLogger):
         succeeded: `[A]` bool, whether the mechanic has succeeded in this episode.
     """
 
-    _in_state_dict: ClassVar = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
     _in_state_dict |= {"notes": "_notes", "counts": "_counts"}
 
     lanes: Sequence[Lane]
@@ -127,7 +127,7 @@ class MechanicsLanes(EachArena, Phased):
         episodes: The lane that each arena is in, see `LaneEpisodes`.
     """
 
-    _in_state_dict: ClassVar = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
 
     inner: StateSetter
     """Writes all other episodes."""

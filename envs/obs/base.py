@@ -99,22 +99,22 @@ class ObsBuilder(Component, ABC):
         """
 
     def columns(self, num_blue: int, num_orange: int) -> dict[str, slice]:
-        """Return names for slices that cover the last axis of `space(num_blue, num_orange)` once.
+        """Return the named column groups of an observation: name -> slice of the last axis.
 
-        `obs[..., builder.columns(1, 1)["ball_pos"]]` is the ball's position as the car sees it, for example. What a
-        name means, in which unit and with which factor, is in `meanings`, whose groups they are; `python -m envs.obs`
-        prints both.
+        For example, `obs[..., builder.columns(1, 1)["ball_pos"]]` is the ball's position as the car sees it. The slices
+        cover every column once. `meanings` has the meaning, unit and factor of every group; `python -m envs.obs` prints
+        both.
 
         Args:
-            num_blue: As in `space`.
-            num_orange: As in `space`.
+            num_blue: Number of blue cars, as in `space`.
+            num_orange: Number of orange cars, as in `space`.
         """
         return slices(self.meanings(num_blue, num_orange))
 
     def meanings(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """Return the meaning of every column, in order. By default every column is called `obs`.
+        """Return the meaning of every column, in order. By default, all columns form one group `obs`.
 
-        Your own builder may say it here; one that only has names for its columns says those in `columns`.
+        In your own builder, override this method to describe the columns, or `columns` if you only name them.
         """
         silent = type(self).columns is ObsBuilder.columns
         everything = {"obs": slice(0, self.space(num_blue, num_orange).shape[-1])}

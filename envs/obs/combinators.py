@@ -26,14 +26,19 @@ def flat_space(owner: ObsBuilder, setting: str, num_blue: int, num_orange: int) 
 
 @dataclass(eq=False, repr=False)
 class StackedObs(ObsBuilder):
-    """The last `num_frames` observations of another builder side by side along the last axis, the newest first.
+    """Stack the last `num_frames` observations of another builder along the last axis, the newest first.
 
-    When an episode begins all frames are its first observation. The frames belong to the arenas of one pool
-    (`state.arena_index`), so every pool needs its own `StackedObs`. A step is told from a second look at the same
-    situation by `state.episode_ticks`: building twice without a step in between gives the same frames twice.
+    When an episode begins, all frames are its first observation. The frames belong to the arenas of one pool
+    (`state.arena_index`), so every pool needs its own `StackedObs`. If observations are built twice without a step in
+    between (the same `state.episode_ticks`), the frames stay the same.
     """
 
-    _in_state_dict: ClassVar = {"frames": "_frames", "ticks": "_ticks", "fresh": "_fresh", "inner/": "inner"}
+    _in_state_dict: ClassVar[dict[str, str]] = {
+        "frames": "_frames",
+        "ticks": "_ticks",
+        "fresh": "_fresh",
+        "inner/": "inner",
+    }
 
     inner: ObsBuilder
     """Builder of one frame, `[D]` or `[E, F]`."""
@@ -103,10 +108,11 @@ class StackedObs(ObsBuilder):
 
 
 class PrivilegedBox(gymnasium.spaces.Box):
-    """A vector observation of which the actor may read the first columns only.
+    """Space of vector observations of which the actor may only read the first columns.
 
     Attributes:
-        actor_features: How many; agents that know of it (`agents.PPOLightningAgent`) show the rest to the critic alone.
+        actor_features: Number of columns for the actor; agents that support it (`agents.PPOLightningAgent`) show the
+            rest only to the critic.
     """
 
     def __init__(self, low: Float, high: Float, actor_features: int) -> None:
@@ -116,14 +122,14 @@ class PrivilegedBox(gymnasium.spaces.Box):
 
 @dataclass(eq=False, repr=False)
 class PrivilegedObs(ObsBuilder):
-    """Two observations side by side: the actor looks at the first columns only, the critic at all of them.
+    """Show the actor only the first columns of an observation, and the critic all of them.
 
-    The space is a `PrivilegedBox`, from which the agent knows. `obs[..., :n]` with
-    `n = actor_features(num_blue, num_orange)` is what `actor` builds, the rest what `critic` adds, for
-    instance exact positions where the actor's are noisy or limited. The critic need not repeat what the actor has.
+    The space is a `PrivilegedBox`, which tells the agent the number of columns for the actor:
+    `n = actor_features(num_blue, num_orange)`. `actor` builds `obs[..., :n]`; `critic` builds the rest, for example
+    exact positions if the actor's are noisy or limited. The critic need not repeat the actor's columns.
     """
 
-    _in_state_dict: ClassVar = {"actor/": "actor", "critic/": "critic"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"actor/": "actor", "critic/": "critic"}
 
     actor: ObsBuilder
     """Builder of the columns for both, flat `[D]`."""
@@ -172,7 +178,7 @@ class RoleObs(ObsBuilder):
         only: The role that every car plays, whatever it is; None in training. For playing with one role's policy.
     """
 
-    _in_state_dict: ClassVar = {"inner": "inner"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
 
     inner: ObsBuilder
     """Builder of the other columns, flat `[D]`."""
@@ -200,7 +206,7 @@ class RoleObs(ObsBuilder):
 
 @dataclass(eq=False, repr=False)
 class TeamRoleObs(RoleObs):
-    """Roles by team: 0 blue, 1 orange."""
+    """Give each team its own role: 0 blue, 1 orange."""
 
     def role_of(self, state: GameState) -> NDArray[np.int64]:
         orange: NDArray[np.int64] = (state.team != BLUE).astype(np.int64)
@@ -209,9 +215,9 @@ class TeamRoleObs(RoleObs):
 
 @dataclass(eq=False, repr=False)
 class SlotRoleObs(RoleObs):
-    """Roles by a car's place in its team: 0 for the first car, 1 for the second, `roles` - 1 for all from there on.
+    """Give each car of a team its own role: 0 for the first car, 1 for the second, up to `roles` - 1 for all others.
 
-    In 2v2 the first may become the striker, the second the goalie, if the reward pays them so.
+    In 2v2, for example, the first car can become the striker and the second the goalie, if the reward is designed so.
     """
 
     roles: Annotated[int, Between(2)] = 2

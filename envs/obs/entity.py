@@ -53,7 +53,7 @@ class EntityObs(TableObs):
     BOOST, TIMER, ON_GROUND, HAS_FLIP, BOOSTING, SUPERSONIC = range(29, 35)
     NUM_FEATURES = 35
     SELF, BALL, OTHER_CARS = 0, 1, 2
-    """Rows."""
+    """Indices of rows."""
 
     max_cars_per_team: Count = 3
     """Cars per team that the set has room for."""
@@ -85,7 +85,7 @@ class EntityObs(TableObs):
 
     @property
     def objects(self) -> dict[str, slice]:
-        """Rows by name: self, ball, allies, enemies, pads, goals (opponents', own)."""
+        """The rows by name: self, ball, allies, enemies, pads, goals (the opponents' goal first)."""
         cars = self.max_cars_per_team
         rows = {"self": 1, "ball": 1, "allies": cars - 1, "enemies": cars}
         rows |= {"pads": NUM_PADS * self.include_pads, "goals": 2 * self.include_goals}

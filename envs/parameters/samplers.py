@@ -14,7 +14,7 @@ from fabric_rl.base.settings import Count, Finite, NonNegative, is_number
 
 
 class Sampler(Component, ABC):
-    """Draws values of one parameter. It keeps nothing between draws: arenas and processes share it."""
+    """Base class: sample the values of one parameter. It has no state, because arenas and processes share it."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> float:
@@ -30,7 +30,7 @@ class Sampler(Component, ABC):
 
 @dataclass(eq=False, repr=False)
 class Constant(Sampler):
-    """Always the same value."""
+    """Always return the same value."""
 
     value: Finite
     """The value."""
@@ -44,7 +44,7 @@ class Constant(Sampler):
 
 @dataclass(eq=False, repr=False)
 class Uniform(Sampler):
-    """Uniform in [min_value, max_value): ML-Agents' `uniform`."""
+    """Sample uniformly from [min_value, max_value), like ML-Agents' `uniform`."""
 
     min_value: Finite
     """Least value."""
@@ -64,7 +64,7 @@ class Uniform(Sampler):
 
 @dataclass(eq=False, repr=False)
 class Gaussian(Sampler):
-    """Normally distributed: ML-Agents' `gaussian`."""
+    """Sample from a normal distribution, like ML-Agents' `gaussian`."""
 
     mean: Finite
     """Mean."""
@@ -80,9 +80,9 @@ class Gaussian(Sampler):
 
 @dataclass(eq=False, repr=False)
 class MultirangeUniform(Sampler):
-    """Uniform in several intervals: ML-Agents' `multirange_uniform`.
+    """Sample uniformly from several intervals, like ML-Agents' `multirange_uniform`.
 
-    First an interval is drawn, with a probability proportional to its width, then a value in [min, max) of it.
+    First an interval is chosen with a probability proportional to its width, then a value in its [min, max).
     """
 
     intervals: Sequence[tuple[Finite, Finite]]
@@ -107,10 +107,11 @@ class MultirangeUniform(Sampler):
 
 @dataclass(eq=False, repr=False)
 class ParameterRandomizer(Component, ABC):  # ABC: a class path on the command line, not a group of settings
-    """Environment parameter randomisation as in Unity's ML-Agents, for every arena (or sub-environment) on its own.
+    """Randomize environment parameters as in Unity's ML-Agents, separately for every arena (or sub-environment).
 
-    These are settings only; every environment draws for itself. New values begin with an episode. ML-Agents resets its
-    environment when `resampling_interval` has passed; here the running episode is played to its end first.
+    This object only stores the settings; every environment samples its own values. New values take effect when an
+    episode begins. ML-Agents resets the environment when `resampling_interval` has passed; here the running episode is
+    finished first.
     """
 
     samplers: dict[str, Sampler]

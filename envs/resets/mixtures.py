@@ -28,7 +28,7 @@ WHEELS_MIRRORED_X = [1, 0, 3, 2]
 class MixedStates(EachArena):
     """Mixture of setters, one of which is drawn for each episode."""
 
-    _in_state_dict: ClassVar = {"setters": "setters"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"setters": "setters"}
 
     setters: Sequence[StateSetter]
     """The setters."""
@@ -53,7 +53,7 @@ class MixedStates(EachArena):
 class _Changed(EachArena):
     """Another setter's states, changed."""
 
-    _in_state_dict: ClassVar = {"inner": "inner"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
 
     inner: StateSetter
     """Writes the states."""
@@ -80,7 +80,7 @@ class _Changed(EachArena):
 
 @dataclass(eq=False, repr=False)
 class MirroredStates(_Changed):
-    """Another setter's states, some of them mirrored: the same game, with left and right or the teams exchanged."""
+    """Mirror some of another setter's states: exchange left and right, or the teams."""
 
     probability: Share = 0.5
     """Probability, 0..1, of each of the two, drawn apart."""
@@ -99,7 +99,7 @@ class MirroredStates(_Changed):
 
 
 class ShuffledCars(_Changed):
-    """Another setter's states, with the cars of each team in random order."""
+    """Shuffle the cars of each team in another setter's states."""
 
     def _change(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         order = np.arange(state.num_cars)

@@ -36,24 +36,25 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
 
         save_states("states.npz", play())
 
-    `pool.state` is one object that every step changes, so a list has to hold copies: `kept.append(pool.state.copy())`.
+    `pool.state` is one object that every step changes, so store copies in a list: `kept.append(pool.state.copy())`.
 
-    The file is a numpy .npz without pickles. With `S` states and `C` slots it holds `team [C]` int8 (0 blue, 1 orange),
-    `present [S, C]` bool, `ball_pos`, `ball_vel`, `ball_ang_vel` `[S, 3]`, `pad_timers [S, 34]`, `boost [S, C]`,
-    `car_pos`, `car_vel`, `car_ang_vel`, `car_forward`, `car_right`, `car_up` `[S, C, 3]`, and `[S, C, ...]` each of the
-    names in `CAR_TIMERS`, `CAR_FLAGS` and `DETAILS`; float32 and bool, units as in `GameState`, world view.
+    The file is a NumPy .npz file without pickles. With `S` states and `C` slots, it contains `team [C]` int8 (0 blue, 1
+    orange), `present [S, C]` bool, `ball_pos`, `ball_vel`, `ball_ang_vel` `[S, 3]`, `pad_timers [S, 34]`, `boost
+    [S, C]`, `car_pos`, `car_vel`, `car_ang_vel`, `car_forward`, `car_right`, `car_up` `[S, C, 3]`, and one array
+    `[S, C, ...]` for each name in `CAR_TIMERS`, `CAR_FLAGS` and `DETAILS`; all are float32 or bool, with the units of
+    `GameState`, not mirrored.
 
     Args:
-        path: The file, replaced if there is one; folders are made.
-        states: One or many, all with the same number of slots per team. Right after `pool.step`, arenas that ended
-            hold the first state of their next episode.
+        path: Path of the file; an existing file is replaced, and missing folders are created.
+        states: One or more states, all with the same number of slots per team. Right after `pool.step`, arenas whose
+            episode ended have the first state of their next episode.
 
     Returns:
-        How many states the file holds.
+        The number of states in the file.
 
     Raises:
-        ValueError: No states, different team sizes, or one object several times in a list.
-        TypeError: Something else than states.
+        ValueError: There are no states, their team sizes differ, or a list contains the same object more than once.
+        TypeError: `states` are not `GameState` objects.
     """
     if isinstance(states, GameState):
         states = [states]

@@ -22,7 +22,7 @@ Vector = tuple[Finite, Finite, Finite]
 
 
 class Kickoff(EachArena):
-    """The five mirrored kickoff spawns with boost 33.3, in random order; at most five cars a team."""
+    """Begin with a kickoff: the five mirrored spawns in random order, boost 33.3, at most five cars per team."""
 
     BLUE_POS = np.array(
         [[-2048, -2560, 17], [2048, -2560, 17], [-256, -3840, 17], [256, -3840, 17], [0, -4608, 17]], np.float32
@@ -100,7 +100,7 @@ class _SpreadOut(EachArena):
 
 @dataclass(eq=False, repr=False)
 class RandomState(_SpreadOut):
-    """Ball and cars anywhere in the field, clear of each other, of walls and of all ramps; cars with random boost."""
+    """Place ball and cars at random, away from each other and from walls and ramps; cars have random boost."""
 
     random_ball_speed: bool = True
     """Give the ball a random velocity (up to 3000 uu/s) and spin; else it rests or falls."""
@@ -152,10 +152,10 @@ def _directions(rng: np.random.Generator, count: int) -> Double:
 
 @dataclass(eq=False, repr=False)
 class TurtledStart(_SpreadOut):
-    """Cars lie on their roofs anywhere on the flat ground, facing anywhere; the ball rests, everybody has random boost.
+    """Begin with cars on their roofs at random places on the floor, with random boost; the ball is at rest.
 
-    Nobody lies on a ramp, nor in a corner of the field (|x| + |y| above 7500 uu).
-    Left alone they stay there. Pressing jump rolls a car over (the game's auto-flip).
+    No car lies on a ramp or in a corner of the field (|x| + |y| above 7500 uu). Without controls, cars stay on their
+    roofs; pressing jump rolls a car over (the game's auto-flip).
     """
 
     turtled_share: Share = 1.0
@@ -182,10 +182,10 @@ class TurtledStart(_SpreadOut):
 
 @dataclass(eq=False, repr=False)
 class ExplicitState(EachArena):
-    """The same state in every episode, for a notebook, a test or a drill. Draws nothing.
+    """Begin every episode with the same given state, for a notebook, a test or a drill.
 
-    Cars are given in the order of the slots: blue, then orange. With mixed team sizes there is one for every slot of
-    the largest arena, and those of absent cars are left out.
+    Give the cars in the order of the slots: blue, then orange. With mixed team sizes, give one car for every slot of
+    the largest arena; cars that an arena does not have are ignored.
     """
 
     car_pos: Sequence[Vector]

@@ -52,13 +52,13 @@ class Pack(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class TrainingPack(EachArena):
-    """A shot of a training pack in every episode, each as likely as the others.
+    """Begin every episode with a random shot of the game's training packs.
 
-    The shot's car is the first blue one, attacking orange's goal (striker packs) or guarding its own (goalie packs); in
-    arenas without blue cars it is the first orange one, rotated. `MirroredStates` gives it to both teams. Further cars
-    stand in their own halves at random, facing the ball, clear of everything. Boost is full, where the game's packs
-    have it unlimited. Shots that a pack's map has outside the standard field are left out; the packs' time limits do
-    not apply, use a `TimeoutCondition`; `envs.matches.exam` keeps to them.
+    The first blue car plays the shot, attacking orange's goal (striker packs) or guarding its own (goalie packs); in
+    arenas without blue cars it is the first orange car, rotated. Use `MirroredStates` to give shots to both teams.
+    Other cars stand at random places in their own halves, away from everything, and face the ball. Boost is full
+    (in the game it is unlimited). Shots outside the standard field are left out. The packs' time limits do not apply;
+    use a `TimeoutCondition` instead. `envs.matches.exam` does apply them.
     """
 
     CLEARANCE = 400.0

@@ -69,7 +69,7 @@ class BallTravelReward(RememberingReward):
 
     Range 0 upward with positive weights; per event. The path is measured once a step, so a bounce within a step is cut
     short: a little less at higher tick skips. Source: rlgym-tools' `BallTravelReward`, which credits a goal to the
-    toucher before the last when the last touch falls into the step of the goal; here that goal has travelled 0.
+    second to last toucher if the last touch is in the same step as the goal; here the distance of such a goal is 0.
     """
 
     unit = "per event"

@@ -1,4 +1,4 @@
-"""Rewards made of other rewards: rated per second, shared, annealed, clipped, normalised."""
+"""Rewards made of other rewards: rated per second, shared, annealed, clipped, normalized."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class WrappedReward(Reward):
     """A reward that changes what another one pays."""
 
     unit = "as the inner reward"
-    _in_state_dict: ClassVar = {"inner": "reward"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"inner": "reward"}
 
     reward: Reward
     """The reward inside."""
@@ -49,7 +49,7 @@ class PerSecondReward(WrappedReward):
     """
 
     unit = "per second"
-    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"ticks": "_ticks"}
+    _in_state_dict: ClassVar[dict[str, str]] = WrappedReward._in_state_dict | {"ticks": "_ticks"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,7 +108,11 @@ class AnnealedReward(WrappedReward):
     processes). Range and unit: the inner reward's times w.
     """
 
-    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"taken": "_taken", "sum": "_sum", "count": "_count"}
+    _in_state_dict: ClassVar[dict[str, str]] = WrappedReward._in_state_dict | {
+        "taken": "_taken",
+        "sum": "_sum",
+        "count": "_count",
+    }
 
     steps: Sequence[CountOrZero] = (0, 10_000)
     """Rising numbers of environment steps, 0 or more."""
@@ -179,21 +183,25 @@ class EMANormalizedReward(WrappedReward):
 
     The averages are over all cars of this environment, bias-corrected as in Adam, with `half_life` steps; they include
     the current step. Range `-clip`..`clip`, rms about 1; unit: the inner reward's. A process of a `ProcessPool` and a
-    rank each normalise by their own cars. Not centred by default: a mean taken off changes which policy is best.
+    rank each normalize by their own cars. Not centered by default: subtracting the mean changes which policy is best.
     Source: Kingma & Ba 2015 (the correction); rlgym-tools' `AutoRewardNormalizer` divides by a running deviation.
     """
 
     value_range = (-10, 10)
-    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"mean": "_mean", "square": "_square", "steps": "_steps"}
+    _in_state_dict: ClassVar[dict[str, str]] = WrappedReward._in_state_dict | {
+        "mean": "_mean",
+        "square": "_square",
+        "steps": "_steps",
+    }
 
     half_life: Positive = 10_000
     """Environment steps after which a step counts half."""
     center: bool = False
-    """Take off the moving mean."""
+    """Subtract the moving mean."""
     clip: Positive = 10.0
-    """Greatest size of what is paid."""
+    """Maximum absolute reward."""
     epsilon: Positive = 1e-6
-    """Least size that is divided by."""
+    """Minimum divisor."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

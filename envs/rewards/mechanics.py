@@ -106,9 +106,9 @@ class AerialDistanceReward(RememberingReward):
     """Carry the ball through the air: the distance that car and ball go, over 5120, from one own touch to the next.
 
     The first touch of a flight earns `first_touch` times the height of car and ball above 256 uu (mean by `car` and
-    `ball`), over 5120; each further one `car` times the car's way plus `ball` times the ball's. A flight ends when the
+    `ball`), over 5120; each further one `car` times the car's path plus `ball` times the ball's. A flight ends when the
     car is below 256 uu, has its wheels on something, is demolished, or another car touches the ball. Range 0 upward;
-    per event: ways are measured once a step, so a curved one is a little shorter at higher tick skips. Source:
+    per event: paths are measured once a step, so a curved one is a little shorter at higher tick skips. Source:
     rlgym-tools' `AerialDistanceReward`, which takes driving up a wall for flying, and depends on the order of two cars
     that touch in the same step (here both have touched).
     """
@@ -119,7 +119,7 @@ class AerialDistanceReward(RememberingReward):
     first_touch: Finite = 1.0
     """Factor for the height of the first touch."""
     car: NonNegative = 1.0
-    """Factor for the car's way, at least 0."""
+    """Factor for the car's path, at least 0."""
     ball: NonNegative = 1.0
     """Factor for the ball's way, at least 0."""
 

@@ -28,7 +28,7 @@ class PotentialReward(WrappedReward):
     """
 
     unit = "per change"
-    _in_state_dict: ClassVar = WrappedReward._in_state_dict | {"before": "_before"}
+    _in_state_dict: ClassVar[dict[str, str]] = WrappedReward._in_state_dict | {"before": "_before"}
 
     gamma: Share = 1.0
     """Discount of training per step, or 1."""

@@ -104,14 +104,11 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
         if not isinstance(value, Mapping):
             raise TypeError(f"{where} must be a mapping of names, got {value!r:.100}")
         return {name: check_value(f"{where}[{name}]", part, inner[1]) for name, part in value.items()}
-    elif isinstance(kind, type) and kind.__module__.partition(".")[0] in _PACKAGES and not isinstance(value, kind):
-        raise TypeError(
-            f"{where} must be an {kind.__module__.partition('.')[0]} {kind.__name__}, got {describe_value(value)}"
-        )
+    elif isinstance(kind, type) and not isinstance(value, kind):
+        package = kind.__module__.removeprefix("fabric_rl.").partition(".")[0]  # in a wheel they are fabric_rl.envs...
+        if package in ("envs", "agents"):
+            raise TypeError(f"{where} must be an {package} {kind.__name__}, got {describe_value(value)}")
     return value
-
-
-_PACKAGES = {"envs", "agents"}
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -22,13 +22,15 @@ from envs.adapters.rlbot_packets import UNSENT, sizes_in_words
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
+from fabric_rl.base import settings
 from fabric_rl.import_names import INSTALLED, shipped, spelt_here
 from fabric_rl.runs.json_files import json_text, write_bytes, write_text
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
-_MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "saved.py", "component.py", "sim/__init__.py")
+_MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "component.py", "sim/__init__.py")
+_BASE = ("__init__.py", "settings.py", "state_schema.py")
 _ADAPTERS = ("adapters/__init__.py", "adapters/rlbot_packets.py", "adapters/rlbot_bot.py")
-_LEFT_OUT = ("__main__.py", "fields.py", "description.py")
+_LEFT_OUT = ("__main__.py", "fields.py")
 _OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")
 _BOT = '''"""The bot that RLBot starts; `python bot.py --check` tells whether everything that it needs is here."""
 
@@ -208,6 +210,11 @@ def _write_library(lib: Path, classes: set[str]) -> None:
         target = lib / "envs" / file.relative_to(home)
         target.parent.mkdir(parents=True, exist_ok=True)
         _copy(file, target)
+    base = lib / "fabric_rl" / "base"
+    base.mkdir(parents=True)
+    write_text(base.parent / "__init__.py", "")
+    for name in _BASE:
+        _copy(Path(settings.__file__).with_name(name), base / name)
     write_text(lib / "envs" / "sim" / "arena.py", _CONTROLS)
     exported = _alone((home / "__init__.py").read_bytes()).decode()
     exports = re.findall(r"^from envs\.(?:actions|obs|state\.\w+) import .*$", exported, re.MULTILINE)

@@ -115,7 +115,7 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
     [
         ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: env_id CartPol-v1: "),
         ({"env": partial(RocketSimPool, num_arenas=0)}, "num_arenas"),
-        ({"agent": partial(PPOLightningAgent, actor_lr=-1)}, "actor_lr must be positive"),
+        ({"agent": partial(PPOLightningAgent, actor_lr=-1)}, "actor_lr must be a number above 0"),
         ({"start": StartArgs(resume="nothing")}, "resume nothing: no such checkpoint, run or milestone"),
         ({"hardware": Hardware(accelerator="cpu", strategy="dpd")}, "strategy dpd: no such strategy"),
     ],
