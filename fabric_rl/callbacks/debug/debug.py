@@ -14,7 +14,7 @@ class Debug(Callbacks):
     """Print diagnostics on rank 0 and log them as `debug/...` during training.
 
     On the command line: `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for
-    the topics. If an environment does not support a topic, a line of the log says so. Training stays bit-identical.
+    the topics. If an environment does not support a topic, the log names it. Training stays bit-identical.
     """
 
     def __init__(
