@@ -17,7 +17,7 @@ from fabric_rl.types import ActOutput, Minibatch
 
 @dataclass(eq=False, repr=False)
 class RecurrentPPOAgent(PPOAgent):
-    """PPO with memory: policy and value function share hidden layers and an LSTM or GRU, then have layers of their own.
+    """PPO with memory: policy and value function share hidden layers and an LSTM or GRU, then have separate layers.
 
     The agent is trained on sequences of `sequence_length` steps that start with the memory stored in the rollout. That
     memory was computed with older weights; `burn_in` refreshes it with the current weights over the preceding steps

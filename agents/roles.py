@@ -86,7 +86,7 @@ class RolesAgent(ActorCritic):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """Choose actions, see `ActorCritic.act`; each agent chooses those of its own rows."""
+        """Choose actions, see `ActorCritic.act`; each agent chooses those of its rows."""
 
         def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> ActOutput:
             given = {"action_mask": action_mask[rows]} if action_mask is not None and reads_masks(agent) else {}

@@ -98,7 +98,7 @@ class RememberingReward(Reward):
         """What to know of an episode's first state: name -> array `[A, ...]`; copies are made of them."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Remember the first states of the new episodes in the arenas of `mask [A]`."""
+        """Remember the initial states of the episodes that begin in the arenas of `mask [A]`."""
         first = self._first(state)
         if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
             self._kept = {name: np.array(array) for name, array in first.items()}

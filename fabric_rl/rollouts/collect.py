@@ -35,7 +35,7 @@ def collect(
     """Fill `rollout` with the next `T` steps. Call it under `torch.no_grad()`.
 
     Collection continues where the last call ended; before the first call, call `rollout.begin(obs, infos)`. Truncated
-    steps are bootstrapped from the value of the last observation of their own episode; no values are computed for an
+    steps are bootstrapped from the value of the last observation of their episode; no values are computed for an
     `OffPolicyAgent`. Actions outside of a Box are clipped for the environment; the rollout stores them as sampled. If
     the environment has groups (`HasGroups`), one group is stepped while the policy computes the actions of another,
     always in the same order.

@@ -221,7 +221,7 @@ class Rollout:
         """Run the burn-in of the next rollout again, so that it begins with the memory that training will compute.
 
         The weights and the normalization of the agent have changed since those steps. With the stored memory, PPO's
-        first ratios would not be 1 for sequences whose burn-in lies in the previous rollout.
+        first ratios would not be 1 for sequences whose burn-in is in the previous rollout.
         """
         if self.state is None or not self._burn_in:
             return
