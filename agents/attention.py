@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from agents.parts.base import PPOAgent, ValueHead, hidden_layers
+from agents.parts.base import PPOAgent, hidden_layers
 from agents.parts.heads import linear
 from fabric_rl.base.settings import Count
 
@@ -66,9 +66,8 @@ class AttentionPPOAgent(PPOAgent):
         self.trunk = ObjectEncoder(features, *attention, self.activation, self.ortho_init)
         self.actor = hidden_layers(self.embed_size, self.actor_hidden_sizes, *shape)
         self.critic = hidden_layers(self.embed_size, self.critic_hidden_sizes, *shape)
-        self.policy_head = self.make_policy_head([self.embed_size, *self.actor_hidden_sizes][-1])
-        critic_features = [self.embed_size, *self.critic_hidden_sizes][-1]
-        self.value_head = ValueHead(critic_features, self.value_heads, self.ortho_init)
+        size = self.embed_size
+        self.add_heads([size, *self.actor_hidden_sizes][-1], [size, *self.critic_hidden_sizes][-1])
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return Adam with one parameter group for attention and actor and one for the critic."""

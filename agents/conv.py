@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import PPOAgent, ValueHead, hidden_layers
+from agents.parts.base import PPOAgent, hidden_layers
 from agents.parts.encoders import Pixels, image_encoder
 from fabric_rl.base.settings import Count
 
@@ -40,8 +40,7 @@ class ConvPPOAgent(PPOAgent):
         self.encoder = network  # type: ignore[assignment]  # in the place of its name
         self.hidden = hidden_layers(encoded, self.hidden_sizes, self.activation, self.layer_norm, self.ortho_init)
         features = [encoded, *self.hidden_sizes][-1]
-        self.policy_head = self.make_policy_head(features)
-        self.value_head = ValueHead(features, self.value_heads, self.ortho_init)
+        self.add_heads(features, features)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return Adam with one parameter group for the value function's last layer and one for everything else."""

@@ -9,7 +9,7 @@ import gymnasium
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import PPOAgent, ValueHead, hidden_layers
+from agents.parts.base import PPOAgent, hidden_layers
 from agents.parts.encoders import Pixels, fitting, image_encoder, is_image
 from fabric_rl.base.settings import Count
 from fabric_rl.learning.normalize import ObsNormalizer
@@ -66,8 +66,7 @@ class MultiInputPPOAgent(PPOAgent):
         self.encoders = nn.ModuleList(encoders)
         self.hidden = hidden_layers(features, self.hidden_sizes, *shape)
         features = [features, *self.hidden_sizes][-1]
-        self.policy_head = self.make_policy_head(features)
-        self.value_head = ValueHead(features, self.value_heads, self.ortho_init)
+        self.add_heads(features, features)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return Adam with one parameter group for the value function's last layer and one for everything else."""

@@ -7,7 +7,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import PPOAgent, ValueHead, hidden_layers, vector_size
+from agents.parts.base import PPOAgent, hidden_layers, vector_size
 from agents.parts.memory import RecurrentMemory, check_memory
 from fabric_rl.base.settings import Count, CountOrZero
 from fabric_rl.learning.imitation import Shown
@@ -64,9 +64,8 @@ class RecurrentPPOAgent(PPOAgent):
         self.memory = RecurrentMemory([inputs, *self.hidden_sizes][-1], self.memory_size, self.cell, self.ortho_init)
         self.actor = hidden_layers(self.memory.hidden_size, self.actor_hidden_sizes, *shape)
         self.critic = hidden_layers(self.memory.hidden_size, self.critic_hidden_sizes, *shape)
-        self.policy_head = self.make_policy_head([self.memory.hidden_size, *self.actor_hidden_sizes][-1])
-        critic_features = [self.memory.hidden_size, *self.critic_hidden_sizes][-1]
-        self.value_head = ValueHead(critic_features, self.value_heads, self.ortho_init)
+        size = self.memory.hidden_size
+        self.add_heads([size, *self.actor_hidden_sizes][-1], [size, *self.critic_hidden_sizes][-1])
 
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None

@@ -123,7 +123,7 @@ class SACLightningAgent(OffPolicyAgent):
         )
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(self.init_entcoef)))
-        if self.target_entropy is not None and not -math.inf < self.target_entropy < head.greatest_entropy:
+        if self.target_entropy is not None and self.target_entropy >= head.greatest_entropy:
             raise ValueError(
                 f"{name}: --agent.target_entropy must be below the greatest entropy, {head.greatest_entropy:.3g}, got "
                 f"{self.target_entropy}"

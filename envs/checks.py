@@ -13,13 +13,6 @@ from numpy.typing import NDArray
 from fabric_rl.base.settings import describe_value, is_number, is_whole
 
 
-def check_part(owner: str, argument: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
-    """`value`, if it is a component of that kind; else a TypeError."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{owner}: {argument} must be an envs {kind.__name__}, got {describe_value(value)}")
-    return value
-
-
 def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
     """`values` as a tuple, if all of them are components of that kind; else a TypeError."""
     for value in values:
@@ -59,17 +52,6 @@ def finite_numbers(owner: str, argument: str, values: Any) -> list[float]:  # no
     if not all(is_number(value) and math.isfinite(value) for value in listed):
         raise ValueError(f"{owner}: {argument} must be finite numbers, got {values!r}")
     return [float(value) for value in listed]
-
-
-def number_in(owner: str, argument: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
-    """`value` as a float; a ValueError unless it is a single finite number from `low` to `high`."""
-    numbers = finite_numbers(owner, argument, value)
-    if hasattr(value, "__iter__") or not low <= numbers[0] <= high:
-        if not math.isinf(low) and not math.isinf(high):
-            raise ValueError(f"{owner}: {argument} must be a number from {low:g} to {high:g}, got {value!r}")
-        bound = f" of at least {low:g}" if not math.isinf(low) else ""
-        raise ValueError(f"{owner}: {argument} must be one number{bound}, got {value!r}")
-    return numbers[0]
 
 
 def require_finite(

@@ -150,6 +150,11 @@ class PPOAgent(ActorCritic):
         gaussian = GaussianOptions(self.state_dependent_std, self.squash, self.log_std_init)
         return policy_head(type(self).__name__, inputs, self.action_space, gaussian, self.ortho_init)
 
+    def add_heads(self, actor_features: int, critic_features: int) -> None:
+        """Add the last layers of policy and value function, over that many features."""
+        self.policy_head = self.make_policy_head(actor_features)
+        self.value_head = ValueHead(critic_features, self.value_heads, self.ortho_init)
+
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return policy parameters `[N, P]` and values `[N]` or `[N, K]` of `obs [N, ...]`, without memory."""
         raise NotImplementedError

@@ -1,9 +1,10 @@
-"""PolicyHead: the last layer of a policy and its distribution's maths, in closed form and in float32.
+"""Policy heads: the last layer of a policy and its distribution's maths, in closed form and in float32.
 
 A head turns features `[..., inputs]` into the parameters `[..., P]` of a distribution over one action space, samples
 from them, and evaluates actions. Leading dimensions are arbitrary: `[N]` in a rollout, `[B]` or `[L, S]` in training.
 The log-probability of a sample is computed from the action as returned, by the same operations as in `evaluate`, so
-PPO's first ratios are 1 up to the rounding of the network itself.
+PPO's first ratios are 1 up to the rounding of the network itself. Where a mask allows nothing of a categorical, all its
+choices are equally likely: there is nothing to learn from it.
 """
 
 import math

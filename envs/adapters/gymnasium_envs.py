@@ -13,11 +13,11 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from envs.checks import check_part, check_seed, finite_numbers, whole_number
+from envs.checks import check_seed, finite_numbers, whole_number
 from envs.parameters import ParameterRandomizer
 from envs.parameters.samplers import drawn_from
 from envs.render.videos import RecordVideos
-from fabric_rl.base.settings import is_number, is_whole
+from fabric_rl.base.settings import check_value, is_number, is_whole
 
 _MOST_ENVS = 65_536
 """Limit for one process; each is a Python object of its own."""
@@ -175,7 +175,7 @@ class GymnasiumEnvs(VectorWrapper):
         whole_number("GymnasiumEnvs", "num_envs", num_envs, most=_MOST_ENVS)
         seed = check_seed("GymnasiumEnvs", seed)
         if parameters is not None:
-            check_part("GymnasiumEnvs", "parameters (--env.parameters)", parameters, ParameterRandomizer)
+            check_value("GymnasiumEnvs: parameters (--env.parameters)", parameters, ParameterRandomizer)
             wrappers = (partial(self._draw, parameters), *wrappers)
         self._drawn: list[DrawnNumbers] = []
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]

@@ -1,4 +1,4 @@
-"""The games of an audit, played and recorded once, and what a reward would have paid in them."""
+"""The games of an audit and their situations, recorded once, and what a reward would have paid in them."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Matches between two players on real physics, in pairs with sides changed."""
+"""Matches between two players, in pairs with sides changed; `PoolRecipe` builds a pool again with other parts."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence

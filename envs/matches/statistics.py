@@ -1,4 +1,4 @@
-"""GameStatistics: what both sides do in matches, beside the goals."""
+"""GameStatistics: what both sides do in matches, besides goals; and the kickoffs that both matches of a pair share."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Episodes: how those of a pool begin."""
+"""The episodes of a pool: how they begin, what is counted of them, the time of its steps, snapshots."""
 
 import time
 import warnings

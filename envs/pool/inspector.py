@@ -1,4 +1,4 @@
-"""PoolInspector: what the callback `fabric_rl.callbacks.Debug` is told about a pool while a run trains in it."""
+"""PoolInspector: what `fabric_rl.callbacks.Debug` is told about a pool in training, and games beside the training."""
 
 import copy
 from collections.abc import Callable, Generator
@@ -8,25 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from envs.actions import ContinuousAction
 from envs.actions.base import unwrapped
 from envs.actions.tables import ActionTable
-from envs.bots.policy import Choose
+from envs.audit.parts import parts_of
+from envs.bots.base import TeamBots
+from envs.bots.policy import Choose, Mind, PolicyBot
 from envs.dones import TimeoutCondition
 from envs.loggers import TurtleRecoveryLogger
+from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX, Sink
 from envs.resets import TurtledStart
 from envs.resets.first_states import ResetRow, describe_problems, problems, ranges_of, rows_of
-
-if TYPE_CHECKING:
-    from envs.pool.rocket_pool import RocketSimPool
-
-from typing import TYPE_CHECKING
-
-from envs.actions import ContinuousAction
-from envs.audit.parts import parts_of
-from envs.bots.base import TeamBots
-from envs.bots.policy import Mind, PolicyBot
-from envs.replays.recorder import ReplayRecorder
 from envs.state.layout import Float
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
-from envs.checks import check_part, whole_number
+from envs.checks import whole_number
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 from envs.state.layout import CONTROL_NAMES
-from fabric_rl.base.settings import is_whole
+from fabric_rl.base.settings import check_value, is_whole
 
 MAX_CARS_PER_TEAM = 4
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
@@ -42,7 +42,7 @@ def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN40
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
     """`value` if it is a component of that kind; else a TypeError."""
-    return check_part("RocketSimPool", f"{name} (--env.{name})", value, kind)
+    return check_value(f"RocketSimPool: {name} (--env.{name})", value, kind)
 
 
 def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - checked here

@@ -1,4 +1,4 @@
-"""CarSlots: which of a pool's slots have a car."""
+"""The slots of a pool: which ones have a car (`CarSlots`), and which ones bots play (`Guests`)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, Controls, RowControls
 from envs.bots.base import Bot, wanted_by
-from envs.checks import check_part
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
+from fabric_rl.base.settings import check_value
 
 
 class CarSlots:
@@ -86,7 +86,7 @@ class Guests:
 
     def invite(self, bots: Sequence[Bot]) -> None:
         """Takes the guests, before the pool's next `reset`; none of them plays until it has a seat."""
-        self.bots = tuple(check_part("RocketSimPool", "a guest", bot, Bot) for bot in bots)
+        self.bots = tuple(check_value("RocketSimPool: a guest", bot, Bot) for bot in bots)
         self.seat(np.full(self._slots.num_cars, NOBODY))
 
     def seat(self, who: NDArray[np.intp]) -> None:

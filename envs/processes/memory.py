@@ -1,4 +1,4 @@
-"""SharedArrays: named numpy arrays in one block of memory that two processes share."""
+"""Parts of a ProcessPool: arrays in shared memory, joined infos, the inspector, factories of the shards."""
 
 import functools
 import inspect

@@ -1,4 +1,4 @@
-"""ProcessPool: any vector environment, in shards over worker processes."""
+"""ProcessPool: any vector environment, in shards over worker processes that are restarted when they fail."""
 
 import logging
 import warnings
@@ -19,6 +19,15 @@ from envs.processes.worker import HAS_FINAL, HAS_MASK, START_SECONDS, Failure, S
 
 Array = NDArray[Any]
 Count = TypeVar("Count", int, float)
+
+logger = logging.getLogger(__name__)
+
+_RESTART_SEED = 1_000_003
+"""Added to a worker's seed with every restart, so that it does not play the same episodes again."""
+
+MOST_RESTARTS = 3
+"""Restarts of one worker without `GOOD_STEPS` steps in between; the next failure ends the pool."""
+GOOD_STEPS = 1000
 
 
 class ProcessPool(VectorEnv[Array, Array, Array]):
@@ -322,16 +331,6 @@ def _added(parts: Iterable[dict[str, tuple[float, Count]]]) -> dict[str, tuple[f
             before = found.get(name)
             found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
     return found
-
-
-logger = logging.getLogger(__name__)
-
-_RESTART_SEED = 1_000_003
-"""Added to a worker's seed with every restart, so that it does not play the same episodes again."""
-
-MOST_RESTARTS = 3
-"""Restarts of one worker without `GOOD_STEPS` steps in between; the next failure ends the pool."""
-GOOD_STEPS = 1000
 
 
 class SupervisedWorkers:

@@ -1,4 +1,10 @@
-"""A ProcessPool's handle on one of its worker processes."""
+"""A worker process of a ProcessPool: what runs in it, the pool's handle on it, and what the two say to each other.
+
+A step costs two semaphore operations a worker; everything that has a row per sub-environment is in shared memory. The
+pipe carries the rare rest: building, resets, metrics, states, errors and unusual infos. Semaphores because they were
+measured to wake the other side 4 to 7 times faster than a pipe (which the kernel answers by running the worker on the
+core of its parent), and no slower than spinning, which takes a core from the workers.
+"""
 
 import multiprocessing
 import os

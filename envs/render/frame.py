@@ -1,4 +1,4 @@
-"""render_frame: a picture of one arena, drawn with numpy alone."""
+"""render_frame: a picture of one arena (field, cars, ball) from a camera, drawn with numpy alone."""
 
 import math
 from functools import lru_cache

@@ -1,4 +1,8 @@
-"""Columns: how the numbers of a frame are rounded and packed, and how they come back.
+"""The format of a replay file: records, readable while the file is written, and the columns of numbers in them.
+
+A file is `FRLREP`, the version as two bytes, then records: one byte that says the kind, the length and the CRC-32 of
+the payload and the CRC-32 of these nine bytes, four bytes each (all numbers little-endian), then the payload. The
+reader leaves out what a writer had not finished when it was stopped; everything else that does not fit is an error.
 
 Integers count in units of `scale`: what comes back differs by at most half of it, beyond the integer's range it is cut
 off. `<f2` rounds to eleven binary digits (relative error 2**-11, absolute 3e-8 near zero) and keeps NaN; `<f4`, which

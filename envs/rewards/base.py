@@ -117,7 +117,7 @@ class RememberingReward(Reward):
             self._kept[name] = np.array(array, self._kept[name].dtype)
 
     def _hold(self, **arrays: NDArray[Any]) -> None:
-        """Remembers the arrays themselves: new ones that nobody writes to any more, such as those of `Shared`."""
+        """Remember the arrays themselves: those that nobody writes to any more, as of `GameState.quantities`."""
         self._kept.update(arrays)
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rewards for where a car is and how it lies."""
+"""Rewards for the car (place, speed, pose, boost), and those of RLGym's training guide."""
 
 from dataclasses import dataclass, field
 

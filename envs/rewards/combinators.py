@@ -1,4 +1,4 @@
-"""Rewards made of other rewards: rated per second, shared, annealed, clipped, normalized."""
+"""Rewards made of other rewards: sums, signals, per second, shared, annealed, clipped, normalized."""
 
 import math
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ from envs.state.quantities import dot, length, seconds_between
 from fabric_rl.base.settings import Between, Finite
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
-"""Names in checkpoints, and the quantities of `Shared`."""
+"""Names in checkpoints, and names in `GameState.quantities`."""
 
 
 class _TouchReward(RememberingReward):

@@ -1,4 +1,4 @@
-"""The live arenas of a pool and the threads that step them."""
+"""The live arenas of a pool, the threads that step them, and the reader that fills a GameState from them."""
 
 import functools
 import operator

@@ -1,4 +1,4 @@
-"""View: ball, cars and pads as seen from one side of the field."""
+"""View: ball, cars and pads as seen from one side of the field; derived and cached attributes, quaternions of axes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload

@@ -47,13 +47,13 @@ def outcome(case, fork):
         return "hung", last
     if fork.status < 0:
         return "crash", f"signal {-fork.status}: {last}"
+    if case.trusted and fork.status:
+        return "refused", last
     if any("Traceback (most recent call last)" in line for line in lines):
-        return ("refused" if case.trusted and fork.status else "traceback"), last
+        return "traceback", last
     if fork.status == 0:
         return ("accepted" if case.judge(fork.err) else "accepted in silence"), last
     told = [line for line in lines if not re.match(r"[\w.-]+(\.py)?( \w+)?: (warning|error): |\[.*\] ", line)]
-    if case.trusted:
-        return "refused", last
     return ("refused", last) if not told and ": error: " in last else ("several lines", " | ".join(lines[:4]))
 
 
