@@ -48,7 +48,6 @@ from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
-from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
@@ -67,7 +66,6 @@ the chosen class, --agent.help CLASS those of another class.
 """
 
 
-@speaking_of_arguments()
 def main(
     env: EnvFactory = RocketSimPool,
     agent: AgentFactory = PPOLightningAgent,

@@ -101,7 +101,7 @@ class SACLightningAgent(OffPolicyAgent):
 
     def __post_init__(self) -> None:
         super().__init__(self.observation_space, self.action_space)
-        check_settings(self, "--agent.")
+        check_settings(self, f"{type(self).__name__}: --agent.")
         name = type(self).__name__
         inputs = vector_size(name, self.observation_space, privileged=True)
         self.columns = actor_size(self.observation_space)

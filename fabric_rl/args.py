@@ -3,20 +3,28 @@
 Each group is a frozen dataclass. The docstrings below its fields are the help of the command line.
 """
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal
 
-from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.base.settings import (
+    Between,
+    Count,
+    CountOrZero,
+    NonNegative,
+    Positive,
+    Share,
+    check_settings,
+    check_value,
+)
 
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*]|[. ]$')  # of files on Windows
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # there, whatever their ending
 _LONGEST_NAME = 100
 MOST_THREADS = 1024
-_YEAR = 525_600
+_YEAR = 525_600  # minutes
 
 LRSchedule = Literal["constant", "linear", "cosine", "kl_adaptive"]
 Accelerator = Literal["auto", "cpu", "gpu", "cuda", "mps"]
@@ -27,27 +35,27 @@ Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 class TrainArgs:
     """Settings of the training loop."""
 
-    total_timesteps: int = 1_000_000
+    total_timesteps: Count = 1_000_000
     """Agent-steps to collect over all ranks, at least 1; the last rollout is always finished."""
-    num_steps: int = 128
+    num_steps: Count = 128
     """Length of a rollout: steps per sub-environment (T)."""
-    update_epochs: int = 10
+    update_epochs: Count = 10
     """Passes over each rollout."""
-    minibatch_size: int | None = None
+    minibatch_size: Count | None = None
     """Steps per rank in one forward and backward pass. Default: a sixteenth of the rollout. Steps that do not fill a
     whole minibatch are left out of that epoch; each epoch shuffles the steps again."""
-    batch_size: int | None = None
+    batch_size: Count | None = None
     """Steps per optimizer step and rank: a multiple of `minibatch_size`, at most a rollout. Gradients of several
     minibatches are accumulated, which needs the memory of only one. Default: one minibatch (SAC: 256)."""
-    exp_buffer_size: int | None = None
+    exp_buffer_size: Count | None = None
     """Steps per rank to learn from: as many of the most recent rollouts as fit. Older rollouts keep the
     log-probabilities, advantages and value targets of the time when they were collected. Default: only the most
     recent rollout."""
     gamma: float | tuple[float, ...] = 0.99
     """Discount factor, 0 to 1; or a list with one for each reward signal of the environment."""
-    gae_lambda: float = 0.95
+    gae_lambda: Share = 0.95
     """Lambda of generalized advantage estimation (GAE), 0 to 1."""
-    extrinsic_strength: float = 1.0
+    extrinsic_strength: NonNegative = 1.0
     """Factor for the environment's rewards, 0 or more, when `signals` add other rewards (docs/signals.md)."""
     combine_advantages: Literal["sum", "mean"] = "sum"
     """How to combine the advantages of several reward signals; normalized advantages are the same either way."""
@@ -56,7 +64,7 @@ class TrainArgs:
     standardize_returns: bool = False
     """Divide rewards by the running standard deviation of the discounted returns over all ranks, and clip them to
     -10 to 10."""
-    max_grad_norm: float = 0.5
+    max_grad_norm: NonNegative = 0.5
     """Maximum norm of the gradient; 0: no clipping."""
     clip_groups: bool = False
     """Clip the gradient of each parameter group of the optimizer (actor, critic) by its own norm, so that large
@@ -64,53 +72,35 @@ class TrainArgs:
     lr_schedule: LRSchedule = "linear"
     """How the learning rates change: not at all (constant), to zero over the run (linear, cosine), or up and down by a
     factor of 1.5, to keep the policy's change in an epoch near `desired_kl` (kl_adaptive)."""
-    desired_kl: float = 0.01
+    desired_kl: Positive = 0.01
     """Target of `--lr_schedule kl_adaptive`: the KL divergence between the policies before and after an epoch."""
-    target_kl: float | None = None
+    target_kl: Positive | None = None
     """Skip the remaining epochs of an iteration, on all ranks, after an epoch with a larger mean KL divergence.
     Default: never."""
     overlap: bool = False
     """Collect the next rollout while learning from the last one. Faster if collecting and learning use different
     hardware; the data is one update old."""
-    num_players: int = 0
+    num_players: CountOrZero = 0
     """Rollout workers: the last `num_players` ranks only collect, on the CPU. The other ranks only learn, on the CPU or
     GPUs. Rollouts are collected one ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""
     compile: bool = False
     """Compile the agent's act, value and training_step (torch.compile). Needs a C++ compiler and about a minute at the
     start."""
-    summary_freq: int | None = None
+    summary_freq: Count | None = None
     """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and the console. A row contains
     means over all iterations since the previous row. Default: one row per iteration (SAC: per 1,000 steps)."""
-    seed: int = 0
+    seed: Annotated[int, Between(0, 2**32 - 1)] = 0
     """Seed of weights, sampling and environments, 0 to 4,294,967,295. Environment i of rank r, which has n, gets
     seed + r * n + i; a pool counts arenas."""
 
-    @speaking_of_arguments()
     def __post_init__(self) -> None:
-        _at_least_1(
-            self, "total_timesteps", "num_steps", "update_epochs", "minibatch_size", "batch_size", "exp_buffer_size"
-        )
-        _at_least_1(self, "summary_freq")
-        _positive(self, "target_kl", "desired_kl")
-        if self.num_players < 0:
-            raise ValueError(f"--num_players must not be negative, got {self.num_players}")
-        if self.num_players and self.overlap:
-            raise ValueError("--num_players always collects one rollout ahead; leave --overlap out")
-        _one_of(self, "lr_schedule", LRSchedule)
-        _one_of(self, "combine_advantages", Literal["sum", "mean"])
-        if not 0 <= self.extrinsic_strength < math.inf:
-            raise ValueError(f"--extrinsic_strength must be 0 or more, and finite, got {self.extrinsic_strength}")
-        for name, share in (*(("gamma", gamma) for gamma in self.gammas), ("gae_lambda", self.gae_lambda)):
-            if not 0 <= share <= 1:
-                raise ValueError(f"--{name} must be between 0 and 1, got {share}")
+        check_settings(self, "--")
+        for gamma in self.gammas:
+            check_value("--gamma", gamma, Share)
         if not self.gammas:
             raise ValueError("--gamma needs at least one discount")
-        if not self.max_grad_norm >= 0:
-            raise ValueError(f"--max_grad_norm must not be negative, got {self.max_grad_norm}")
-        if self.max_grad_norm == math.inf:
-            raise ValueError("--max_grad_norm must be finite; 0 does not clip")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"--seed must be between 0 and {2**32 - 1}, got {self.seed}")
+        if self.num_players and self.overlap:
+            raise ValueError("--num_players always collects one rollout ahead; leave --overlap out")
 
     @property
     def gammas(self) -> tuple[float, ...]:
@@ -174,20 +164,20 @@ ONLY_PPO = (
 class SACArgs:
     """Settings of agents that learn from a replay buffer, such as `agents.SACLightningAgent` (docs/sac.md)."""
 
-    buffer_size: int = 1_000_000
+    buffer_size: Count = 1_000_000
     """SAC: size of the replay buffer: the most recent steps of each rank."""
-    buffer_init_steps: int = 1000
+    buffer_init_steps: CountOrZero = 1000
     """SAC: agent-steps (over all ranks) with random actions at the start; learning begins after them. 0 or more."""
     hold_random_actions: bool = False
     """SAC: repeat each random action for `train_interval` steps (2 or more), to explore farther."""
-    train_interval: int = 1
+    train_interval: Count = 1
     """SAC: steps per sub-environment between two rounds of learning."""
-    num_update: int = 1
+    num_update: Count = 1
     """SAC: optimizer steps per round of learning, multiplied by the number of ranks (which collect more data)."""
-    tau: float = 0.005
+    tau: Annotated[float, Between(0, 1, above=True)] = 0.005
     """SAC: fraction by which the target networks move toward the critics after each optimizer step, above 0 and at
     most 1."""
-    n_step: int = 1
+    n_step: Count = 1
     """SAC: steps of reward in a target value before it bootstraps from the target networks (n-step returns)."""
     save_replay_buffer: bool = False
     """SAC: save the replay buffers in checkpoints, so that a resumed run is bit-identical (Gymnasium ids: with
@@ -195,36 +185,26 @@ class SACArgs:
     buffer_folder: str | None = None
     """SAC: folder for files that hold the replay buffers; they are deleted at the end of the run. Default: the buffers
     are in the device's memory."""
-    per_alpha: float = 0.0
+    per_alpha: Share = 0.0
     """SAC: exponent of prioritized replay, 0 to 1: steps are sampled in proportion to their error to this power, for
     example 0.6. 0: uniform sampling."""
-    per_beta: float = 0.4
+    per_beta: Share = 0.4
     """SAC: importance-sampling exponent of prioritized replay at the start, 0 to 1; it rises to 1 over the run."""
     demonstrations: tuple[str, ...] = ()
     """SAC: demonstration files (.frd) from `fabric-rl demos`; their steps are replayed together with the run's own."""
-    demonstration_share: float = 0.5
+    demonstration_share: Annotated[float, Between(0, 1, above=True, below=True)] = 0.5
     """SAC: share of each minibatch that comes from the demonstrations, between 0 and 1."""
-    reward_signal_num_update: int | None = None
+    reward_signal_num_update: Count | None = None
     """SAC: minibatches per round that the reward signals learn from, multiplied by the number of ranks. Default:
     `num_update`."""
 
-    @speaking_of_arguments()
     def __post_init__(self) -> None:
-        _at_least_1(self, "buffer_size", "train_interval", "num_update", "n_step", "reward_signal_num_update")
-        for name in ("per_alpha", "per_beta"):
-            if not 0 <= (number := getattr(self, name)) <= 1:
-                raise ValueError(f"--{name} must be between 0 and 1, got {number}")
+        check_settings(self, "--")
         for name, what in (("per_beta", "per_alpha"), ("demonstration_share", "demonstrations")):
             if getattr(self, name) != getattr(SACArgs, name) and not getattr(self, what):
                 raise ValueError(f"--{name} has no effect without --{what}; add that, or leave it out")
-        if not 0 < self.demonstration_share < 1:
-            raise ValueError(f"--demonstration_share must be above 0 and below 1, got {self.demonstration_share}")
         if self.hold_random_actions and self.train_interval == 1:
             raise ValueError("--hold_random_actions has no effect with --train_interval 1; raise it, or leave it out")
-        if self.buffer_init_steps < 0:
-            raise ValueError(f"--buffer_init_steps must not be negative, got {self.buffer_init_steps}")
-        if not 0 < self.tau <= 1:
-            raise ValueError(f"--tau must be above 0 and at most 1, got {self.tau}")
         if self.buffer_folder is not None and not self.buffer_folder.strip():
             raise ValueError("--buffer_folder is empty; name a folder, or leave the flag out for the device's memory")
 
@@ -251,7 +231,6 @@ class StartArgs:
     group: str | None = None
     """Name of the group of runs that this run belongs to, for comparisons between groups (docs/bench.md)."""
 
-    @speaking_of_arguments()
     def __post_init__(self) -> None:
         if self.run_id is not None:
             check_run_id(self.run_id)
@@ -273,31 +252,28 @@ class StartArgs:
 class Saving:
     """Choose what a run saves, and how often."""
 
-    checkpoint_every_timesteps: int | None = 1_000_000
+    checkpoint_every_timesteps: Count | None = 1_000_000
     """Agent-steps (over all ranks) between checkpoints; a run resumed from one is bit-identical. None: only one
     checkpoint, at the end."""
-    checkpoint_every_minutes: float | None = None
+    checkpoint_every_minutes: Positive | None = None
     """Minutes of wall-clock time between checkpoints. A run resumed from one of these is equivalent, not bit-identical.
     Default: none."""
-    keep_checkpoints: int = 3
+    keep_checkpoints: Count = 3
     """Number of most recent checkpoints to keep, at least 1."""
-    milestone_interval: int | None = None
+    milestone_interval: Count | None = None
     """Agent-steps (over all ranks) between milestones: full copies that are never deleted. Default: no milestones."""
-    record_minutes: float | None = 10
+    record_minutes: Positive | None = 10
     """Minutes between games that rank 0 records for you to watch, if the environment can record games
     (docs/watching.md). They take at most 2 % of the time and do not change the training. None: no games."""
-    keep_games: int = 10
+    keep_games: Count = 10
     """Number of most recent games to keep, at least 1."""
     exact_resume: bool = False
     """Start new episodes at every checkpoint in environments whose state cannot be saved (Gymnasium ids, RLGymPool,
     RLGymReward), so that a resumed run is bit-identical. Without it, only a resumed run starts new episodes. Other
     environments resume bit-identically in any case."""
 
-    @speaking_of_arguments()
     def __post_init__(self) -> None:
-        _positive(self, "checkpoint_every_timesteps", "checkpoint_every_minutes", "milestone_interval")
-        _positive(self, "record_minutes")
-        _at_least_1(self, "keep_checkpoints", "keep_games")
+        check_settings(self, "--")
 
 
 @dataclass(frozen=True)
@@ -309,30 +285,22 @@ class Hardware:
     devices: int | str = 1
     """Number of devices per machine, or their indices such as '0,2'. With more than one, training uses DDP with one
     process per device."""
-    num_nodes: int = 1
+    num_nodes: Count = 1
     """Number of machines. Under torchrun and SLURM, `devices` and `num_nodes` follow from the launched processes."""
     strategy: str = "auto"
     """Fabric strategy, for example ddp. fsdp shards weights, gradients and optimizer state across the ranks, for an
     agent that is too large for one device (docs/machines.md)."""
-    timeout_minutes: float = 10
+    timeout_minutes: Annotated[float, Between(0, _YEAR, above=True)] = 10
     """Minutes that a rank waits for the others before it stops with an error. A crashed machine is noticed at once, a
     broken network connection only after this time."""
-    num_threads: int | None = None
+    num_threads: Annotated[int, Between(1, MOST_THREADS)] | None = None
     """Threads of torch on every rank; rounding errors depend on it. Default: the number that a resumed run had, else
     `OMP_NUM_THREADS`, else the rank's share of the machine's cores."""
     precision: Precision = "32-true"
     """Floating-point precision of the networks; losses are always float32. 16-mixed needs a GPU."""
 
-    @speaking_of_arguments()
     def __post_init__(self) -> None:
-        _one_of(self, "accelerator", Accelerator)
-        _one_of(self, "precision", Precision)
-        _positive(self, "timeout_minutes")
-        _at_least_1(self, "num_nodes", "num_threads")
-        if (self.num_threads or 1) > MOST_THREADS:
-            raise ValueError(f"--num_threads must be at most {MOST_THREADS}, got {self.num_threads}")
-        if self.timeout_minutes > _YEAR:
-            raise ValueError(f"--timeout_minutes must be at most {_YEAR} (a year), got {self.timeout_minutes:g}")
+        check_settings(self, "--")
 
 
 def check_run_id(name: str, flag: str = "--run_id") -> None:
@@ -349,24 +317,3 @@ def check_run_id(name: str, flag: str = "--run_id") -> None:
             f"{flag} {shown}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, end with a dot "
             'or a space, or have invisible characters or any of these: < > : " | ? *'
         )
-
-
-def _at_least_1(settings: object, *names: str) -> None:
-    for name in names:
-        number = getattr(settings, name)
-        if number is not None and number < 1:
-            raise ValueError(f"--{name} must be at least 1, got {number}")
-        if number is not None and number > 2**53:
-            raise ValueError(f"--{name} must be at most {2**53}, got {number}")
-
-
-def _positive(settings: object, *names: str) -> None:
-    for name in names:
-        number = getattr(settings, name)
-        if number is not None and not 0 < number < math.inf:
-            raise ValueError(f"--{name} must be {'finite' if number == math.inf else 'positive'}, got {number}")
-
-
-def _one_of(settings: object, name: str, choices: Any) -> None:  # noqa: ANN401 - a Literal
-    if getattr(settings, name) not in (known := get_args(choices)):
-        raise ValueError(f"--{name} {getattr(settings, name)}: choose {', '.join(known[:-1])} or {known[-1]}")

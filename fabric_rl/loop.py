@@ -7,7 +7,6 @@ from lightning import Fabric
 
 from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
-from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.build import Scheme, build
@@ -18,7 +17,6 @@ from fabric_rl.signals.base import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
 
 
-@speaking_of_arguments()
 def train(
     fabric: Fabric,
     env: EnvFactory,

@@ -140,7 +140,7 @@ class PPOAgent(ActorCritic):
 
     def __post_init__(self) -> None:
         super().__init__(self.observation_space, self.action_space)
-        check_settings(self, "--agent.")
+        check_settings(self, f"{type(self).__name__}: --agent.")
         name = type(self).__name__
         self.clip_coef = as_schedule(self.clip_coef, f"{name}: --agent.clip_coef", above=0)
         self.entropy_coef = as_schedule(self.entropy_coef, f"{name}: --agent.entropy_coef", at_least=0)

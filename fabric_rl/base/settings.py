@@ -37,6 +37,8 @@ class Between:
         excluded = (self.above and value == self.low) or (self.below and value == self.high)
         if not right or not self.low <= value <= self.high or excluded:
             raise ValueError(f"{where} must be {self.describe(whole)}, got {value!r}")
+        if whole and abs(value) > 2**53:  # a float would round it
+            raise ValueError(f"{where} must be at most 2**53, got {value!r}")
         return int(value) if whole else float(value)
 
     def __repr__(self) -> str:  # in --help, inside of `Annotated[...]`
@@ -50,8 +52,10 @@ class Between:
             return kind if whole else "a finite number"
         if math.isinf(self.high):
             return f"{kind} above {low}" if self.above else f"{kind} of at least {low}"
-        first = f"above {low}" if self.above else f"from {low}"
-        return f"{kind} {first} to {'below ' if self.below else ''}{high}"
+        if not self.above and not self.below:
+            return f"{kind} from {low} to {high}"
+        lower, upper = ("above" if self.above else "of at least"), ("below" if self.below else "at most")
+        return f"{kind} {lower} {low} and {upper} {high}"
 
 
 Finite = Annotated[float, Between()]
@@ -62,15 +66,20 @@ Count = Annotated[int, Between(1)]
 CountOrZero = Annotated[int, Between(0)]
 
 
-def check_settings(made: Any, flag: str = "") -> None:  # noqa: ANN401 - any dataclass
+def check_settings(made: Any, flag: str | None = None) -> None:  # noqa: ANN401 - any dataclass
     """Compare every field of a dataclass object with its annotation, and convert numbers and lists to that type.
+
+    Args:
+        made: The object.
+        flag: Begin a message with this and the field's name, `--num_steps`. Default: with the class, `TouchReward: `.
 
     Raises:
         ValueError: A number is outside its range, or a name is not one of those allowed.
         TypeError: An object is of another class.
     """
+    prefix = f"{type(made).__name__}: " if flag is None else flag
     for name, kind in annotations_of(type(made)).items():  # type: ignore[arg-type]
-        object.__setattr__(made, name, check_value(f"{type(made).__name__}: {flag}{name}", getattr(made, name), kind))
+        object.__setattr__(made, name, check_value(f"{prefix}{name}", getattr(made, name), kind))
 
 
 @cache

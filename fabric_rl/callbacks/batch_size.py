@@ -12,7 +12,6 @@ from typing import ClassVar, cast
 import torch
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.flags.arguments import in_words
 from fabric_rl.form import COUNT
 
 logger = logging.getLogger("fabric_rl")
@@ -109,7 +108,7 @@ class AdaptiveBatchSize(Callback):
             self._growing = False
             if state.fabric.is_global_zero:
                 limit = f"minibatches have {self._size:,} steps, all of --batch_size, and cannot grow"
-                logger.info("AdaptiveBatchSize: %s", in_words(f"{limit}; give a larger --batch_size, or start"))
+                logger.info("AdaptiveBatchSize: %s; give a larger --batch_size, or start", limit)
 
     def on_learn_start(self, state: TrainState) -> None:
         """Start to measure the memory."""
@@ -147,7 +146,7 @@ class AdaptiveBatchSize(Callback):
     def _why_no_larger(self, state: TrainState, size: int, needed: float, free: float) -> str:
         begins = f"AdaptiveBatchSize: minibatches have {size:,} steps from now on"
         if size == self._sizes[-1]:
-            return in_words(f"{begins}, all of --batch_size; with a larger one they could grow further")
+            return f"{begins}, all of --batch_size; with a larger one they could grow further"
         now = f"{needed / 2**20:,.0f} MiB for {state.minibatch_size:,} steps, {free / 2**20:,.0f} MiB are free"
         elsewhere = " here, maybe less on another rank" if state.fabric.world_size > 1 else ""
         return f"{begins}: memory is too short for more ({now}{elsewhere}, of which it may take {self.share:.0%})"

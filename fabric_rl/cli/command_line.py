@@ -12,7 +12,7 @@ from jsonargparse import Namespace, set_parsing_settings
 
 from fabric_rl.args import ONLY_PPO
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.cli.which_part_failed import INSTANTIATORS, naming_the_flag
+from fabric_rl.cli.parts import INSTANTIATORS, naming_the_flag
 from fabric_rl.flags.config import naming_the_file
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.parser import (

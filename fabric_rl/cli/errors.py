@@ -1,19 +1,25 @@
 """The one way in which a program ends for a reason that its user can act on: a line on standard error, and a status."""
 
 import os
+import re
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 from jsonargparse import ArgumentError
 
-from fabric_rl.flags.arguments import speaking_of_flags
 from fabric_rl.flags.messages import one_line, printable
 
 MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
-"""What a user's mistake is raised as."""
+"""Types of errors that a user can correct."""
+NAMES_A_FLAG = re.compile(r"--[a-z]\w")
+_ROOT = Path(__file__).resolve().parents[2]
+_SHIPPED = (*(f"{_ROOT / name}{os.sep}" for name in ("agents", "envs", "fabric_rl")), str(_ROOT / "train_fabric.py"))
+_INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def fail(program: str, message: str, status: int = 2) -> NoReturn:
@@ -33,16 +39,58 @@ def wants_traceback() -> bool:
     return os.environ.get("FABRIC_RL_TRACEBACK") == "1"
 
 
+def user_code(error: BaseException) -> str | None:
+    """Return the innermost place in the user's own files that an error came through: `own.py, line 12, in Own.act()`.
+
+    None if it came through none: files of this project and of installed packages do not count.
+    """
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if place := getattr(error, "failed_in", None):  # in another process
+        return str(place)
+    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
+        return f"{Path(error.filename).name}, line {error.lineno}"
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        code = frame.f_code
+        if _is_own(code.co_filename):
+            function = getattr(code, "co_qualname", code.co_name)  # Python 3.11 and newer
+            return f"{Path(code.co_filename).name}, line {line}, in {function.replace('<locals>.', '')}()"
+    return None
+
+
+def _is_own(file: str) -> bool:
+    return not file.startswith(("<", *_SHIPPED, *_INSTALLED))
+
+
+def describe_failure(error: BaseException) -> str | None:
+    """Return `own.py, line 12, in Own.act(): KeyError: 'x'` for a failure in the user's own code, else None.
+
+    None also where that code has ended the program with a status or a message of its own.
+    """
+    if isinstance(error, SystemExit) and error.code:
+        return None
+    if place := user_code(error):
+        return f"{place}: {type(error).__name__}: {error}"
+    return None
+
+
+def print_short_traceback(error: BaseException) -> None:
+    """Print the traceback of an error, from where it entered the user's own code."""
+    trace = error.__traceback__
+    while trace is not None and not _is_own(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    traceback.print_exception(error if trace is None else error.with_traceback(trace))
+
+
 @contextmanager
 def mistakes_in_one_line(program: str) -> Iterator[None]:
-    """Ends the program with one line: status 2 where the block raises one of `MISTAKES`, 1 where a part in it fails.
+    """Ends the program with one line: status 2 where the block raises one of `MISTAKES`, 1 where the user's code fails.
 
     Raises:
         BrokenPipeError: Nobody reads the output any more.
     """
     try:
-        with speaking_of_flags():
-            yield
+        yield
     except BrokenPipeError:
         raise
     except MISTAKES as error:
@@ -52,11 +100,7 @@ def mistakes_in_one_line(program: str) -> Iterator[None]:
             fail(program, f"{error.filename}: there is no such file")
         fail(program, str(error).removeprefix(f"{program.split()[-1]}: "))
     except (Exception, SystemExit) as error:
-        if "torch" not in sys.modules:  # no part has been built yet
+        if (failure := describe_failure(error)) is None:
             raise
-        from fabric_rl.cli.which_part_failed import failure_of_part
-
-        if (failure := failure_of_part(error)) is None:
-            raise
-        traceback.print_exception(error)
+        print_short_traceback(error)
         fail(program, failure, status=1)

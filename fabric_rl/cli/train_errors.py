@@ -2,16 +2,21 @@
 
 import sys
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import gymnasium
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-from fabric_rl.cli.errors import MISTAKES, fail, wants_traceback
-from fabric_rl.cli.which_part_failed import failure_of_part, message_with_part
-from fabric_rl.flags.arguments import speaking_of_flags
+from fabric_rl.cli.errors import (
+    MISTAKES,
+    NAMES_A_FLAG,
+    describe_failure,
+    fail,
+    print_short_traceback,
+    user_code,
+    wants_traceback,
+)
 from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.metrics.log import program
 from fabric_rl.ranks import launch
@@ -33,14 +38,13 @@ def errors_end_in_one_line() -> Iterator[None]:
         Exception: A programming error of this project, as it is; any error with `FABRIC_RL_TRACEBACK=1`.
     """
     try:
-        with speaking_of_flags():
-            yield
+        yield
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
         if wants_traceback():
             raise
-        status, message, speaks = 2, message_with_part(error), launch.is_rank_0()
+        status, message, speaks = 2, str(error), launch.is_rank_0()
         if isinstance(error, MisconfigurationException):
             message = f"{error} Change --devices, --accelerator, --strategy or --precision."
         elif isinstance(error, LostRankError):
@@ -50,10 +54,13 @@ def errors_end_in_one_line() -> Iterator[None]:
         elif isinstance(error, FailedElsewhere):
             status, message, speaks = 1, f"--env {error}", True
         elif not isinstance(error, (*MISTAKES, gymnasium.error.Error)):
-            if (failure := failure_of_part(error)) is None:
+            if (failure := describe_failure(error)) is None:
                 raise
-            traceback.print_exception(error)
+            print_short_traceback(error)
             status, message, speaks = 1, failure, True
+        elif not NAMES_A_FLAG.search(message) and not isinstance(error, OSError):
+            place = user_code(error)
+            message = message if place is None or place in message else f"{message} ({place})"
         if not speaks and launch.used_torchrun():
             time.sleep(RANK_0_SECONDS)
             speaks = True

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import torch
 
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, play_matches
-from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.cli.which_part_failed import failure_of_part
+from fabric_rl.cli.errors import MISTAKES, describe_failure
 from fabric_rl.commands.entrants import Rules, entrant
 from fabric_rl.ranks.threads import one_thread
 
@@ -108,6 +107,6 @@ def _play(block: Block) -> Matches:
     try:
         return _play_here(*_worker[0], block)
     except (Exception, SystemExit) as error:
-        if isinstance(error, MISTAKES) or (failure := failure_of_part(error)) is None:
+        if isinstance(error, MISTAKES) or (failure := describe_failure(error)) is None:
             raise
         raise RuntimeError(failure) from error  # the other process knows no lines of this one

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from lightning import Fabric
 
-from fabric_rl.flags.arguments import speaking_of_arguments
+from fabric_rl.base.settings import Between, Count, NonNegative, check_settings
 from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
 from fabric_rl.learning.imitation import CanImitate, Shown
 from fabric_rl.learning.normalize import ObsNormalizer
@@ -17,30 +18,23 @@ from fabric_rl.types import ActorCritic, NonFiniteError
 class CloneArgs:
     """Settings of cloning before any training."""
 
-    epochs: int = 100
+    epochs: Count = 100
     """Passes over the demonstrations, at most."""
-    batch_size: int = 256
+    batch_size: Count = 256
     """Steps per optimizer step."""
-    learning_rate: float = 1e-3
-    """Of Adam."""
-    validation: float = 0.1
+    learning_rate: Annotated[float, Between(0, 1, above=True, below=True)] = 1e-3
+    """Learning rate of Adam."""
+    validation: Annotated[float, Between(0, 1, below=True)] = 0.1
     """Share of the episodes that is not learned from, at least one; 0: all are, through all epochs."""
-    patience: int = 5
+    patience: Count = 5
     """Epochs without a lower loss on those after which it ends; the weights are those of the best one."""
-    max_grad_norm: float = 0.5
+    max_grad_norm: NonNegative = 0.5
     """Clip the norm of the gradient to this; 0 does not clip."""
     seed: int = 0
-    """Of weights, order, and of the choice of episodes."""
+    """Seed of the weights, the order and the choice of episodes."""
 
-    @speaking_of_arguments()
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name} must be at least 1, got {getattr(self, name)}")
-        if not 0 < self.learning_rate < 1:
-            raise ValueError(f"--learning_rate must be between 0 and 1, got {self.learning_rate}")
-        if not 0 <= self.validation < 1:
-            raise ValueError(f"--validation must be 0 or more, and below 1, got {self.validation}")
+        check_settings(self, "--")
 
 
 def pretrain(

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.runs.curves import Curve, final_score
 from fabric_rl.runs.groups import Group, Member, differences, find_groups
@@ -164,7 +163,6 @@ def estimate(
     return Estimate(*numbers)
 
 
-@speaking_of_arguments()
 def compare(
     groups: Sequence[str] | Mapping[str, Sequence[str | Path]],
     metric: str | None = None,

@@ -18,7 +18,6 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.flags.arguments import in_words
 from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.metrics.loggers import wait_for_a_later_name
@@ -309,5 +308,5 @@ def _rounded_up(state: TrainState) -> list[str]:
     planned = state.steps + (state.iterations - state.iteration) * each
     if state.done or planned <= _FAR_BEYOND * asked:
         return []
-    flag = in_words("--total_timesteps")
-    return [f"{flag} {asked:,} becomes {planned:,}: the last iteration is finished, and each has {each:,} steps"]
+    why = f"the last iteration is finished, and each has {each:,} steps"
+    return [f"--total_timesteps {asked:,} becomes {planned:,}: {why}"]

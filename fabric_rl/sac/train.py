@@ -10,7 +10,6 @@ from torch import Tensor
 
 from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
 from fabric_rl.callback import Callback
-from fabric_rl.flags.arguments import speaking_of_arguments
 from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.estimator import GAE
 from fabric_rl.rollouts.rollout import Rollout
@@ -27,7 +26,6 @@ from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, OffPolicyAgen
 BATCH_SIZE, STEPS_PER_ROW = 256, 1000
 
 
-@speaking_of_arguments()
 def train_off_policy(
     fabric: Fabric,
     env: EnvFactory,

@@ -233,7 +233,7 @@ def test_the_critics_see_what_the_policy_does_not():
         (Box(-np.inf, np.inf, (2,)), {}, "tanh needs an action Box with finite bounds"),
         (Box(-1, 1, (0,)), {}, "nothing is to be chosen in an action Box without dimensions"),
         (Box(0, 5, (2,), np.int64), {}, r"takes Discrete, MultiDiscrete or \(float\) Box"),
-        (Discrete(3), {"entropy_share": 1.0}, "--agent.entropy_share must be a number above 0 to below 1, got 1.0"),
+        (Discrete(3), {"entropy_share": 1.0}, "--agent.entropy_share must be a number above 0 and below 1, got 1.0"),
     ],
 )
 def test_what_cannot_work(space, settings, message):

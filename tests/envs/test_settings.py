@@ -2,8 +2,6 @@
 
 import dataclasses
 import inspect
-import types
-import typing
 from typing import Annotated, get_args, get_origin
 
 import pytest
@@ -15,7 +13,8 @@ import envs.mechanics
 import envs.parameters
 from envs.component import Component
 from envs.partials import as_settings
-from fabric_rl.base.settings import Between, annotations_of
+from fabric_rl.base.settings import annotations_of
+from tests.wrong_values import wrong_values
 
 
 def as_seen(obs, begins, action_mask):
@@ -75,38 +74,11 @@ def needed(kind):
     return settings
 
 
-def wrong_values(annotation):
-    """Values that the annotation of a setting excludes, each with the kind of error."""
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        rule = next(rule for rule in inner[1:] if isinstance(rule, Between))
-        yield from ((value, ValueError) for value in ("1", True, float("nan"), [0.5]))
-        if inner[0] is int:
-            yield 0.5, ValueError
-        if rule.low > -float("inf"):
-            yield (rule.low if rule.above else rule.low - 1), ValueError
-        if rule.high < float("inf"):
-            yield (rule.high if rule.below else rule.high + 1), ValueError
-    elif origin in (typing.Union, types.UnionType) and len(inner) == 2 and types.NoneType in inner:
-        yield from wrong_values(next(each for each in inner if each is not types.NoneType))
-    elif origin is typing.Literal:
-        yield "something else", ValueError
-    elif origin in (tuple, list, typing.get_origin(typing.Sequence[int])):
-        yield 5, TypeError
-        yield from (([value], error) for value, error in wrong_values(inner[0]))
-    elif origin is dict:
-        yield 5, TypeError
-        yield from (({"a": value}, error) for value, error in wrong_values(inner[1]))
-    elif annotation in MADE:
-        yield "x", TypeError
-        yield MADE[annotation], TypeError
-
-
 CASES = [
     pytest.param(kind, name, value, error, id=f"{kind.__name__}-{name}-{value!r:.40}")
     for kind in KINDS
     for name, annotation in annotations_of(kind).items()
-    for value, error in wrong_values(annotation)
+    for value, error in wrong_values(annotation, MADE)
 ]
 
 

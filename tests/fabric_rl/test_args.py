@@ -5,37 +5,44 @@ from dataclasses import fields
 import pytest
 import yaml
 
-from fabric_rl import Hardware, Saving, StartArgs, TrainArgs
+from fabric_rl import Hardware, SACArgs, Saving, StartArgs, TrainArgs
+from fabric_rl.base.settings import annotations_of
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.flags.presets import DEFAULT_CONFIG
+from fabric_rl.imitation.pretrain import CloneArgs
 from fabric_rl.runs.provenance import Provenance
+from tests.wrong_values import wrong_values
 from train_fabric import main
 
-GROUPS = (TrainArgs, StartArgs, Saving, Hardware)
+GROUPS = (TrainArgs, SACArgs, StartArgs, Saving, Hardware)
+RANGES = [
+    pytest.param(group, name, value, error, id=f"{group.__name__}-{name}-{value!r:.40}")
+    for group in (TrainArgs, SACArgs, Saving, Hardware, CloneArgs)
+    for name, annotation in annotations_of(group).items()
+    for value, error in wrong_values(annotation)
+]
+
+
+@pytest.mark.parametrize(("group", "name", "value", "error"), RANGES)
+def test_a_value_outside_its_range_is_refused_with_its_flag(group, name, value, error):
+    with pytest.raises(error, match=rf"^--{name} must be (?!.*\n)"):
+        group(**{name: value})
 
 
 @pytest.mark.parametrize(
     ("group", "settings", "message"),
     [
-        (StartArgs, {"run_id": "../x"}, "run_id ../x: must be a plain name"),
-        (StartArgs, {"run_id": "a", "resume": True, "force": True}, "force deletes the run that resume goes on"),
-        (StartArgs, {"force": True}, "force needs run_id"),
-        (StartArgs, {"run_id": "a", "resume": "b"}, "resume b says which run goes on; leave run_id out"),
-        (StartArgs, {"inference": True}, "inference needs weights"),
-        (StartArgs, {"runs_dir": " "}, "runs_dir is empty; name a folder, or leave the flag out"),
-        (TrainArgs, {"seed": -1}, "seed must be between 0 and 4294967295, got -1"),
-        (TrainArgs, {"max_grad_norm": float("inf")}, "max_grad_norm must be finite; 0 does not clip"),
-        (TrainArgs, {"target_kl": float("inf")}, "target_kl must be finite, got inf"),
-        (Saving, {"checkpoint_every_minutes": float("inf")}, "checkpoint_every_minutes must be finite, got inf"),
-        (Hardware, {"timeout_minutes": 1e300}, "timeout_minutes must be at most 525600 (a year), got 1e+300"),
-        (Hardware, {"timeout_minutes": float("inf")}, "timeout_minutes must be finite, got inf"),
-        (Saving, {"checkpoint_every_minutes": 0}, "checkpoint_every_minutes must be positive, got 0"),
-        (Saving, {"milestone_interval": float("nan")}, "milestone_interval must be positive, got nan"),
-        (Saving, {"keep_checkpoints": 0}, "keep_checkpoints must be at least 1, got 0"),
-        (Hardware, {"timeout_minutes": 0}, "timeout_minutes must be positive, got 0"),
-        (Hardware, {"num_nodes": 0}, "num_nodes must be at least 1, got 0"),
-        (Hardware, {"precision": "64-true"}, "precision 64-true: choose 32-true, bf16-mixed or 16-mixed"),
-        (Hardware, {"accelerator": "tpu"}, "accelerator tpu: choose auto, cpu, gpu, cuda or mps"),
+        (StartArgs, {"run_id": "../x"}, "--run_id ../x: must be a plain name"),
+        (StartArgs, {"run_id": "a", "resume": True, "force": True}, "--force deletes the run that --resume goes on"),
+        (StartArgs, {"force": True}, "--force needs --run_id"),
+        (StartArgs, {"run_id": "a", "resume": "b"}, "--resume b says which run goes on; leave --run_id out"),
+        (StartArgs, {"inference": True}, "--inference needs weights"),
+        (StartArgs, {"runs_dir": " "}, "--runs_dir is empty; name a folder, or leave the flag out"),
+        (SACArgs, {"buffer_folder": " "}, "--buffer_folder is empty; name a folder, or leave the flag out"),
+        (TrainArgs, {"seed": -1}, "--seed must be a whole number from 0 to 4,294,967,295, got -1"),
+        (TrainArgs, {"gamma": (0.9, 1.1)}, "--gamma must be a number from 0 to 1, got 1.1"),
+        (TrainArgs, {"gamma": ()}, "--gamma needs at least one discount"),
+        (Hardware, {"precision": "64-true"}, "--precision must be one of 32-true, bf16-mixed, 16-mixed, got '64-true'"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(group, settings, message):

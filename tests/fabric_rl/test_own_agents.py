@@ -60,5 +60,5 @@ def test_gae_takes_the_discounts_as_settings_hold_them():
 
 
 def test_a_batch_that_there_is_not_enough_for(fabric):
-    with pytest.raises(ValueError, match=r"^batch_size 64 is larger than the rollout of one rank, 16 steps"):
+    with pytest.raises(ValueError, match=r"^--batch_size 64 is larger than the rollout of one rank, 16 steps"):
         train(fabric, strict, PPOLightningAgent, settings(batch_size=64, exp_buffer_size=64), plain=True)

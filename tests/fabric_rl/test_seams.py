@@ -98,7 +98,7 @@ def test_an_estimator_that_returns_something_else_is_named(trained, returned, me
         def on_iteration_end(self, state):
             raise AssertionError("it was not tried before training")
 
-    with pytest.raises(ValueError, match=rf"^estimator Wrong:? {message}"):
+    with pytest.raises(ValueError, match=rf"^--estimator Wrong:? {message}"):
         trained(estimator=Wrong(), callbacks=[Collects()])
 
 
@@ -107,7 +107,7 @@ def test_an_estimator_that_takes_something_else_is_named(trained):
         def __call__(self, rollout):
             return rollout.reward, rollout.reward
 
-    with pytest.raises(ValueError, match=r"^estimator Wrong: .*__call__\(\) takes 2 positional arguments but 5"):
+    with pytest.raises(ValueError, match=r"^--estimator Wrong: .*__call__\(\) takes 2 positional arguments but 5"):
         trained(estimator=Wrong())
 
 
@@ -197,7 +197,9 @@ def test_a_callback_that_returns_something_else_is_refused(trained):
         def on_learn_start(self, state):
             return {"obs": state.batch.obs}
 
-    with pytest.raises(TypeError, match=r"^callbacks Wrong\.on_learn_start\(\): must return a fabric_rl\.Minibatch or"):
+    with pytest.raises(
+        TypeError, match=r"^--callbacks Wrong\.on_learn_start\(\): must return a fabric_rl\.Minibatch or"
+    ):
         trained(callbacks=[Wrong()])
 
 

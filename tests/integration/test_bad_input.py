@@ -107,8 +107,8 @@ CASES = {
     ),
     "discounts without reward signals": (f"{ON_CARTPOLE} --gamma [0.9,0.99]", ["--gamma has 2 discounts"]),
     "16-mixed on a processor": (f"{ON_CARTPOLE} --accelerator cpu --precision 16-mixed", ["16-mixed needs a GPU"]),
-    "zero steps": ("--num-steps 0", ["--num_steps must be at least 1, got 0"]),
-    "negative steps": ("--total-timesteps -5", ["--total_timesteps must be at least 1, got -5"]),
+    "zero steps": ("--num-steps 0", ["--num_steps must be a whole number of at least 1, got 0"]),
+    "negative steps": ("--total-timesteps -5", ["--total_timesteps must be a whole number of at least 1, got -5"]),
     "zero hidden units": ("--env-id CartPole-v1 --agent.actor_hidden_sizes [0]", ["--agent.actor_hidden_sizes"]),
     "zero arenas": ("--env.num_arenas 0", ["RocketSimPool: num_arenas (--env.num_arenas) must be at least 1, got 0"]),
     "too many cars": ("--env.team_size 5", ["team_size (--env.team_size) must be", "got "]),
@@ -168,7 +168,7 @@ CASES = {
     ),
     "environment's reward of negative strength": (
         "--extrinsic_strength -1",
-        ["error: --extrinsic_strength must be 0 or more, and finite, got -1.0\n"],
+        ["error: --extrinsic_strength must be a number of at least 0, got -1.0\n"],
     ),
     "unknown way to draw": ("--env.render_mode ansi", ["--env.render_mode", "human or rgb_array", "ansi"]),
     "runs folder that is a file": ("--runs_dir {tmp}/file", ["--runs_dir", "file"]),
@@ -280,11 +280,11 @@ CASES = {
     ),
     "agent that takes no spaces": (
         f"{ON_CARTPOLE} --agent malformed.WithoutSpaces",
-        ["--agent: WithoutSpaces: its __init__ takes (size), but must take observation_space and action_space"],
+        ["error: WithoutSpaces: its __init__ takes (size), but must take observation_space and action_space"],
     ),
     "agent that forgets super": (
         f"{ON_CARTPOLE} --agent malformed.WithoutSuper",
-        ["--agent: WithoutSuper", "must first call super().__init__(observation_space, action_space)", "malformed.py"],
+        ["error: WithoutSuper: ", "must first call super().__init__(observation_space, action_space)", "malformed.py"],
     ),
     "agent that is not initialised": (
         f"{ON_CARTPOLE} --agent malformed.WithoutInit",
@@ -296,11 +296,11 @@ CASES = {
     ),
     "agent that cannot be built": (
         f"{ON_CARTPOLE} --agent malformed.FailsToBuild",
-        ["--agent: FailsToBuild: KeyError: 'layers' (malformed.py, line "],
+        ["error: FailsToBuild: KeyError: 'layers' (malformed.py, line "],
     ),
     "agent that optimizes nothing": (
         f"{ON_CARTPOLE} --agent malformed.NothingToOptimize",
-        ["--agent NothingToOptimize.configure_optimizers() (malformed.py, line ", "empty parameter list"],
+        ["error: optimizer got an empty parameter list (malformed.py, line "],
     ),
     "agent with a parameter that DDP would wait for": (
         f"{ON_CARTPOLE} --agent malformed.Unused --strategy ddp --accelerator cpu",
@@ -360,7 +360,10 @@ CASES = {
         f"{ON_PENDULUM} {SAC} --buffer_size 10 --train_interval 50",
         ["error: --buffer_size 10 holds fewer steps than a rollout, --train_interval 50 x 4 sub-environments\n"],
     ),
-    "target networks that never move": (f"{ON_PENDULUM} {SAC} --tau 0", ["--tau must be above 0 and at most 1, got 0"]),
+    "target networks that never move": (
+        f"{ON_PENDULUM} {SAC} --tau 0",
+        ["--tau must be a number above 0 and at most 1, got 0.0"],
+    ),
     "SAC's temperature as a flag of the run": (
         f"{ON_PENDULUM} {SAC} --init_entcoef 1",
         ["--init_entcoef: no such setting; use --agent.init_entcoef, of agents.SACLightningAgent\n"],
@@ -382,11 +385,11 @@ CASES = {
 TRACES = {
     "agent that misspells": (
         f"{ON_CARTPOLE} --agent malformed.Misspells",
-        r"error: --agent Misspells\.act\(\) \(malformed\.py, line \d+\): AttributeError: .* no attribute 'actr'$",
+        r"error: malformed\.py, line \d+, in (?:Misspells\.)?act\(\): AttributeError: .* no attribute 'actr'$",
     ),
     "callback that fails": (
         f"{ON_CARTPOLE} --callbacks+=malformed.FailsLater",
-        r"error: --callbacks FailsLater\.on_train_start\(\) \(malformed\.py, line \d+\): LookupError: no such key$",
+        r"error: malformed\.py, line \d+, in (?:FailsLater\.)?on_train_start\(\): LookupError: no such key$",
     ),
 }
 LEFT = sorted([*FILES, "runs", "runs/taken", "runs/taken/checkpoints"])
@@ -440,7 +443,7 @@ def test_a_mistake_in_the_code_of_a_part_keeps_its_traceback(forks, tmp_path, na
             "os.kill(os.getpid(), 9)",
             r"--env {worker}: Ending.step\(\) was killed by SIGKILL .*; restart=True \(--env.restart",
         ),
-        ("{}['x']", r"--env Ending.step\(\) \(ending.py, line 9\): RuntimeError: {worker}: KeyError: 'x'"),
+        ("{}['x']", r"Ending.step\(\) \(ending.py, line 9\): RuntimeError: {worker}: KeyError: 'x'"),
     ],
     ids=["exits", "killed", "fails"],
 )
@@ -473,7 +476,7 @@ def test_a_process_of_its_own_ends_the_same_way(run_python, tmp_path):
     name = "zero steps"
     result = run_python("train_fabric.py", *arguments_of(name, tmp_path))
     assert result.returncode == 2
-    assert result.stderr == "train_fabric.py: error: --num_steps must be at least 1, got 0\n"
+    assert result.stderr == "train_fabric.py: error: --num_steps must be a whole number of at least 1, got 0\n"
     assert result.stdout == ""
     assert files_in(tmp_path) == LEFT
 
@@ -482,7 +485,7 @@ def test_a_notebook_gets_the_exception(tmp_path: Path):
     """The one-line exit is the command line's; main() raises what a caller can catch."""
     import train_fabric
 
-    with pytest.raises(ValueError, match=r"^num_envs goes with env_id"):
+    with pytest.raises(ValueError, match=r"^--num_envs goes with --env_id"):
         train_fabric.main(num_envs=3, start=StartArgs(runs_dir=str(tmp_path)))
 
 

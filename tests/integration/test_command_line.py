@@ -378,7 +378,7 @@ def test_the_line_is_printed_once_though_the_silent_rank_fails_first(run_python,
     (tmp_path / "slow.py").write_text(slow)
     result = run_python(*fabric_run, "--accelerator=cpu", "--devices=2", tmp_path / "slow.py", "--num_steps", 0)
     assert result.returncode != 0
-    assert result.stderr.count("train_fabric.py: error: --num_steps must be at least 1, got 0\n") == 1
+    assert result.stderr.count("train_fabric.py: error: --num_steps must be a whole number of at least 1, got 0\n") == 1
 
 
 def test_flags_of_the_environment_keep_the_default_config(forks):

@@ -446,12 +446,14 @@ def test_minibatches_that_do_not_grow_say_why_once(fabric, caplog, trimmed):
     caplog.set_level("INFO", logger="fabric_rl")
     trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=3, minibatch_size=16)
     (line,) = said(caplog)
-    assert "minibatches have 16 steps, all of batch_size, and cannot grow; give a larger batch_size, or start" in line
+    assert (
+        "minibatches have 16 steps, all of --batch_size, and cannot grow; give a larger --batch_size, or start" in line
+    )
 
     caplog.clear()
     trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=4, minibatch_size=16, batch_size=64)
     (line,) = said(caplog)
-    assert "minibatches have 64 steps from now on, all of batch_size" in line
+    assert "minibatches have 64 steps from now on, all of --batch_size" in line
 
     caplog.clear()
     scarce = AdaptiveBatchSize(smallest=8)
@@ -551,13 +553,13 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
     with pytest.raises(TooLittleMemoryError) as raised:
         trained(fabric, [calls], agent=Endless, minibatch_size=16, batch_size=32)
     message = str(raised.value)
-    assert re.match(r"minibatch_size 16 needs more memory than cpu has left; take a smaller one", message)
-    assert "(with batch_size 32 optimizer steps stay as they are)" in message and "\n" not in message
+    assert re.match(r"--minibatch_size 16 needs more memory than cpu has left; take a smaller one", message)
+    assert "(with --batch_size 32 optimizer steps stay as they are)" in message and "\n" not in message
     assert calls.seen[-1][0].startswith("exception --minibatch_size 16")
 
 
 def test_a_rollout_beyond_memory_is_one_line_that_names_the_flag(fabric):
-    with pytest.raises(TooLittleMemoryError, match=r"^a rollout of num_steps \d+ in \d+ sub-environments needs more"):
+    with pytest.raises(TooLittleMemoryError, match=r"^a rollout of --num_steps \d+ in \d+ sub-environments needs more"):
         trained(fabric, [], num_steps=2**50)
 
 

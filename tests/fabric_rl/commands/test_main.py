@@ -58,7 +58,11 @@ def test_flags_before_a_command_of_a_command_hold_for_it(call, tmp_path):
 
 
 def test_train_is_train_fabric(call):
-    assert call("train", "--num_steps", 0) == (2, "", "train_fabric.py: error: --num_steps must be at least 1, got 0\n")
+    assert call("train", "--num_steps", 0) == (
+        2,
+        "",
+        "train_fabric.py: error: --num_steps must be a whole number of at least 1, got 0\n",
+    )
     status, out, _ = call("train", "--help")
     assert status == 0 and "--total_timesteps" in out
 

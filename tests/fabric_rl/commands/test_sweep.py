@@ -57,7 +57,7 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
     [
         ("gamm: [0.9, 0.99]", "--gamm: no such setting; did you mean --gamma?"),
         ("agent.actor_lrr: [0.1]", "--agent.actor_lrr: PPOLightningAgent has no such setting; did you mean actor_lr?"),
-        ("gamma: [0.9, 2.0]", "--gamma must be between 0 and 1, got 2.0"),
+        ("gamma: [0.9, 2.0]", "--gamma must be a number from 0 to 1, got 2.0"),
         (
             "lr_schedule: [linear, bumpy]",
             "--lr_schedule: expected one of constant, linear, cosine, kl_adaptive, got bumpy",

@@ -12,7 +12,6 @@ from jsonargparse import ArgumentError
 import train_fabric
 from agents import RecurrentPPOAgent
 from fabric_rl.commands import main as commands
-from fabric_rl.flags.arguments import speaking_of_arguments, speaking_of_flags
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.old_names import OLD_NAMES
 from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help, without
@@ -263,7 +262,7 @@ def test_a_name_of_another_trainer_gets_the_one_here(output, flags, line):
     [
         ("seed: 1\npolicy_lr: 3\n", "--policy_lr: no such setting; use --agent.actor_lr ({}, line 2)"),
         ("num_steps: x\n", "--num_steps: expected a whole number, got x ({}, line 1)"),
-        ("seed: 1\n\nnum_steps: 0\n", "--num_steps must be at least 1, got 0 ({}, line 3)"),
+        ("seed: 1\n\nnum_steps: 0\n", "--num_steps must be a whole number of at least 1, got 0 ({}, line 3)"),
         ("agent:\n  actor_lr: x\n", "--agent.actor_lr: expected a number, got x ({}, line 2)"),
         (
             "env:\n  class_path: envs.RocketSimPool\n  num_arenas: 3\n",
@@ -297,25 +296,6 @@ def test_messages_of_a_command_name_the_file(tmp_path, capsys):
     with pytest.raises(SystemExit):
         commands.main(["audit-rewards", "--config", str(own)])
     assert capsys.readouterr().err.endswith(f"did you mean num_arenas? ({own}, line 3)\n")
-
-
-@pytest.mark.parametrize(
-    ("flags", "arguments"),
-    [
-        ("--num_steps must be at least 1, got 0", "num_steps must be at least 1, got 0"),
-        ("go on with --run_id NAME --resume; --force deletes", "go on with run_id NAME, resume; force deletes"),
-        ("--force needs --run_id, the run", "force needs run_id, the run"),
-        ("num_arenas (--env.num_arenas) must be", "num_arenas (env.num_arenas) must be"),
-        ("a free one with --main-port", "a free one with --main-port"),
-    ],
-)
-def test_messages_from_python_speak_of_arguments(flags, arguments):
-    with pytest.raises(ValueError) as raised, speaking_of_arguments():
-        raise ValueError(flags)
-    assert str(raised.value) == arguments
-    with pytest.raises(ValueError) as raised, speaking_of_flags(), speaking_of_arguments():
-        raise ValueError(flags)
-    assert str(raised.value) == flags
 
 
 def test_a_plain_word_behind_a_flag_with_its_value_stays():

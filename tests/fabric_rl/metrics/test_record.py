@@ -73,8 +73,3 @@ def test_a_run_that_goes_on_has_the_rows_of_one_without_a_break(rows, tmp_path):
     assert list(again) == list(whole) == [64, 128, 192]
     for name in ("custom/uneven", "custom/iteration"):
         assert [row[name] for row in again.values()] == [row[name] for row in whole.values()]
-
-
-def test_the_interval_is_checked():
-    with pytest.raises(ValueError, match=r"^summary_freq must be at least 1, got 0"):
-        TrainArgs(summary_freq=0)

@@ -87,5 +87,5 @@ def test_an_agent_that_draws_numbers_while_it_learns_is_refused(fabric, known_ag
             super().__init__(*spaces)
             self.dropout = nn.Dropout(0.1)
 
-    with pytest.raises(ValueError, match=r"^overlap: agent Random uses Dropout"):
+    with pytest.raises(ValueError, match=r"^--overlap: --agent Random uses Dropout"):
         run(fabric, counter_env, Random, True, total_timesteps=48)

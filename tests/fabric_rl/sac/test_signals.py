@@ -147,7 +147,9 @@ def test_the_environments_reward_has_a_strength(fabric, counter_env):
 
 
 def test_passes_of_ppo_are_refused(fabric, counter_env):
-    with pytest.raises(ValueError, match=r"^signals After: epochs are PPO's passes; SAC has reward_signal_num_update$"):
+    with pytest.raises(
+        ValueError, match=r"^--signals After: epochs are PPO's passes; SAC has --reward_signal_num_update$"
+    ):
         watched(fabric, counter_env, partial(After, epochs=1))
 
 

@@ -142,7 +142,7 @@ def test_every_group_of_sub_environments_holds_random_actions_of_its_own(fabric)
 
 
 def test_random_actions_are_not_held_where_that_means_nothing(fabric):
-    with pytest.raises(ValueError, match="hold_random_actions has no effect with train_interval 1"):
+    with pytest.raises(ValueError, match="--hold_random_actions has no effect with --train_interval 1"):
         SACArgs(hold_random_actions=True)
     env = partial(RocketSimPool, num_arenas=1, action=HybridTable())
     with pytest.raises(ValueError, match="hold_random_actions does not go with action masks"):
@@ -245,7 +245,7 @@ def test_a_callback_that_makes_minibatches_is_told(counted):
         def on_iteration_start(self, state):
             state.minibatch_size = 20
 
-    with pytest.raises(ValueError, match=r"^callbacks: SAC learns from batches in one piece; leave out what makes"):
+    with pytest.raises(ValueError, match=r"^--callbacks: SAC learns from batches in one piece; leave out what makes"):
         counted(callbacks=[Smaller()])
 
 
@@ -269,7 +269,7 @@ def test_settings_of_ppo_are_refused(fabric, counter_env, name):
     args = TrainArgs(**{name: (other | {"combine_advantages": "mean"}).get(name, 1)})
     with pytest.raises(
         ValueError,
-        match=rf"^{name}: only PPO has that, not SAC; leave it out, or take a preset of SAC \(configs/sac_\*\.yaml\)$",
+        match=rf"^--{name}: only PPO has that, not SAC; leave it out, or take a preset of SAC \(configs/sac",
     ):
         train_off_policy(fabric, counter_env, Counts, args)
 
@@ -285,32 +285,32 @@ def test_several_reward_signals_need_as_many_heads(fabric):
     reward = RewardSignals({"touch": TouchReward(), "goal": GoalReward()})
     env = partial(RocketSimPool, num_arenas=1, reward=reward)
     with pytest.raises(
-        ValueError, match=r"2 reward signals .*, SACLightningAgent 1 value heads; set agent.value_heads 2"
+        ValueError, match=r"2 reward signals .*, SACLightningAgent 1 value heads; set --agent.value_heads 2"
     ):
         train_off_policy(fabric, env, SACLightningAgent, TrainArgs())
 
 
 def test_a_buffer_that_never_holds_the_first_steps_is_refused(counted):
     with pytest.raises(
-        ValueError, match=r"^buffer_init_steps 22 never are in .* which hold 21 steps; raise buffer_size$"
+        ValueError, match=r"^--buffer_init_steps 22 never are in .* which hold 21 steps; raise --buffer_size$"
     ):
         counted(sac={"buffer_size": 23, "buffer_init_steps": 22})
 
 
 def test_more_rewards_than_the_buffer_holds_are_refused(counted):
     counted(sac={"buffer_size": 23, "n_step": 7})
-    with pytest.raises(ValueError, match=r"^n_step 8 never are in the buffer, which holds 7 of each sub-environment; "):
+    with pytest.raises(ValueError, match=r"^--n_step 8 never are in the buffer, which holds 7 of each sub-env"):
         counted(sac={"buffer_size": 23, "n_step": 8})
 
 
 @pytest.mark.parametrize(
     ("settings", "sac", "message"),
     [
-        ({"batch_size": 10**12}, {}, r"^a minibatch of batch_size 1000000000000 needs more memory than cpu has left"),
+        ({"batch_size": 10**12}, {}, r"^a minibatch of --batch_size 1000000000000 needs more memory than cpu has left"),
         (
             {},
             {"train_interval": 10**12},
-            r"^a rollout of train_interval 1000000000000 in 3 sub-environments needs",
+            r"^a rollout of --train_interval 1000000000000 in 3 sub-environments needs",
         ),
     ],
 )
@@ -321,28 +321,13 @@ def test_what_no_memory_holds_is_said_with_its_flag(counted, settings, sac, mess
 
 @pytest.mark.parametrize("name", ["batch_size", "total_timesteps"])
 def test_numbers_beyond_those_of_the_machine_are_refused(name):
-    with pytest.raises(ValueError, match=rf"^{name} must be at most 9007199254740992, got 1000000000000000000000$"):
+    with pytest.raises(ValueError, match=rf"^--{name} must be at most 2..53, got 1000000000000000000000$"):
         TrainArgs(**{name: 10**21})
 
 
 def test_priorities_need_the_errors_of_steps(counted):
-    with pytest.raises(SettingError, match=r"^per_alpha: agent AsksForValuesOnce does not report .* td_error, \[B\]$"):
+    with pytest.raises(SettingError, match=r"^--per_alpha: --agent AsksForValuesOnce does not report .* td_error"):
         counted(sac={"per_alpha": 0.5})
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"buffer_size": 0}, "buffer_size must be at least 1"),
-        ({"buffer_init_steps": -1}, "buffer_init_steps must not be negative"),
-        ({"tau": 1.5}, "tau must be above 0 and at most 1"),
-        ({"n_step": 0}, "n_step must be at least 1"),
-        ({"buffer_folder": " "}, "buffer_folder is empty; name a folder, or leave the flag out"),
-    ],
-)
-def test_settings_that_cannot_work(settings, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        SACArgs(**settings)
 
 
 SMALL = {"actor_hidden_sizes": (16,), "critic_hidden_sizes": (16,), "normalize_obs": True}

@@ -115,7 +115,7 @@ class Incomparable(PPOLightningAgent):
 
 @pytest.mark.parametrize("kind", [Silent, Incomparable])
 def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric, kind):
-    with pytest.raises(ValueError, match=rf"self_play\.min_kl: policies of agent {kind.__name__} cannot be compared"):
+    with pytest.raises(ValueError, match=rf"self_play\.min_kl: policies of --agent {kind.__name__} cannot be compared"):
         run(fabric, settings(min_kl=0.1), 1, agent=kind)
     self_play = settings()
     run(fabric, self_play, 3, agent=kind)
@@ -169,7 +169,7 @@ def test_settings_that_cannot_work_are_refused(changes, words):
 
 
 def test_what_self_play_cannot_go_with_is_one_line(fabric):
-    with pytest.raises(ValueError, match="self_play: env GymnasiumEnvs has no two teams"):
+    with pytest.raises(ValueError, match="--self_play: --env GymnasiumEnvs has no two teams"):
         run(fabric, settings(), env=partial(GymnasiumEnvs, "CartPole-v1", 2))
     with pytest.raises(ValueError, match=r"guests names 1 players, around\(\) was given 0"):
         run(fabric, settings(guests=["chaser"]))
@@ -221,9 +221,9 @@ def saved_after(fabric, folder, self_play, iterations=4):
         ),
         (lambda own: own["roster"]["opponents"][1].update(name="\x1b[31m\n"), "opponent 2 has another name"),
         (lambda own: own.update(streaks="abc"), r"it\['streaks'\] is 'abc', not a list"),
-        (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what self_play has kept of the last rollout"),
-        (lambda own: own["probe"].__setitem__(0, own["probe"][0][:0]), "what self_play has kept .* not a tensor"),
-        (lambda own: own["probe"].__setitem__(1, torch.ones(3)), "what self_play has kept of the last rollout"),
+        (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what --self_play has kept of the last rollout"),
+        (lambda own: own["probe"].__setitem__(0, own["probe"][0][:0]), "what --self_play has kept .* not a tensor"),
+        (lambda own: own["probe"].__setitem__(1, torch.ones(3)), "what --self_play has kept of the last rollout"),
     ],
 )
 def test_a_corrupt_pool_of_a_resumed_run_is_one_line(fabric, tmp_path, spoil, words):
@@ -244,9 +244,7 @@ def test_a_smaller_window_of_a_resumed_run_holds_from_its_beginning(fabric, tmp_
 
 def test_a_run_keeps_its_guests(fabric, tmp_path):
     state = saved_after(fabric, tmp_path, settings(), 1)
-    words = (
-        r"saved of SelfPlay .* guests were nobody, self_play.guests are chaser; a run keeps its guests, one that begins"
-    )
+    words = "its guests were nobody, --self_play.guests are chaser; a run keeps its guests"
     with pytest.raises(ValueError, match=words):
         run(fabric, settings(guests=["chaser"]), 2, resume=state, bots=[BallChaser()])
 
