@@ -38,6 +38,7 @@ from fabric_rl import (
     train,
     train_off_policy,
 )
+from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.callbacks import Evaluation, Profiler
 from fabric_rl.callbacks.games import RecordGames, ShowGames
 from fabric_rl.callbacks.video import RunVideos
@@ -48,7 +49,6 @@ from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
-from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch

@@ -11,21 +11,13 @@ import yaml
 from jsonargparse import Namespace, set_parsing_settings
 
 from fabric_rl.args import ONLY_PPO
+from fabric_rl.base.argv import names_of, normalise, switches, value_of, with_classes_of_help
+from fabric_rl.base.config_files import configurations, naming_the_file, read_yaml
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.parser import FlagParser
+from fabric_rl.base.presets import preset_names
 from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.cli.parts import INSTANTIATORS, naming_the_flag
-from fabric_rl.flags.config import naming_the_file
-from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.parser import (
-    FlagParser,
-    configurations,
-    names_of,
-    normalise,
-    switches,
-    value_of,
-    with_classes_of_help,
-)
-from fabric_rl.flags.presets import preset_names
-from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.import_names import spelt_here
 from fabric_rl.metrics.log import program, say
 from fabric_rl.ranks import launch

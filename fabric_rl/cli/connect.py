@@ -11,7 +11,7 @@ from lightning.fabric.strategies import STRATEGY_REGISTRY
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.args import Hardware
-from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.cores import cores
 from fabric_rl.ranks.lost import lost_rank

@@ -12,7 +12,8 @@ from typing import NoReturn
 
 from jsonargparse import ArgumentError
 
-from fabric_rl.flags.messages import one_line, printable
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.text import printable
 
 MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
 """Types of errors that a user can correct."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.flags.parser import without
+from fabric_rl.base.argv import without
 from fabric_rl.ranks import launch
 from fabric_rl.runs.folder import Run
 

@@ -17,9 +17,10 @@ from typing import Any, NoReturn, get_args, get_origin
 import docstring_parser
 from jsonargparse import ArgumentParser
 
+from fabric_rl.base.argv import names_of, normalise, switches, without
+from fabric_rl.base.config_files import naming_the_file, with_sections_of_config
+from fabric_rl.base.parser import FlagParser
 from fabric_rl.cli.errors import mistakes_in_one_line
-from fabric_rl.flags.config import naming_the_file, with_sections_of_config
-from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, without
 from fabric_rl.metrics.log import warnings_are_events
 from fabric_rl.ranks.orphans import end_with_launcher
 

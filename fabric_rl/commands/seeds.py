@@ -5,6 +5,7 @@ from pathlib import Path
 
 from envs.cores import available_cores
 from fabric_rl.args import check_run_id
+from fabric_rl.base.argv import config_files
 from fabric_rl.commands.trainings import (
     BUSY,
     Trainings,
@@ -15,7 +16,6 @@ from fabric_rl.commands.trainings import (
     seeds_of,
     settings_of,
 )
-from fabric_rl.flags.parser import config_files
 from fabric_rl.runs.records import RunRecord
 from fabric_rl.runs.tables import figure_text
 

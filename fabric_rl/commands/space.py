@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fabric_rl.base.config_files import read_yaml
+from fabric_rl.base.messages import one_line
 from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.commands.trainings import settings_of
-from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.yaml_files import read_yaml
 
 _DECIDED = ("config", "group", "runs_dir")
 """By the sweep, as the names and seeds of its runs are."""

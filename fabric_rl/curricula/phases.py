@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.form import COUNT, Named, check
 from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasPhases

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.runs.curves import Curve, final_score
 from fabric_rl.runs.groups import Group, Member, differences, find_groups
 from fabric_rl.runs.plots import SPEED, minutes_at

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.csv_tables import number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.base.config_files import read_yaml
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.runs.curves import Curve, read_metrics
 from fabric_rl.runs.provenance import CONFIG, DEFAULTS, flat_settings
 from fabric_rl.runs.records import RunRecord, find_run, list_runs

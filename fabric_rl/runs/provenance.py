@@ -15,7 +15,7 @@ import yaml
 from torch import Tensor
 
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
-from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.base.config_files import read_yaml
 from fabric_rl.import_names import INSTALLED
 from fabric_rl.ranks.cores import cores
 from fabric_rl.runs import checkpoint

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.log import is_terminal, logger
 from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint import CheckpointError

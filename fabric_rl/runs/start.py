@@ -16,9 +16,9 @@ from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
 from fabric_rl.args import StartArgs, TrainArgs
+from fabric_rl.base.config_files import read_yaml
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.metrics.loggers import wait_for_a_later_name
 from fabric_rl.metrics.metrics_csv import MetricsFile

@@ -16,10 +16,10 @@ from jsonargparse import ArgumentError
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.base.config_files import as_flag, section_of
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.parser import FlagParser
 from fabric_rl.export.loaded import ExportedAgent, exported_model
-from fabric_rl.flags.config import as_flag, section_of
-from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.parser import FlagParser
 from fabric_rl.form import GeneratorState, check
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import checkpoint

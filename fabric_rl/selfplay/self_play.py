@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
-from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.form import COUNT, Many, Maybe, Number, Numbers, Whatever, check, fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere

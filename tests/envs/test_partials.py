@@ -8,7 +8,7 @@ import pytest
 
 from envs import CombinedReward, GoalReward, Kickoff, ProcessPool, RocketSimPool, TouchReward
 from envs.partials import as_settings, taken_apart
-from fabric_rl.flags.parser import FlagParser
+from fabric_rl.base.parser import FlagParser
 from fabric_rl.types import EnvFactory
 
 

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from fabric_rl import Hardware, SACArgs, Saving, StartArgs, TrainArgs
+from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.base.settings import annotations_of
 from fabric_rl.cli.command_line import read_settings
-from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.imitation.pretrain import CloneArgs
 from fabric_rl.runs.provenance import Provenance
 from tests.wrong_values import wrong_values

@@ -5,8 +5,8 @@ import pickle
 import pytest
 import torch
 
-from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.parser import FlagParser
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.parser import FlagParser
 from fabric_rl.schedules import Constant, Cosine, KLAdaptive, Linear, Schedule, as_schedule
 
 START, QUARTER, HALF, END = 0.0, 0.25, 0.5, 1.0

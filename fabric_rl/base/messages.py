@@ -3,10 +3,9 @@
 import re
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-import jsonargparse._typehints as typehints
+from fabric_rl.base.text import did_you_mean
 
 _NO_SETTING = re.compile(
     r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>.*?)\)(?=$|\. Got value|\n)", re.MULTILINE
@@ -22,18 +21,6 @@ _KINDS = {
 }
 _CLASS = r"(?:Problem with given class_path '(?P<path>[^']+)': )"
 _GOT = r"(?:\.? Got value: (?P<value>.*))?$"
-
-
-def did_you_mean(word: str, known: list[str]) -> str:
-    """Return `; did you mean X?` for the known word that is most like this one or begins with it, else nothing."""
-    word, spelt = word.lower(), {name.lower(): name for name in known}
-    close = get_close_matches(word, spelt, n=1) or [name for name in spelt if word and name.startswith(word)]
-    return f"; did you mean {spelt[close[0]]}?" if close else ""
-
-
-def printable(text: object) -> str:
-    """Return a text that somebody else may have written, without what would move the cursor of a terminal."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 
 def one_line(message: str) -> str:
@@ -77,9 +64,6 @@ def raise_what_helps(subtypes: Any, val: Any, exceptions: list[Exception]) -> No
     kinds = [match["kind"].partition(". Got value")[0] for match in map(_EXPECTED.match, texts) if match]
     shown = None if path or " object at " in str(val) else str(val)
     raise ValueError(_expected(list(dict.fromkeys(kinds)), shown) if kinds else f"not understood: {texts[:1]}")
-
-
-typehints.raise_union_unexpected_value = raise_what_helps
 
 
 def _expected(kinds: list[str], value: str | None) -> str:

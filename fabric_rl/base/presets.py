@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from fabric_rl.flags.messages import did_you_mean
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.import_names import shipped
 
 PRESETS = shipped("configs")

@@ -1,24 +1,32 @@
-"""The words of the command line: spelling of flags, suggestions for unknown ones, help that fits on a screen."""
+"""The parser of command lines and configurations: suggestions for unknown settings, help that fits on a screen.
+
+It builds only what a configuration may name: an environment, an agent, a wrapper of the right base.
+"""
 
 import argparse
-import os
+import inspect
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
-from typing import Any, NoReturn, get_args, get_type_hints
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
+import jsonargparse._typehints as typehints
 import yaml
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_parsing_settings
 
-from fabric_rl.flags.makers import check_env_id, check_makers
-from fabric_rl.flags.messages import did_you_mean
-from fabric_rl.flags.old_names import OLD_NAMES
-from fabric_rl.flags.presets import file_of, with_files
-from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.base.argv import names_of, value_of
+from fabric_rl.base.config_files import configurations
+from fabric_rl.base.messages import raise_what_helps
+from fabric_rl.base.presets import with_files
+from fabric_rl.base.text import did_you_mean
 from fabric_rl.import_names import spelt_here, words_here
+
+typehints.raise_union_unexpected_value = raise_what_helps
 
 _MANY_CLASSES = 60
 """A help text that would list more classes (those of torch.nn, above all) names the base class only."""
@@ -115,98 +123,96 @@ class FlagParser(ArgumentParser):
             root, dot, rest = unknown["name"].partition(".")
             close = get_close_matches(root, by_last_word, n=1)
             hint = f"did you mean {by_last_word[close[0]]}{dot}{rest}?" if close else f"known: {', '.join(own)}"
-            here = re.findall(r"--([\w.]+)", old := OLD_NAMES.get(unknown["name"], ""))
+            here = re.findall(r"--([\w.]+)", old := old_names().get(unknown["name"], ""))
             if here and not {here[0].partition(".")[0], here[0].rpartition(".")[2]}.isdisjoint(own):  # of run or part
                 hint = f"use {old}"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
 
 
-def normalise(argv: Sequence[str], switches: Collection[str]) -> list[str]:
-    """Dashes in flag names become underscores, and a bare flag that is one of `switches` means true."""
-    flags = []
-    for i, word in enumerate(argv):
-        if word.startswith("--"):
-            name, equals, value = word.partition("=")
-            name = "--" + name[2:].replace("-", "_")
-            bare = not equals and (i + 1 == len(argv) or argv[i + 1].startswith("--"))
-            word = f"{name}=true" if bare and name in switches else name + equals + value
-        flags.append(word)
-    return flags
+@cache
+def old_names() -> dict[str, str]:
+    """Return names of settings in other trainers -> the flag here; behind the flag, what else is different."""
+    names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("old_names.yaml").read_text(encoding="utf-8"))
+    return names
 
 
-def switches(*owners: Any) -> set[str]:  # noqa: ANN401 - functions and classes
-    """Flags of parameters and fields that may be true, which is what the bare flag means."""
-    hints = [hint for owner in owners for hint in get_type_hints(owner).items()]
-    return {f"--{name}" for name, hint in hints if hint is bool or bool in get_args(hint)}
+_ANYTHING = ("builtins", "collections.abc", "typing")
+"""Where the types are from that say too little of a function: one that opens a program returns a number, too."""
 
 
-def with_classes_of_help(flags: Sequence[str], classes: Mapping[str, str]) -> list[str]:
-    """A bare `--NAME.help` explains the class that the flags choose with `--NAME`, or else that of `classes`.
+def check_makers(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a type, and what was given for it
+    """Checks what was given for a setting that takes makers: callables, or protocols of them, or several.
+
+    A class must be a subclass of what is to be made, or its objects must say that they return one; a function must say
+    so, too, and is never called with settings.
 
     Args:
-        flags: The command line.
-        classes: Class path for flags such as `--agent`.
-    """
-    completed = list(flags)
-    for i, word in enumerate(flags):
-        name = word.removesuffix(".help")
-        if name != word and name in classes and (i + 1 == len(flags) or flags[i + 1].startswith("--")):
-            chosen = value_of(flags[:i], name)
-            named = chosen is not None and re.fullmatch(r"[\w.]+", chosen)
-            completed[i] = f"{word}={chosen if named else classes[name]}"
-    return completed
-
-
-def configurations(flags: Sequence[str]) -> list[dict[str, Any]]:
-    """What the files, or texts, after each `--config` hold; without what is unreadable, which is said in its turn.
+        hint: The setting's type.
+        value: What jsonargparse has parsed.
+        flag: What the message names.
 
     Raises:
-        ValueError: One would never end.
+        ValueError: It may make something else.
     """
-    found = []
-    for value in filter(None, _values(flags, "--config")):
-        with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-            found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
-    return [settings for settings in found if isinstance(settings, dict)]
+    made = _made_by(hint)
+    if made is None:
+        for inner in get_args(hint):
+            for item in value if isinstance(value, list | tuple) else [value]:
+                check_makers(inner, item, flag)
+        return
+    path = getattr(value, "class_path", None)
+    maker = resolve_name(path) if isinstance(path, str) else value
+    name = path or f"{getattr(maker, '__module__', '')}.{getattr(maker, '__qualname__', maker)}"
+    if inspect.isclass(maker):
+        fits = issubclass(maker, made) or _returns(getattr(maker, "__call__", None), made)  # noqa: B004
+    else:
+        fits = not callable(maker) or (path is None and made.__module__ not in _ANYTHING and _returns(maker, made))
+    if not fits:
+        more = "" if path or inspect.isclass(maker) else f"; end its first line with -> {made.__name__}:"
+        raise ValueError(f"{flag}: {name} does not say that it makes a {made.__name__}{more}")
 
 
-def names_of(flags: Sequence[str]) -> list[str]:
-    """The flags' names without their values, each once."""
-    return list(dict.fromkeys(word.partition("=")[0] for word in flags if word.startswith("--")))
+def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
+    """Refuses a Gymnasium id such as `module:Id` that would import a module which nobody has asked for.
+
+    Raises:
+        ValueError: It is one, and its module is not imported yet; or it is the path of a class whose file fails.
+    """
+    if isinstance(value, str) and "." in value and all(map(str.isidentifier, value.split("."))):
+        try:  # as was tried when it was read, which took what has failed for an id
+            resolve_name(value)
+        except AttributeError:
+            pass
+        except Exception as error:
+            if not (isinstance(error, ModuleNotFoundError) and f"{value}.".startswith(f"{error.name}.")):
+                reason = f"{type(error).__name__}: {error}"
+                raise ValueError(f"{flag} {value}: its file cannot be imported: {reason}") from error
+    module, colon, _ = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if colon and module not in sys.modules:
+        raise ValueError(
+            f"{flag}: {value} would import {module}, which can do anything; if you trust it, say --env_id {value} on "
+            f"the command line, or import {module} first"
+        )
 
 
-def value_of(flags: Sequence[str], name: str) -> str | None:
-    """The value of the last flag called `name`; None without it or its value."""
-    values = list(_values(flags, name))
-    return values[-1] if values else None
+def _made_by(hint: Any) -> type | None:  # noqa: ANN401
+    """What a callable type, or a protocol with `__call__`, returns; None for other types, `object` for anything."""
+    if get_origin(hint) is Callable:
+        returned = get_args(hint)[1]
+    elif getattr(hint, "_is_protocol", False) and "__call__" in vars(hint):
+        returned = get_type_hints(hint.__call__).get("return")
+    else:
+        return None
+    returned = get_origin(returned) or returned
+    return returned if inspect.isclass(returned) else object
 
 
-def config_files(flags: Sequence[str]) -> list[str]:
-    """The files that are given with `--config`, in order."""
-    return [value for value in _values(flags, "--config") if value and os.path.isfile(value)]
-
-
-def _values(flags: Sequence[str], name: str) -> Iterator[str | None]:
-    for word, following in zip(flags, [*flags[1:], None], strict=False):
-        flag, equals, own = word.partition("=")
-        if flag == name:
-            value = own if equals else following
-            yield file_of(value) if value and name == "--config" else value
-
-
-def without(flags: Sequence[str], names: Collection[str]) -> list[str]:
-    """The flags without those called `names` and without their values."""
-    kept: list[str] = []
-    drop_value = False
-    for word in flags:
-        name, equals, _ = word.partition("=")
-        if word.startswith("--"):
-            drop_value = name in names and not equals
-            if name in names:
-                continue
-        elif drop_value:
-            drop_value = False
-            continue
-        kept.append(word)
-    return kept
+def _returns(function: Any, made: type) -> bool:  # noqa: ANN401
+    """Whether its annotation says so."""
+    try:
+        returned = get_type_hints(function).get("return")
+    except (AttributeError, NameError, TypeError):  # builtins, and annotations that cannot be read
+        return False
+    returned = get_origin(returned) or returned
+    return inspect.isclass(returned) and issubclass(returned, made)

@@ -6,10 +6,10 @@ import pytest
 
 import train_fabric
 from envs import GymnasiumEnvs
+from fabric_rl.base.config_files import section_of
+from fabric_rl.base.presets import DEFAULT_CONFIG, PRESETS, file_of, preset_names
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.commands.demonstrations import trajectories_of
-from fabric_rl.flags.config import section_of
-from fabric_rl.flags.presets import DEFAULT_CONFIG, PRESETS, file_of, preset_names
 
 
 @pytest.mark.parametrize("name", ["cartpole", "cartpole.yaml", "configs/cartpole.yaml"])

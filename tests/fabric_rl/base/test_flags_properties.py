@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import train_fabric
-from fabric_rl.flags.messages import did_you_mean, one_line
-from fabric_rl.flags.parser import names_of, normalise, value_of, with_classes_of_help, without
+from fabric_rl.base.argv import names_of, normalise, value_of, with_classes_of_help, without
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.text import did_you_mean
 
 SWITCHES = ("--resume", "--plain")
 words = st.sampled_from(

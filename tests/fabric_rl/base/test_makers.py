@@ -10,9 +10,9 @@ from rlgym.api import RLGym
 
 from agents import PPOLightningAgent
 from fabric_rl import load_trained
+from fabric_rl.base.config_files import read_yaml
+from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.cli.command_line import read_settings
-from fabric_rl.flags.presets import DEFAULT_CONFIG
-from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
 from train_fabric import cli, main

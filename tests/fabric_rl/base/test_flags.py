@@ -11,10 +11,10 @@ from jsonargparse import ArgumentError
 
 import train_fabric
 from agents import RecurrentPPOAgent
+from fabric_rl.base.argv import value_of, with_classes_of_help, without
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.parser import old_names, FlagParser
 from fabric_rl.commands import main as commands
-from fabric_rl.flags.messages import one_line
-from fabric_rl.flags.old_names import OLD_NAMES
-from fabric_rl.flags.parser import FlagParser, value_of, with_classes_of_help, without
 
 
 @pytest.fixture
@@ -227,10 +227,10 @@ def known_flags():
 
 
 def test_hints_for_names_of_other_trainers_name_flags_that_exist(known_flags):
-    named = {flag for hint in OLD_NAMES.values() for flag in re.findall(r"--[\w.]+", hint)}
+    named = {flag for hint in old_names().values() for flag in re.findall(r"--[\w.]+", hint)}
     assert len(named) > 20
     assert named <= known_flags
-    assert known_flags.isdisjoint(f"--{name}" for name in OLD_NAMES)
+    assert known_flags.isdisjoint(f"--{name}" for name in old_names())
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""From words to objects: the command line and configuration files."""
