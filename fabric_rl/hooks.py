@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.sharding import gathered

@@ -281,7 +281,12 @@ class HasState(Protocol):
     """An environment that can be saved and restored exactly."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state (TypeError if it cannot be saved), and continue like an environment that loads it."""
+        """Return the state, and continue like an environment that loads it.
+
+        Raises:
+            CannotBeSavedError: It, or a part of it, cannot be saved (`fabric_rl.base.state_schema`): a run goes on
+                with new episodes.
+        """
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a saved state."""

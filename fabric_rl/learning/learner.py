@@ -10,7 +10,8 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.form import GeneratorState, Many, Maybe, Number, Numbers, check
+from fabric_rl.base.state_schema import check_like, fitting, load_part
+from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.moments import moments_of, over_ranks
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import join, learn, memory_named
@@ -18,7 +19,6 @@ from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
 from fabric_rl.ranks.sharding import load_weights, shard_of, take_over, whole, whole_state
 from fabric_rl.ranks.threads import is_small, one_thread
-from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
 from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
@@ -78,27 +78,19 @@ class Onlooker:
             "kl_adaptive": None if self._kl_adaptive is None else self._kl_adaptive.state_dict(),
         }
 
-    def check(self, state: Mapping[str, Any]) -> None:
-        """Checks what `state_dict` gave before any of it is taken; every rank calls it with the same.
+    def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
+        """Goes on from what `state_dict` gave; every rank calls it with the same.
+
+        Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
+
+        Returns:
+            What makes the run another one than without a break.
 
         Raises:
             ValueError: It is of another agent or optimizer.
         """
         check_weights(state["agent"], self.agent)
         check_optimizer(self.optimizer, state["optimizer"], "--agent")
-        if state["precision"]:
-            check(state["precision"], dict.fromkeys(self._precision.state_dict(), Number(0)), "precision")
-        if self._kl_adaptive is not None:
-            check(state["kl_adaptive"], Maybe({"factor": Number(1e-9, 1e9)}), "kl_adaptive")
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
-        """Goes on from what `state_dict` gave and `check` has let pass; every rank calls it with the same.
-
-        Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
-
-        Returns:
-            What makes the run another one than without a break.
-        """
         saved, own = state["optimizer"]["state"], self.optimizer.optimizer.state_dict()["state"]
         pairs = [
             (self.agent.state_dict(), state["agent"]),
@@ -119,7 +111,7 @@ class Onlooker:
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
             if state[name]:  # empty without a gradient scaler, None without that schedule
                 if part is not None:
-                    part.load_state_dict(state[name])
+                    load_part(part, state[name], name)
             elif part is not None and part.state_dict():
                 differs.append(f"nothing was saved of {name}")
         return differs
@@ -136,9 +128,6 @@ class Onlooker:
     def rank_state_dict(self) -> dict[str, Any]:
         """What each rank has of its own."""
         return {}
-
-    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        """Checks what `rank_state_dict` gave; raises ValueError. `rollout` has the form of what is learned from."""
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
         """Goes on from what `rank_state_dict` gave after so many; returns what makes the run another one."""
@@ -229,16 +218,11 @@ class Learner(Onlooker):
         kept = self._experience if self._experience.maxlen != 1 else ()
         return {"experience": [batch._asdict() for batch in kept], "shuffle": self._shuffle.get_state()}
 
-    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        check(state, {"experience": Many({}), "shuffle": GeneratorState()}, where)
-        for number, fields in enumerate(state["experience"]):
-            check(fields, rollout.form_of_batch(fields), f"{where}['experience'][{number}]")
-
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
         self._experience.clear()
         for fields in state["experience"]:
             self._experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
-        self._shuffle.set_state(state["shuffle"])
+        self._shuffle.set_state(generator_state(state["shuffle"]))
         kept = self._experience.maxlen or 1
         missing = min(kept, iterations) - len(self._experience)
         return [f"nothing was saved of {missing} older rollouts"] if kept > 1 and missing > 0 else []
@@ -257,16 +241,15 @@ def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> Non
     own = optimizer.optimizer.state_dict()
     if [group["params"] for group in own["param_groups"]] != [group["params"] for group in saved["param_groups"]]:
         raise ValueError(f"the optimizer has other groups of parameters than that of {owner}")
-    for number, entry in saved["state"].items():
-        forms = {name: _form_of(name, value) for name, value in own["state"].get(number, {}).items()}
-        check(entry, forms, f"optimizer['state'][{number!r}]")
+    check_like(saved["state"], own["state"], f"the state of the optimizer of {owner}")
 
 
-def _form_of(name: str, value: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
-    """What an optimizer keeps under that name; counts and means of squares are not negative."""
-    if not isinstance(value, Tensor):
-        return value
-    return Numbers(value, low=0 if name == "step" or "sq" in name else None, any_float=True)
+def load_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
+    """Goes on from what an optimizer's `state_dict` gave, with the settings of this one; see `check_optimizer`."""
+    with fitting(f"the optimizer of {owner}"):
+        check_optimizer(optimizer, saved, owner)
+        groups = optimizer.optimizer.state_dict()["param_groups"]
+        optimizer.optimizer.load_state_dict({"state": saved["state"], "param_groups": groups})
 
 
 def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:

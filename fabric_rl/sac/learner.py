@@ -9,8 +9,8 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import SACArgs, TrainArgs
-from fabric_rl.form import GeneratorState, Maybe, check
 from fabric_rl.imitation.batches import Trajectory
+from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
@@ -180,13 +180,8 @@ class ReplayLearner(Onlooker):
             "draws": self._draws.get_state(),
         }
 
-    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        check(state, {"replay": Maybe({}), "draws": GeneratorState()}, where)
-        if state["replay"] is not None:
-            self.replay.check(state["replay"], f"{where}['replay']", rollout.action_bounds)
-
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        self._draws.set_state(state["draws"])
+        self._draws.set_state(generator_state(state["draws"]))
         if state["replay"] is None:
             return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
         self.replay.load_state_dict(state["replay"])

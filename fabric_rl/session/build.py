@@ -129,7 +129,8 @@ def build(
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # stays where a callback changes minibatches
 
     timers = Timers(enabled=fabric.is_global_zero)
-    scaler = ReturnScaler(envs.num_envs) if args.standardize_returns and plays else None
+    signal_count = max(1, len(rollout.reward_signals))
+    scaler = ReturnScaler(envs.num_envs, signals=signal_count) if args.standardize_returns and plays else None
     parts = (fabric, peers, envs, module, rollout, scaler, own_gamma, timers)
     if exchange is not None:
         collector: Collector = (Player if plays else Trainer)(exchange, *parts)

@@ -12,13 +12,13 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.form import GeneratorState, check, fitting
-from fabric_rl.learning.learner import check_optimizer
+from fabric_rl.base.state_schema import check_like, load_part
+from fabric_rl.learning.generators import generator_state
+from fabric_rl.learning.learner import load_optimizer
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.sums import means, reduce_sums
 from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
 from fabric_rl.types import ActorCritic, NonFiniteError
 
@@ -79,12 +79,6 @@ class Signals:
     def rank_state_dict(self) -> dict[str, Any]:
         """What each rank has of its own."""
         return {}
-
-    def check(self, state: list[dict[str, Any]]) -> None:
-        """Checks what `state_dict` gave; raises ValueError for what is of another signal."""
-
-    def check_rank(self, state: dict[str, Any], where: str) -> None:
-        """Checks what `rank_state_dict` gave; raises ValueError."""
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
         """Goes on from what `state_dict` gave; returns what makes the run another one than without a break."""
@@ -258,30 +252,19 @@ class LearningSignals(Signals):
     def rank_state_dict(self) -> dict[str, Any]:
         return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.signals else {}
 
-    def check(self, state: list[dict[str, Any]]) -> None:
-        for signal, optimizer, saved in self._matched(state):
-            check_weights(saved["module"], signal)
-            check_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
-
-    def check_rank(self, state: dict[str, Any], where: str) -> None:
-        if state:
-            check(state, {"running": self._running, "draws": GeneratorState()}, where)
-
     def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
         matched = self._matched(state)
         for signal, optimizer, saved in matched:
-            own = optimizer.optimizer
-            with fitting(f"what was saved of --signals {type(signal).__name__}"):
-                signal.load_state_dict(saved["module"])
-                groups = own.state_dict()["param_groups"]
-                own.load_state_dict({"state": saved["optimizer"]["state"], "param_groups": groups})
+            load_part(signal, saved["module"], f"what was saved of the signal {signal.name}")
+            load_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
         known = {id(signal) for signal, _, _ in matched}
         return [f"nothing was saved of the signal {s.name}" for s in self.signals if id(s) not in known]
 
     def load_rank_state_dict(self, state: dict[str, Any]) -> None:
         if state:
-            self._running = state["running"].clone()
-            self._draws.set_state(state["draws"])
+            check_like(state["running"], self._running, "the running returns of the signals")
+            self._running.copy_(state["running"])
+            self._draws.set_state(generator_state(state["draws"]))
 
     def _matched(self, state: list[dict[str, Any]]) -> list[tuple[RewardSignal, Any, dict[str, Any]]]:
         """Signals of this run with their optimizers and what was saved under their names."""
