@@ -90,14 +90,16 @@ class Onlooker:
             ValueError: It is of another agent or optimizer.
         """
         check_weights(state["agent"], self.agent)
-        check_optimizer(self.optimizer, state["optimizer"], "--agent")
-        saved, own = state["optimizer"]["state"], self.optimizer.optimizer.state_dict()["state"]
-        pairs = [
-            (self.agent.state_dict(), state["agent"]),
-            *((own[number], saved[number]) for number in own.keys() & saved),
-        ]
-        kinds = ((mine[name], theirs[name]) for mine, theirs in pairs for name in mine)
-        precise = all(theirs.dtype == mine.dtype for mine, theirs in kinds if isinstance(mine, Tensor))
+        saved = state["optimizer"]["state"]
+        with fitting("what was saved of the optimizer"):
+            check_optimizer(self.optimizer, state["optimizer"], "--agent")
+            own = self.optimizer.optimizer.state_dict()["state"]
+            pairs = [
+                (self.agent.state_dict(), state["agent"]),
+                *((own[number], saved[number]) for number in own.keys() & saved),
+            ]
+            kinds = ((mine[name], theirs[name]) for mine, theirs in pairs for name in mine)
+            precise = all(theirs.dtype == mine.dtype for mine, theirs in kinds if isinstance(mine, Tensor))
         load_weights(self.agent, state["agent"])
         differs = [] if precise else ["weights of another --precision"]
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]

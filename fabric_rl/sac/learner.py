@@ -9,6 +9,7 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import SACArgs, TrainArgs
+from fabric_rl.base.state_schema import fitting
 from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import Onlooker
@@ -184,7 +185,8 @@ class ReplayLearner(Onlooker):
         self._draws.set_state(generator_state(state["draws"]))
         if state["replay"] is None:
             return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
-        self.replay.load_state_dict(state["replay"])
+        with fitting("what was saved of the replay buffer"):
+            self.replay.load_state_dict(state["replay"])
         state["replay"].clear()  # it may be as large as what is left of the memory
         return []
 

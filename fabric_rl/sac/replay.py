@@ -294,12 +294,14 @@ class ReplayBuffer:
                 f"--buffer_size is too small for the steps that the checkpoint holds; give at least "
                 f"{rows * self.num_envs}"
             )
+        if len(state["last"]) != ends:
+            raise ValueError(f"it has {len(state['last'])} last observations of {ends} episodes that ended")
         lengths = {name: rows + (name in _ALSO_AFTER) for name in self._columns}
         own = {name: x.new_zeros(()).expand(lengths[name], *x.shape[1:]) for name, x in self._columns.items()}
         own["last"] = self._last.new_zeros(()).expand(ends, *self._last.shape[1:])
         if self._tree is not None:
             own |= {"priority": self._tree.leaves.new_zeros(()).expand(rows, self.num_envs), "highest": self._highest}
-        check_like(state, own, "the replay buffer")
+        check_like(state, own, "it")
         return rows
 
     def _begin(self, position: int = 0) -> None:
