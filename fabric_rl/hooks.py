@@ -20,8 +20,8 @@ class Hooks:
     there in `on_train_start`, `on_iteration_end` and `on_train_end`, so that a callback may play on one rank alone.
     """
 
-    def __init__(self, state: TrainState, callbacks: Sequence[Callback]) -> None:
-        self.state, self.callbacks = state, tuple(callbacks)
+    def __init__(self, state: TrainState, callbacks: Sequence[Callback], learns: bool = True) -> None:
+        self.state, self.callbacks, self.learns = state, tuple(callbacks), learns
 
     def __enter__(self) -> "Hooks":
         """Calls `on_train_start`; a ValueError of one rank is raised on all of them."""
@@ -54,9 +54,9 @@ class Hooks:
             callback.on_iteration_start(self.state)
 
     def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Before learning; returns what to learn from."""
+        """Before learning; returns what to learn from. Nobody is called in a run that learns nothing."""
         self.state.batch = batch
-        for callback in self.callbacks:
+        for callback in self.callbacks if self.learns else ():
             other = callback.on_learn_start(self.state)
             if other is not None:
                 self.state.batch = batch = _checked(other, callback)
@@ -106,15 +106,6 @@ class Hooks:
                 kept.remove(same)
         for name in (name for name, remembered in kept if remembered):
             logger.info("%s: in the checkpoint, but no more in this run, which goes on without", name)
-
-
-class HooksOfInference(Hooks):
-    """The same for a run that learns nothing."""
-
-    def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Calls nobody."""
-        self.state.batch = batch
-        return batch
 
 
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned

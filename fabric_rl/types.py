@@ -277,22 +277,6 @@ class HasTimers(Protocol):
 
 
 @runtime_checkable
-class HasState(Protocol):
-    """An environment that can be saved and restored exactly."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state, and continue like an environment that loads it.
-
-        Raises:
-            CannotBeSavedError: It, or a part of it, cannot be saved (`fabric_rl.base.state_schema`): a run goes on
-                with new episodes.
-        """
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state."""
-
-
-@runtime_checkable
 class HasGroups(Protocol):
     """An environment whose groups can be stepped separately, so that one is stepped while others wait."""
 

@@ -16,7 +16,11 @@ from fabric_rl.base.settings import is_number
 
 @runtime_checkable
 class HasState(Protocol):
-    """Something whose state can be saved."""
+    """Something that can be saved and restored exactly: a component, a callback, an environment.
+
+    An environment goes on after `state_dict` as one that loads what it returned. One that cannot be saved, or a part of
+    which cannot, raises `CannotBeSavedError`: a run that goes on begins new episodes.
+    """
 
     def state_dict(self) -> Any:  # noqa: ANN401
         """Return copies of its state."""
@@ -26,7 +30,7 @@ class HasState(Protocol):
 
 
 class CannotBeSavedError(TypeError):
-    """An environment, or a part of it, has no state that could be saved: a run that goes on begins new episodes."""
+    """An environment, or a part of it, has no state that could be saved."""
 
 
 @contextmanager

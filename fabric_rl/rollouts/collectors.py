@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor, nn
 
-from fabric_rl.base.state_schema import CannotBeSavedError, fitting, load_part
+from fabric_rl.base.state_schema import CannotBeSavedError, HasState, fitting, load_part
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
@@ -20,7 +20,7 @@ from fabric_rl.ranks.sharding import gathered
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.rollouts.episodes import RECENT_EPISODES, EpisodeStats
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.types import ActorCritic, HasMetrics, HasState, HasTimers
+from fabric_rl.types import ActorCritic, HasMetrics, HasTimers
 
 _EPISODE_SEEDS_APART = 1_000_003
 """Between the seeds of the episodes that begin at checkpoints, for environments that cannot be restored."""
@@ -132,7 +132,7 @@ class Collector:
             iteration: Iterations done, which chooses that seed.
             new_episodes: It may.
         """
-        env = self._env_state()
+        env = self.env_state()
         if env is None and new_episodes:
             self._begin_new_episodes(iteration)
         return {
@@ -180,7 +180,7 @@ class Collector:
             with fitting("what was saved of the rollout"):
                 self.rollout.load_state_dict(state["rollout"])
         if state["env"] is None:
-            differs += ["nothing was saved of the environment"] if self._env_state() is not None else []
+            differs += ["nothing was saved of the environment"] if self.env_state() is not None else []
             self._begin_new_episodes(iteration)
         else:
             with fitting(f"what was saved of --env {type(self.envs).__name__}"):
@@ -192,14 +192,12 @@ class Collector:
         if self._scaler is not None and state["scaler"] is not None:
             self._scaler.load_statistics(state["scaler"])
 
-    def _env_state(self) -> dict[str, Any] | None:
+    def env_state(self) -> dict[str, Any] | None:
         """The environment's state; None if it has none, or says that it or a part of it cannot be saved."""
         try:
             return self.envs.state_dict() if isinstance(self.envs, HasState) else None
         except CannotBeSavedError:
             return None
-        except TypeError as error:
-            raise TypeError(f"--env {type(self.envs).__name__}.state_dict(): {error}") from error
 
     def _begin_new_episodes(self, iteration: int) -> None:
         seed = self._seed + _EPISODE_SEEDS_APART * iteration

@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from fabric_rl.base.state_schema import CannotBeSavedError, check_like
+from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_like
 from fabric_rl.rollouts.collect import AllAtOnce
 from fabric_rl.rollouts.finite import within
 from fabric_rl.rollouts.gpu_copies import to_device, to_host
@@ -27,7 +27,6 @@ from fabric_rl.types import (
     HasParameters,
     HasPhases,
     HasSeeds,
-    HasState,
     HasTeams,
     HasTimers,
     HasVideos,

@@ -16,14 +16,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.hooks import Hooks, HooksOfInference
+from fabric_rl.hooks import Hooks
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.learner import Learner, Onlooker
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.learning.update import memory_named
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
-from fabric_rl.ranks.collectives import check_same_on_all_ranks
+from fabric_rl.ranks.collectives import check_same_on_all_ranks, raised_on_all_ranks
 from fabric_rl.ranks.sharding import explaining, is_sharded
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.collectors import Collector, CollectorAhead
@@ -32,7 +32,7 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.session.session import Session
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import LearningSignals, Signals, build_signals
-from fabric_rl.trial import check_agent, try_parts
+from fabric_rl.trial import calling, check_agent, try_parts
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
 
 
@@ -146,6 +146,8 @@ def build(
     _settle(fabric, module, model, optimizer, trial if learns else None)
     if exchange is not None:
         exchange.share_weights(module)  # they began with the same, unless an environment has drawn numbers
+    with raised_on_all_ranks(fabric), calling(f"--env {type(envs).__name__}.state_dict()"):
+        collector.env_state()  # tried here, where a reset follows: a save would come late for a part that fails
     torch.manual_seed(args.seed + peers.global_rank)  # every rank explores noise of its own
     collector.begin(first_seed)
 
@@ -169,7 +171,7 @@ def build(
         paid = LearningSignals(paying, args, fabric, peers, rollout.num_envs) if paying else paid
         learner_parts = LearnerParts(fabric, peers, module, model, optimizer, args, timers)
         learner = scheme.learner(learner_parts, rollout, rollout_steps, gamma, paid)
-    hooks = (HooksOfInference if inference else Hooks)(state, callbacks)
+    hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, paid)
     return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)
 
