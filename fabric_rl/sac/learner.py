@@ -23,7 +23,7 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.demonstrations import replayed
 from fabric_rl.sac.replay import ReplayBuffer
 from fabric_rl.signals.base import Steps
-from fabric_rl.signals.signals import LearningSignals, Signals
+from fabric_rl.signals.signals import Signals
 from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions
 
 
@@ -59,7 +59,7 @@ class ReplayLearner(Onlooker):
         self._model, self._sac, self._timers = model, sac, timers
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
-        self._signals = signals if isinstance(signals, LearningSignals) else None
+        self._signals = signals if signals.learns else None
         kinds = (sac.buffer_folder, self._signals is not None)
         theirs = (demonstrations, args.extrinsic_strength, like, self._draws, *kinds)
         with raised_on_all_ranks(fabric):  # they share a disk

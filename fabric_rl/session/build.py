@@ -31,7 +31,7 @@ from fabric_rl.rollouts.players import Exchange, Player, Trainer
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.session.session import Session
 from fabric_rl.signals.base import SignalFactory
-from fabric_rl.signals.signals import LearningSignals, Signals, build_signals
+from fabric_rl.signals.signals import Signals, build_signals
 from fabric_rl.trial import calling, check_agent, try_parts
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
 
@@ -164,11 +164,11 @@ def build(
         minibatch_size=minibatch_size,
         learns=learns,
     )
-    learner, paid = Onlooker(fabric, module, optimizer, args), Signals(paying, args)
-    if learns and not inference:
-        if paying and is_sharded(module):
-            raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
-        paid = LearningSignals(paying, args, fabric, peers, rollout.num_envs) if paying else paid
+    learner, learns = Onlooker(fabric, module, optimizer, args), learns and not inference
+    if learns and paying and is_sharded(module):
+        raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
+    paid = Signals(paying, args, fabric, peers, rollout.num_envs, learns)
+    if learns:
         learner_parts = LearnerParts(fabric, peers, module, model, optimizer, args, timers)
         learner = scheme.learner(learner_parts, rollout, rollout_steps, gamma, paid)
     hooks = Hooks(state, callbacks, learns=not inference)
