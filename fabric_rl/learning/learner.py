@@ -9,8 +9,8 @@ import torch
 from lightning import Fabric
 from torch import Tensor
 
-from fabric_rl.args import TrainArgs
 from fabric_rl.base.state_schema import check_like, fitting, load_part
+from fabric_rl.callback import TrainState
 from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.moments import moments_of, over_ranks
 from fabric_rl.learning.normalize import ObsNormalizer
@@ -27,12 +27,12 @@ from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
 class Onlooker:
     """Has the agent's weights and learns nothing: of a player, which is given them, and of a run that only plays."""
 
-    def __init__(self, fabric: Fabric, agent: ActorCritic, optimizer: Any, args: TrainArgs) -> None:  # noqa: ANN401
-        self.fabric, self.agent, self.optimizer, self.args = fabric, agent, optimizer, args
-        self._base_lrs = [group["lr"] for group in optimizer.param_groups]
-        adapts = args.lr_schedule == "kl_adaptive"
-        self._kl_adaptive = KLAdaptive(args.desired_kl, self._base_lrs) if adapts else None
-        self._precision = fabric.strategy.precision
+    def __init__(self, state: TrainState) -> None:
+        self.fabric, self.agent, self.optimizer, self.args = state.fabric, state.agent, state.optimizer, state.args
+        self._base_lrs = [group["lr"] for group in self.optimizer.param_groups]
+        adapts = self.args.lr_schedule == "kl_adaptive"
+        self._kl_adaptive = KLAdaptive(self.args.desired_kl, self._base_lrs) if adapts else None
+        self._precision = self.fabric.strategy.precision
         self._before: dict[str, Tensor] | None = None
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
@@ -143,34 +143,20 @@ class Onlooker:
 class Learner(Onlooker):
     """Learns with PPO's scheme: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
 
-    def __init__(
-        self,
-        fabric: Fabric,
-        peers: Fabric,
-        agent: ActorCritic,
-        model: Any,  # noqa: ANN401 - Fabric's wrapper
-        optimizer: Any,  # noqa: ANN401
-        args: TrainArgs,
-        timers: Timers,
-        rollouts_kept: int,
-    ) -> None:
+    def __init__(self, state: TrainState, peers: Fabric, timers: Timers, rollouts_kept: int) -> None:
         """Takes the parts.
 
         Args:
-            fabric: The run's.
+            state: The run's agent, optimizer and settings.
             peers: The Fabric of the ranks that learn, too.
-            agent: The bare module.
-            model: What Fabric made of it.
-            optimizer: What Fabric made of its optimizer.
-            args: Settings.
             timers: Measures.
             rollouts_kept: How many of the newest rollouts are learned from.
         """
-        super().__init__(fabric, agent, optimizer, args)
-        self._peers, self._model, self._timers = peers, model, timers
-        self._shuffle = torch.Generator().manual_seed(args.seed + peers.global_rank)
+        super().__init__(state)
+        self._peers, self._model, self._timers = peers, state.model, timers
+        self._shuffle = torch.Generator().manual_seed(self.args.seed + peers.global_rank)
         self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
-        self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
+        self._normalizers = [part for part in self.agent.modules() if isinstance(part, ObsNormalizer)]
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
         """Learns from a batch and the ones before it that are kept; every rank brings as many steps.

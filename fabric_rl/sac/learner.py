@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from lightning import Fabric
 from torch import Tensor
 
-from fabric_rl.args import SACArgs, TrainArgs
+from fabric_rl.args import SACArgs
 from fabric_rl.base.state_schema import fitting
+from fabric_rl.callback import TrainState
 from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import Onlooker
@@ -34,12 +34,7 @@ class ReplayLearner(Onlooker):
 
     def __init__(
         self,
-        fabric: Fabric,
-        peers: Fabric,
-        agent: OffPolicyAgent,
-        model: Any,  # noqa: ANN401 - Fabric's wrapper
-        optimizer: Any,  # noqa: ANN401
-        args: TrainArgs,
+        state: TrainState,
         timers: Timers,
         sac: SACArgs,
         rollout: Rollout,
@@ -53,10 +48,11 @@ class ReplayLearner(Onlooker):
             ValueError: The buffer is too large for this machine, too small for a rollout, or the agent is sharded; or
                 the demonstrations cannot be replayed.
         """
-        super().__init__(fabric, agent, optimizer, args)
+        super().__init__(state)
+        fabric, agent, args = self.fabric, self.agent, self.args
         if is_sharded(agent):
             raise ValueError("--strategy fsdp: agents that learn from replayed steps cannot be sharded; use ddp")
-        self._model, self._sac, self._timers = model, sac, timers
+        self._model, self._sac, self._timers = state.model, sac, timers
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
         self._signals = signals if signals.learns else None

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from gymnasium.vector import VectorEnv
@@ -36,22 +36,6 @@ from fabric_rl.trial import calling, check_agent, try_parts
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
 
 
-class LearnerParts(NamedTuple):
-    """What every learner takes, in this order."""
-
-    fabric: Fabric
-    peers: Fabric
-    """That of the ranks that learn."""
-    agent: Any
-    """The bare module."""
-    model: Any
-    """What Fabric made of it."""
-    optimizer: Any
-    """What Fabric made of its optimizer."""
-    args: TrainArgs
-    timers: Timers
-
-
 class Scheme:
     """What is not the same in every session; this one learns from its newest rollouts.
 
@@ -73,10 +57,17 @@ class Scheme:
         return args.minibatch_for(rollout_steps, agent.sequence_length)
 
     def learner(
-        self, parts: LearnerParts, rollout: Rollout, rollout_steps: int, gamma: Tensor, signals: Signals
+        self,
+        state: TrainState,
+        peers: Fabric,
+        timers: Timers,
+        rollout: Rollout,
+        rollout_steps: int,
+        gamma: Tensor,
+        signals: Signals,
     ) -> Onlooker:
         """What learns from such rollouts, with the discounts of their rewards, and what pays the last of those."""
-        return Learner(*parts, parts.args.rollouts_kept(rollout_steps))
+        return Learner(state, peers, timers, state.args.rollouts_kept(rollout_steps))
 
 
 def build(
@@ -164,13 +155,12 @@ def build(
         minibatch_size=minibatch_size,
         learns=learns,
     )
-    learner, learns = Onlooker(fabric, module, optimizer, args), learns and not inference
+    learns = learns and not inference
     if learns and paying and is_sharded(module):
         raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
     paid = Signals(paying, args, fabric, peers, rollout.num_envs, learns)
-    if learns:
-        learner_parts = LearnerParts(fabric, peers, module, model, optimizer, args, timers)
-        learner = scheme.learner(learner_parts, rollout, rollout_steps, gamma, paid)
+    learning_from = (peers, timers, rollout, rollout_steps, gamma, paid)
+    learner = scheme.learner(state, *learning_from) if learns else Onlooker(state)
     hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, paid)
     return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)
