@@ -36,6 +36,7 @@ from torch.nn.functional import mse_loss
 
 from agents import SACLightningAgent
 from fabric_rl import Minibatch, SACArgs, TrainArgs
+from fabric_rl.callback import TrainState
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.learner import ReplayLearner
@@ -218,8 +219,8 @@ def ours(steps: Minibatch, space: gymnasium.Space, sizes: list[int], batch: int,
     rollout = Rollout(1, world, agent=agent)
     args = TrainArgs(num_steps=1, batch_size=batch, max_grad_norm=0, gamma=GAMMA)
     sac = SACArgs(buffer_size=STEPS + 1, tau=TAU)
-    parts = (fabric, fabric, agent, model, optimizer, args, Timers())
-    learner = ReplayLearner(*parts, sac, rollout, torch.tensor(GAMMA), Signals([], args), [])
+    state, signals = TrainState(fabric, agent, world, args, model, optimizer), Signals([], args, fabric, fabric, 1)
+    learner = ReplayLearner(state, Timers(), sac, rollout, torch.tensor(GAMMA), signals, [])
     learner.replay.add(steps)
     step = steps.map(lambda x: x[:1])._replace(next_obs=steps.obs[:1])  # goes on where the last one ended
     return lambda: learner.learn(step, batch)

@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.form import check
+from fabric_rl.base.state_schema import check_like
 from fabric_rl.types import ActorCritic, Minibatch
 
 
@@ -104,8 +104,6 @@ class Callback:
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
     """Key in `state_dict` -> attribute to be kept there."""
-    _form: ClassVar[Any] = {}
-    """What has to be there, see `fabric_rl.form.check`."""
 
     def on_train_start(self, state: TrainState) -> None:
         """Called once before training, after agent and environment are built."""
@@ -149,6 +147,6 @@ class Callback:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned, when a run is resumed."""
-        check(state, self._form, "it")
+        check_like(state, {key: getattr(self, name) for key, name in self._in_state_dict.items()}, "it")
         for key, name in self._in_state_dict.items():
             setattr(self, name, copy.copy(state[key]))

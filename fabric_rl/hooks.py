@@ -1,12 +1,13 @@
-"""Hooks: all callbacks of a run as one, with what goes with calling them."""
+"""Several callbacks as one: `Callbacks` for users, and `Hooks`, all of a run with what goes with calling them."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.sharding import gathered
@@ -20,8 +21,8 @@ class Hooks:
     there in `on_train_start`, `on_iteration_end` and `on_train_end`, so that a callback may play on one rank alone.
     """
 
-    def __init__(self, state: TrainState, callbacks: Sequence[Callback]) -> None:
-        self.state, self.callbacks = state, tuple(callbacks)
+    def __init__(self, state: TrainState, callbacks: Sequence[Callback], learns: bool = True) -> None:
+        self.state, self.callbacks, self.learns = state, tuple(callbacks), learns
 
     def __enter__(self) -> "Hooks":
         """Calls `on_train_start`; a ValueError of one rank is raised on all of them."""
@@ -54,9 +55,9 @@ class Hooks:
             callback.on_iteration_start(self.state)
 
     def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Before learning; returns what to learn from."""
+        """Before learning; returns what to learn from. Nobody is called in a run that learns nothing."""
         self.state.batch = batch
-        for callback in self.callbacks:
+        for callback in self.callbacks if self.learns else ():
             other = callback.on_learn_start(self.state)
             if other is not None:
                 self.state.batch = batch = _checked(other, callback)
@@ -108,15 +109,6 @@ class Hooks:
             logger.info("%s: in the checkpoint, but no more in this run, which goes on without", name)
 
 
-class HooksOfInference(Hooks):
-    """The same for a run that learns nothing."""
-
-    def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Calls nobody."""
-        self.state.batch = batch
-        return batch
-
-
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
     """What a callback has returned from `on_learn_start`, if it can be learned from."""
     where = f"--callbacks {type(callback).__name__}.on_learn_start()"
@@ -146,3 +138,61 @@ def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(hasattr(x, "__float__") for x in pair)):
             raise TypeError(f"{where}: {name} must be two numbers (sum, count), got {pair!r}")
     return metrics
+
+
+Hook = TypeVar("Hook", bound=Callable[..., None])
+
+
+def _of_all(hook: Hook) -> Hook:
+    """Calls this hook of every part, in order."""
+
+    @wraps(hook)
+    def call(self: "Callbacks", *args: object) -> None:
+        for part in self.parts.values():
+            getattr(part, hook.__name__)(*args)
+
+    return cast(Hook, call)
+
+
+class Callbacks(Callback):
+    """Several callbacks as one.
+
+    Attributes:
+        parts: Name -> callback, called in this order; checkpoints store the state of each callback under its name.
+    """
+
+    def __init__(self, parts: Mapping[str, Callback]) -> None:
+        self.parts = dict(parts)
+        self._of_others: dict[str, Any] = {}
+
+    on_train_start = _of_all(Callback.on_train_start)
+    on_iteration_start = _of_all(Callback.on_iteration_start)
+    on_iteration_end = _of_all(Callback.on_iteration_end)
+    on_train_end = _of_all(Callback.on_train_end)
+    on_exception = _of_all(Callback.on_exception)
+
+    def on_learn_start(self, state: TrainState) -> Minibatch | None:
+        """Return the batch of the last callback that returns one; callbacks after it see that batch."""
+        chosen = None
+        for part in self.parts.values():
+            other = part.on_learn_start(state)
+            if other is not None:
+                state.batch = chosen = other
+        return chosen
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Return the metrics of all parts."""
+        return {name: pair for part in self.parts.values() for name, pair in part.drain_metrics().items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of all parts, and the saved state of parts that are missing in this run."""
+        return self._of_others | {name: part.state_dict() for name, part in self.parts.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the state that `state_dict` returned; callbacks that are not in it start anew."""
+        self._of_others = {name: kept for name, kept in state.items() if name not in self.parts}
+        for name, part in self.parts.items():
+            if name in state:
+                part.load_state_dict(state[name])
+            elif part.state_dict():
+                warnings.warn(f"nothing was saved of {name}, which starts again", RuntimeWarning, stacklevel=2)

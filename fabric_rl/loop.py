@@ -10,8 +10,7 @@ from fabric_rl.callback import Callback
 from fabric_rl.learning.estimator import GAE, Estimator
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.build import Scheme, build
-from fabric_rl.session.ends import begin, finish
-from fabric_rl.session.evidence import keep_evidence_of_nan
+from fabric_rl.session.ends import begin, finish, keep_evidence_of_nan
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory

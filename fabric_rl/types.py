@@ -277,17 +277,6 @@ class HasTimers(Protocol):
 
 
 @runtime_checkable
-class HasState(Protocol):
-    """An environment that can be saved and restored exactly."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state (TypeError if it cannot be saved), and continue like an environment that loads it."""
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state."""
-
-
-@runtime_checkable
 class HasGroups(Protocol):
     """An environment whose groups can be stepped separately, so that one is stepped while others wait."""
 

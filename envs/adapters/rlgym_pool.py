@@ -17,6 +17,7 @@ from envs.adapters.rlgym_rewards import WatchedGames, WatchedReward
 from envs.checks import as_actions, check_actions, check_parts, check_seed, whole_number
 from envs.loggers import StateLogger
 from fabric_rl.base.settings import describe_value
+from fabric_rl.base.state_schema import CannotBeSavedError
 
 Array = NDArray[Any]
 AnyRLGym: TypeAlias = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
@@ -173,8 +174,10 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Raise a TypeError, always: nobody knows what the parts of an RLGym environment remember."""
-        raise TypeError("RLGymPool: RLGym environments cannot be saved; use a RocketSimPool for an exact resume")
+        """Raise a CannotBeSavedError, always: nobody knows what the parts of an RLGym environment remember."""
+        raise CannotBeSavedError(
+            "RLGymPool: RLGym environments cannot be saved; use a RocketSimPool for an exact resume"
+        )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raise a TypeError, always; see `state_dict`."""

@@ -20,6 +20,7 @@ from envs.rewards.base import PartSums, numbered
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, CAR_BASIS, ON_GROUND, ORANGE, TOUCHED, Bool, Float
 from fabric_rl.base.settings import describe_value
+from fabric_rl.base.state_schema import CannotBeSavedError
 
 COST_WARNING = (
     "RLGymReward builds RLGym's objects for every arena and step: about 75 us in 1v1, more than the physics takes; "
@@ -82,8 +83,8 @@ class RLGymReward(Reward):
         return rewards
 
     def state_dict(self) -> dict[str, Any]:
-        """Raise a TypeError, always: nobody knows what a function of RLGym's remembers."""
-        raise TypeError(
+        """Raise a CannotBeSavedError, always: nobody knows what a function of RLGym's remembers."""
+        raise CannotBeSavedError(
             f"RLGymReward: {type(self.reward_function).__name__} cannot be saved; write it as an envs.Reward"
         )
 

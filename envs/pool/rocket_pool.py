@@ -334,7 +334,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         This also restores the live arenas from the returned state: it does not contain the contact caches of the
         physics engine, so only then does this pool continue exactly like one that loads the state. Raises RuntimeError
-        before the first `reset`, and TypeError if a component cannot be saved.
+        before the first `reset`, and CannotBeSavedError if a component cannot be saved.
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")

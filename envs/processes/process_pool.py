@@ -16,6 +16,7 @@ from envs.checks import as_actions, check_actions, check_seed, positive, whole_n
 from envs.cores import available_threads
 from envs.processes.memory import ProcessInspector, VectorEnvFactory, divisible, merged, pickled
 from envs.processes.worker import HAS_FINAL, HAS_MASK, START_SECONDS, Failure, ShardSpec, ShardWorker, WorkerLostError
+from fabric_rl.base.state_schema import CannotBeSavedError
 
 Array = NDArray[Any]
 Count = TypeVar("Count", int, float)
@@ -233,10 +234,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Return the states of all parts; see the environment's own `state_dict`.
 
         Raises:
-            TypeError: The environment has no `state_dict`, or a part of it cannot be saved.
+            CannotBeSavedError: The environment has no `state_dict`, or a part of it cannot be saved.
         """
         if not all(spec.resumable for spec in self._specs):
-            raise TypeError("ProcessPool: its environment has no state_dict and load_state_dict")
+            raise CannotBeSavedError("ProcessPool: its environment has no state_dict and load_state_dict")
         obs = None if self._obs is None else self._obs.copy()
         return {"parts": self._workers.ask_all("state_dict"), "obs": obs, "seed": self._workers.seed}
 

@@ -31,18 +31,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from envs.processes.memory import Layout, SharedArrays
+from fabric_rl.base.state_schema import CannotBeSavedError
 
 # Columns of the "header" array.
 IS_STEP, FLAGS, REWARD_DTYPE = range(3)
 # Bits of the flags.
 HAS_FINAL, HAS_MASK, HAS_PAYLOAD = 1, 2, 4
 
-_USER_ERRORS: tuple[type[Exception], ...] = (
-    *(ValueError, TypeError, FloatingPointError),
-    *(FileNotFoundError, OSError, ImportError),
-)
-_ONE_LINE: tuple[type[Exception], ...] = (ValueError, TypeError, FloatingPointError)
+_ONE_LINE: tuple[type[Exception], ...] = (ValueError, CannotBeSavedError, TypeError, FloatingPointError)
 """What components raise to say in one line what is wrong with them."""
+_USER_ERRORS: tuple[type[Exception], ...] = (*_ONE_LINE, FileNotFoundError, OSError, ImportError)
 _NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
 
 

@@ -9,9 +9,9 @@ from fabric_rl.callbacks.keyboard import KeyPress
 from fabric_rl.callbacks.milestone_matches import MilestoneMatches
 from fabric_rl.callbacks.notify import Notify
 from fabric_rl.callbacks.profiler import Profiler
-from fabric_rl.callbacks.several import Callbacks
 from fabric_rl.callbacks.stop_after import StopAfter
 from fabric_rl.callbacks.video import VideoLogger
+from fabric_rl.hooks import Callbacks
 
 __all__ = [
     "AdaptiveBatchSize",

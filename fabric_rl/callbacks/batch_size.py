@@ -12,7 +12,6 @@ from typing import ClassVar, cast
 import torch
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT
 
 logger = logging.getLogger("fabric_rl")
 
@@ -65,7 +64,6 @@ class AdaptiveBatchSize(Callback):
     """
 
     _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}
-    _form: ClassVar = {"size": COUNT, "growing": True}
 
     def __init__(self, share: float = 0.8, smallest: int = 64, start: int | None = None) -> None:
         """Set the limits.

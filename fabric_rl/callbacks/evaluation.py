@@ -11,7 +11,6 @@ from gymnasium.vector import VectorEnv
 from lightning.pytorch.utilities.seed import isolate_rng
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT, Many, Number
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.sharding import whole_state
@@ -39,7 +38,6 @@ class Evaluation(Callback):
     """
 
     _in_state_dict: ClassVar = {"best": "_best", "worse": "_worse"}
-    _form: ClassVar = {"best": Many(Number()), "worse": COUNT}
 
     def __init__(
         self,

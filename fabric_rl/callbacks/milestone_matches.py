@@ -1,6 +1,7 @@
 """MilestoneMatches: milestones play each other while training continues; ratings, the best one, and an alarm."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT, Many, Number, Text, fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.runs.json_files import read_json, write_json
@@ -31,10 +32,8 @@ entry_points(group="console_scripts")["fabric-rl"].load()()
 """
 """Ends when training does, even if that is killed: nobody holds the other end of its standard input any more."""
 _RATED = ("elo", "openskill_mu", "openskill_sigma")
-_NAME = Text(r"(?!\.)[^/\\\x00-\x1f]+/[0-9]+")
+_NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f]+/[0-9]+")
 """Phase and steps of a milestone, a path below `milestones/`."""
-_MATCH = {"player": _NAME, "opponent": _NAME, "team_size": COUNT}
-_MATCH |= {"better": Text("(player|opponent)?"), "results": Text("([ldw]{2}){1,50000}")}
 _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 
 
@@ -55,12 +54,6 @@ class MilestoneMatches(Callback):
     """
 
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
-    _form: ClassVar = {
-        "played": Many(_MATCH),
-        "judged": Many({"milestone": _NAME, "worse": True}),
-        "best": Text(f"({_NAME.pattern})?"),
-        "factor": Number(1e-300, 1),
-    }
 
     def __init__(
         self,
@@ -155,6 +148,12 @@ class MilestoneMatches(Callback):
         """Return the metrics of the newest milestone that has played."""
         names = ["rating/worse", *(f"rating/{name}{suffix}" for suffix in self._sizes.values() for name in _RATED)]
         return {name: (self._metrics.get(name, 0.0), float(name in self._metrics)) for name in names}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        for name in (*(each["milestone"] for each in self._judged), *filter(None, [self._best])):
+            if not _NAME.fullmatch(name):  # it becomes a path
+                raise ValueError(f"{name!r} is the name of no milestone")
 
     def _go_on(self, may_wait: int | None) -> None:
         """Plays and judges milestones in their order, as far as that goes without waiting.

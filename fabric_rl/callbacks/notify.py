@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import Many
 
 
 class Notify(Callback):
@@ -23,7 +22,6 @@ class Notify(Callback):
     """
 
     _in_state_dict: ClassVar = {"reached": "_reached"}
-    _form: ClassVar = {"reached": Many("")}
 
     def __init__(
         self,

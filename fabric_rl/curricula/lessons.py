@@ -6,9 +6,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from fabric_rl.base.state_schema import load_part
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT, Many, Maybe, Number, check
 from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasParameters, ParameterValue
 
@@ -119,8 +119,6 @@ class Course:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned; with fewer lessons than before, at most the last one."""
-        rows = Many([Number(0), Number(), Number(0)])
-        check(state, {"lesson": COUNT, "measured": Maybe(Number()), "window": rows}, "it")
         self.lesson = min(state["lesson"], self.curriculum.num_lessons - 1)
         self.measured = state["measured"]
         self._window = deque((row[0], row[1], row[2]) for row in state["window"])
@@ -201,7 +199,7 @@ class Lessons(Callback):
         """Restore the state that `state_dict` returned; curricula that are not in it start from their beginning."""
         for name, course in self.courses.items():
             if name in state:
-                course.load_state_dict(state[name])
+                load_part(course, state[name], f"what was saved of the curriculum {name}")
 
     def _measure(self, measure: str, state: TrainState) -> tuple[float, float]:
         """(sum, count) in this iteration, the same on every rank."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import COUNT, Named, check
 from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasPhases
 
@@ -190,7 +190,7 @@ class Phases(Callback):
         Raises:
             ValueError: The saved phase no longer exists.
         """
-        check(state, {"phase": "", "start_phase": "", "begun_at": COUNT, "streaks": Named(COUNT)}, "it")
+        check_like(state, self.state_dict(), "it")
         if state["start_phase"] != self.phases[self._start - 1].name:
             self._begin(self._start, -1)
             return

@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import fitting
 from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
 from fabric_rl.learning.imitation import Shown
-from fabric_rl.learning.learner import check_optimizer
+from fabric_rl.learning.learner import load_optimizer
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.types import NonFiniteError
@@ -21,8 +20,6 @@ class Cloning(Callback):
 
     Its learning rate is `strength` times the agent's, and falls in a line to 0 over `steps`; then it is over.
     """
-
-    _form: ClassVar[Any] = {"optimizer": {}}
 
     def __init__(
         self,
@@ -91,10 +88,7 @@ class Cloning(Callback):
             torch.optim.Adam(state.agent.parameters(), self._rate, eps=1e-5)
         )
         if self._saved is not None:
-            with fitting("what was saved of the optimizer of --cloning"):
-                check_optimizer(self._optimizer, self._saved, "--cloning")
-                groups = self._optimizer.state_dict()["param_groups"]
-                self._optimizer.load_state_dict({"state": self._saved["state"], "param_groups": groups})
+            load_optimizer(self._optimizer, self._saved, "--cloning")
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Learns; an order of its own for every update and rank."""

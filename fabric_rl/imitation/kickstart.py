@@ -1,14 +1,14 @@
 """Kickstart: PPO that stays close to another policy, less and less."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import torch
 from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
+from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.form import fitting
 from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.runs.trained import Trained
 from fabric_rl.schedules import Linear, Schedule, as_schedule
@@ -20,8 +20,6 @@ class Kickstart(Callback):
     The mean is over the steps of each minibatch. The reference's weights are in the checkpoints of the run, which goes
     on with the same ones however the reference has been trained since.
     """
-
-    _form: ClassVar[Any] = {"weights": {}}
 
     def __init__(self, reference: str, coef: float | Schedule | None = None) -> None:
         """Takes the settings.

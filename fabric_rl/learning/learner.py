@@ -9,8 +9,9 @@ import torch
 from lightning import Fabric
 from torch import Tensor
 
-from fabric_rl.args import TrainArgs
-from fabric_rl.form import GeneratorState, Many, Maybe, Number, Numbers, check
+from fabric_rl.base.state_schema import check_like, fitting, load_part
+from fabric_rl.callback import TrainState
+from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.moments import moments_of, over_ranks
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import join, learn, memory_named
@@ -18,7 +19,6 @@ from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
 from fabric_rl.ranks.sharding import load_weights, shard_of, take_over, whole, whole_state
 from fabric_rl.ranks.threads import is_small, one_thread
-from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
 from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
@@ -27,12 +27,12 @@ from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
 class Onlooker:
     """Has the agent's weights and learns nothing: of a player, which is given them, and of a run that only plays."""
 
-    def __init__(self, fabric: Fabric, agent: ActorCritic, optimizer: Any, args: TrainArgs) -> None:  # noqa: ANN401
-        self.fabric, self.agent, self.optimizer, self.args = fabric, agent, optimizer, args
-        self._base_lrs = [group["lr"] for group in optimizer.param_groups]
-        adapts = args.lr_schedule == "kl_adaptive"
-        self._kl_adaptive = KLAdaptive(args.desired_kl, self._base_lrs) if adapts else None
-        self._precision = fabric.strategy.precision
+    def __init__(self, state: TrainState) -> None:
+        self.fabric, self.agent, self.optimizer, self.args = state.fabric, state.agent, state.optimizer, state.args
+        self._base_lrs = [group["lr"] for group in self.optimizer.param_groups]
+        adapts = self.args.lr_schedule == "kl_adaptive"
+        self._kl_adaptive = KLAdaptive(self.args.desired_kl, self._base_lrs) if adapts else None
+        self._precision = self.fabric.strategy.precision
         self._before: dict[str, Tensor] | None = None
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
@@ -78,34 +78,28 @@ class Onlooker:
             "kl_adaptive": None if self._kl_adaptive is None else self._kl_adaptive.state_dict(),
         }
 
-    def check(self, state: Mapping[str, Any]) -> None:
-        """Checks what `state_dict` gave before any of it is taken; every rank calls it with the same.
-
-        Raises:
-            ValueError: It is of another agent or optimizer.
-        """
-        check_weights(state["agent"], self.agent)
-        check_optimizer(self.optimizer, state["optimizer"], "--agent")
-        if state["precision"]:
-            check(state["precision"], dict.fromkeys(self._precision.state_dict(), Number(0)), "precision")
-        if self._kl_adaptive is not None:
-            check(state["kl_adaptive"], Maybe({"factor": Number(1e-9, 1e9)}), "kl_adaptive")
-
     def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
-        """Goes on from what `state_dict` gave and `check` has let pass; every rank calls it with the same.
+        """Goes on from what `state_dict` gave; every rank calls it with the same.
 
         Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
 
         Returns:
             What makes the run another one than without a break.
+
+        Raises:
+            ValueError: It is of another agent or optimizer.
         """
-        saved, own = state["optimizer"]["state"], self.optimizer.optimizer.state_dict()["state"]
-        pairs = [
-            (self.agent.state_dict(), state["agent"]),
-            *((own[number], saved[number]) for number in own.keys() & saved),
-        ]
-        kinds = ((mine[name], theirs[name]) for mine, theirs in pairs for name in mine)
-        precise = all(theirs.dtype == mine.dtype for mine, theirs in kinds if isinstance(mine, Tensor))
+        check_weights(state["agent"], self.agent)
+        saved = state["optimizer"]["state"]
+        with fitting("what was saved of the optimizer"):
+            check_optimizer(self.optimizer, state["optimizer"], "--agent")
+            own = self.optimizer.optimizer.state_dict()["state"]
+            pairs = [
+                (self.agent.state_dict(), state["agent"]),
+                *((own[number], saved[number]) for number in own.keys() & saved),
+            ]
+            kinds = ((mine[name], theirs[name]) for mine, theirs in pairs for name in mine)
+            precise = all(theirs.dtype == mine.dtype for mine, theirs in kinds if isinstance(mine, Tensor))
         load_weights(self.agent, state["agent"])
         differs = [] if precise else ["weights of another --precision"]
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
@@ -119,7 +113,7 @@ class Onlooker:
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
             if state[name]:  # empty without a gradient scaler, None without that schedule
                 if part is not None:
-                    part.load_state_dict(state[name])
+                    load_part(part, state[name], name)
             elif part is not None and part.state_dict():
                 differs.append(f"nothing was saved of {name}")
         return differs
@@ -137,9 +131,6 @@ class Onlooker:
         """What each rank has of its own."""
         return {}
 
-    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        """Checks what `rank_state_dict` gave; raises ValueError. `rollout` has the form of what is learned from."""
-
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
         """Goes on from what `rank_state_dict` gave after so many; returns what makes the run another one."""
         return []
@@ -152,34 +143,20 @@ class Onlooker:
 class Learner(Onlooker):
     """Learns with PPO's scheme: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
 
-    def __init__(
-        self,
-        fabric: Fabric,
-        peers: Fabric,
-        agent: ActorCritic,
-        model: Any,  # noqa: ANN401 - Fabric's wrapper
-        optimizer: Any,  # noqa: ANN401
-        args: TrainArgs,
-        timers: Timers,
-        rollouts_kept: int,
-    ) -> None:
+    def __init__(self, state: TrainState, peers: Fabric, timers: Timers, rollouts_kept: int) -> None:
         """Takes the parts.
 
         Args:
-            fabric: The run's.
+            state: The run's agent, optimizer and settings.
             peers: The Fabric of the ranks that learn, too.
-            agent: The bare module.
-            model: What Fabric made of it.
-            optimizer: What Fabric made of its optimizer.
-            args: Settings.
             timers: Measures.
             rollouts_kept: How many of the newest rollouts are learned from.
         """
-        super().__init__(fabric, agent, optimizer, args)
-        self._peers, self._model, self._timers = peers, model, timers
-        self._shuffle = torch.Generator().manual_seed(args.seed + peers.global_rank)
+        super().__init__(state)
+        self._peers, self._model, self._timers = peers, state.model, timers
+        self._shuffle = torch.Generator().manual_seed(self.args.seed + peers.global_rank)
         self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
-        self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
+        self._normalizers = [part for part in self.agent.modules() if isinstance(part, ObsNormalizer)]
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
         """Learns from a batch and the ones before it that are kept; every rank brings as many steps.
@@ -229,16 +206,11 @@ class Learner(Onlooker):
         kept = self._experience if self._experience.maxlen != 1 else ()
         return {"experience": [batch._asdict() for batch in kept], "shuffle": self._shuffle.get_state()}
 
-    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        check(state, {"experience": Many({}), "shuffle": GeneratorState()}, where)
-        for number, fields in enumerate(state["experience"]):
-            check(fields, rollout.form_of_batch(fields), f"{where}['experience'][{number}]")
-
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
         self._experience.clear()
         for fields in state["experience"]:
             self._experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
-        self._shuffle.set_state(state["shuffle"])
+        self._shuffle.set_state(generator_state(state["shuffle"]))
         kept = self._experience.maxlen or 1
         missing = min(kept, iterations) - len(self._experience)
         return [f"nothing was saved of {missing} older rollouts"] if kept > 1 and missing > 0 else []
@@ -257,16 +229,15 @@ def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> Non
     own = optimizer.optimizer.state_dict()
     if [group["params"] for group in own["param_groups"]] != [group["params"] for group in saved["param_groups"]]:
         raise ValueError(f"the optimizer has other groups of parameters than that of {owner}")
-    for number, entry in saved["state"].items():
-        forms = {name: _form_of(name, value) for name, value in own["state"].get(number, {}).items()}
-        check(entry, forms, f"optimizer['state'][{number!r}]")
+    check_like(saved["state"], own["state"], f"the state of the optimizer of {owner}")
 
 
-def _form_of(name: str, value: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
-    """What an optimizer keeps under that name; counts and means of squares are not negative."""
-    if not isinstance(value, Tensor):
-        return value
-    return Numbers(value, low=0 if name == "step" or "sq" in name else None, any_float=True)
+def load_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
+    """Goes on from what an optimizer's `state_dict` gave, with the settings of this one; see `check_optimizer`."""
+    with fitting(f"the optimizer of {owner}"):
+        check_optimizer(optimizer, saved, owner)
+        groups = optimizer.optimizer.state_dict()["param_groups"]
+        optimizer.optimizer.load_state_dict({"state": saved["state"], "param_groups": groups})
 
 
 def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:

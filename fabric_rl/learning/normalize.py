@@ -1,13 +1,11 @@
 """What is normalised by running statistics: observations and returns."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from lightning import Fabric
 from torch import Tensor
 
-from fabric_rl.form import Numbers
 from fabric_rl.learning.moments import Moments, RunningMoments, combine, moments_of, over_ranks
 
 
@@ -60,12 +58,13 @@ class ReturnScaler:
             returns are equal: a deviation below a millionth of the mean is rounding.
     """
 
-    def __init__(self, num_envs: int, clip: float = 10.0) -> None:
+    def __init__(self, num_envs: int, clip: float = 10.0, signals: int = 1) -> None:
         """Starts without statistics.
 
         Args:
             num_envs: N, sub-environments of this rank.
             clip: Bound of the scaled rewards.
+            signals: K, reward signals.
 
         Raises:
             ValueError: A setting is not positive.
@@ -73,9 +72,9 @@ class ReturnScaler:
         if num_envs < 1 or not clip > 0:
             raise ValueError(f"ReturnScaler: num_envs and clip must be positive, got {num_envs} and {clip}")
         self.num_envs, self.clip = num_envs, clip
-        self.sigma = torch.ones(1, dtype=torch.float64)
-        self._finished = moments_of(torch.zeros(0, 1), dims=1)
-        self._open = torch.zeros(6, num_envs, 1, dtype=torch.float64)
+        self.sigma = torch.ones(signals, dtype=torch.float64)
+        self._finished = moments_of(torch.zeros(0, signals), dims=1)
+        self._open = torch.zeros(6, num_envs, signals, dtype=torch.float64)
 
     @torch.no_grad()
     def scale(self, rewards: Tensor, done: Tensor, gamma: float | Tensor, fabric: Fabric | None = None) -> Tensor:
@@ -120,19 +119,6 @@ class ReturnScaler:
         count, mean, m2 = self._finished
         state = {"count": count, "mean": mean, "m2": m2, "open": self._open, "sigma": self.sigma}
         return {name: tensor.clone() for name, tensor in state.items()}
-
-    def form(self, signals: int) -> dict[str, Any]:
-        """What `state_dict` gives with so many reward signals."""
-        each = torch.zeros(signals, dtype=torch.float64)
-        running = torch.zeros(6, self.num_envs, signals, dtype=torch.float64)
-        least = torch.tensor([0, -torch.inf, 0, 0, 0, -torch.inf])[:, None, None]
-        return {
-            "count": Numbers(each[0], low=0),
-            "mean": each,
-            "m2": Numbers(each, low=0),
-            "open": Numbers(running, low=least),
-            "sigma": Numbers(each, low=1e-100),
-        }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Goes on from a saved state of as many sub-environments."""

@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor, nn
 
-from fabric_rl.form import Whatever, check, fitting
+from fabric_rl.base.state_schema import CannotBeSavedError, HasState, fitting, load_part
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
@@ -20,7 +20,7 @@ from fabric_rl.ranks.sharding import gathered
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.rollouts.episodes import RECENT_EPISODES, EpisodeStats
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.types import ActorCritic, HasMetrics, HasState, HasTimers
+from fabric_rl.types import ActorCritic, HasMetrics, HasTimers
 
 _EPISODE_SEEDS_APART = 1_000_003
 """Between the seeds of the episodes that begin at checkpoints, for environments that cannot be restored."""
@@ -132,7 +132,7 @@ class Collector:
             iteration: Iterations done, which chooses that seed.
             new_episodes: It may.
         """
-        env = self._env_state()
+        env = self.env_state()
         if env is None and new_episodes:
             self._begin_new_episodes(iteration)
         return {
@@ -156,21 +156,8 @@ class Collector:
             raise ValueError(f"parts of what was saved are of {' and '.join(map(str, sizes))} sub-environments")
         return bool(sizes[0] == self.envs.num_envs)
 
-    def check(self, state: dict[str, Any], where: str, only_statistics: bool) -> None:
-        """Checks what `state_dict` gave, or what of it `load_statistics` takes; the environment checks its own part.
-
-        Raises:
-            ValueError: It is of another environment.
-        """
-        if self._scaler is not None and state["scaler"] is not None:
-            form = self._scaler.form(max(1, len(self.rollout.reward_signals)))
-            check(state["scaler"], form | ({"open": Whatever()} if only_statistics else {}), f"{where}['scaler']")
-        if not only_statistics:
-            check(state["rollout"], self.rollout.form(whole=state["ahead"]), f"{where}['rollout']")
-            check(state["episodes"], self.episodes.form(), f"{where}['episodes']")
-
     def load_state_dict(self, state: dict[str, Any], iteration: int, seconds: float) -> list[str]:
-        """Goes on from what `state_dict` gave and `check` has let pass.
+        """Goes on from what `state_dict` gave.
 
         Args:
             state: What it gave.
@@ -181,18 +168,19 @@ class Collector:
             What makes the run another one than without a break.
 
         Raises:
-            ValueError: The environment cannot take what was saved of it.
+            ValueError: It is of another environment.
         """
         anew = self._scaler is not None and state["scaler"] is None
         differs = ["nothing was saved of the deviation of the returns"] if anew else []
-        self.episodes.load_state_dict(state["episodes"])
+        load_part(self.episodes, state["episodes"], "what was saved of the episodes")
         if self._scaler is not None and state["scaler"] is not None:
-            self._scaler.load_state_dict(state["scaler"])
+            load_part(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
         if state["env"] is not None or self._ready:
-            self.rollout.load_state_dict(state["rollout"])
+            with fitting("what was saved of the rollout"):
+                self.rollout.load_state_dict(state["rollout"])
         if state["env"] is None:
-            differs += ["nothing was saved of the environment"] if self._env_state() is not None else []
+            differs += ["nothing was saved of the environment"] if self.env_state() is not None else []
             self._begin_new_episodes(iteration)
         else:
             with fitting(f"what was saved of --env {type(self.envs).__name__}"):
@@ -204,11 +192,11 @@ class Collector:
         if self._scaler is not None and state["scaler"] is not None:
             self._scaler.load_statistics(state["scaler"])
 
-    def _env_state(self) -> dict[str, Any] | None:
-        """The environment's state; None if it has none, or a part of it cannot be saved."""
+    def env_state(self) -> dict[str, Any] | None:
+        """The environment's state; None if it has none, or says that it or a part of it cannot be saved."""
         try:
             return self.envs.state_dict() if isinstance(self.envs, HasState) else None
-        except TypeError:
+        except CannotBeSavedError:
             return None
 
     def _begin_new_episodes(self, iteration: int) -> None:

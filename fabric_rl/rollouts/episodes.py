@@ -1,13 +1,10 @@
 """EpisodeStats: returns and lengths of episodes."""
 
-import math
 from collections import deque
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from fabric_rl.form import Many, Number, Numbers
 
 RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
 """The last episodes over all ranks whose mean return the summary gives under that name."""
@@ -52,12 +49,6 @@ class EpisodeStats:
         """Return the unfinished and recent episodes."""
         running = {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
         return running | {"ended": self._ended.copy()}
-
-    def form(self) -> dict[str, Any]:
-        """Return the shapes and dtypes of `state_dict`."""
-        sums = Numbers(self._ended, low=np.array([-math.inf, 0, 0]))
-        recent = Many(Number())
-        return {"return": self._return, "length": Numbers(self._length, low=0), "recent": recent, "ended": sums}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned."""

@@ -4,7 +4,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from fabric_rl.types import NonFiniteError
@@ -26,15 +25,6 @@ def find_non_finite(array: NDArray[Any], sub_envs: NDArray[np.intp] | None = Non
 def within(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[Any]:
     """Actions as an environment gets them: those outside of a Box are clipped."""
     return np.clip(actions, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else actions
-
-
-def bounds(space: gymnasium.Space[Any]) -> tuple[Any, Any]:
-    """The least and the greatest action there is, tensors or numbers; None where there is no end, as in a Box."""
-    if isinstance(space, gymnasium.spaces.Discrete):
-        return int(space.start), int(space.start + space.n - 1)
-    if isinstance(space, gymnasium.spaces.MultiDiscrete):
-        return torch.as_tensor(space.start), torch.as_tensor(space.start + space.nvec - 1)
-    return (0, 1) if isinstance(space, gymnasium.spaces.MultiBinary) else (None, None)
 
 
 def require_finite(

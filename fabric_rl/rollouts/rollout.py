@@ -10,8 +10,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.form import Numbers, fitting
-from fabric_rl.rollouts.finite import bounds, require_finite
+from fabric_rl.base.state_schema import check_like
+from fabric_rl.rollouts.finite import require_finite
 from fabric_rl.rollouts.steps import checked_array
 from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, OffPolicyAgent, reads_masks
 
@@ -100,7 +100,6 @@ class Rollout:
         self.action = torch.zeros(
             *size, *action_space.shape, dtype=torch.int64 if discrete else torch.float32, device=device
         )
-        self.action_bounds = bounds(action_space)
         self.reward_signals = reward_signals(env)
         self._added = len(signals)
         wanted = max(1, len(self.reward_signals)) + self._added
@@ -166,34 +165,15 @@ class Rollout:
             state |= {"memory": self.state, "memories": self._states[self.num_steps // self._length :]}
         return {name: None if x is None else x.detach().clone() for name, x in state.items()}
 
-    def form(self, whole: bool) -> dict[str, Any]:
-        """Return the shapes and dtypes of `state_dict`."""
-        form = self.state_dict(whole)
-        return form | {"action": Numbers(self.action, *self.action_bounds)} if whole else form
-
-    def form_of_batch(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Return the shapes and dtypes of `flat`, with as many steps or sequences as `batch`."""
-        like = self.flat(self.reward)
-        each = 0 if like.episode_start is None else 1
-        with fitting("the size of a batch"):
-            size = batch["advantage"].shape[each]
-        form: dict[str, Any] = {}
-        for name, tensor in like._asdict().items():
-            if tensor is None:
-                form[name] = None
-                continue
-            at = 0 if name == "state" else each
-            resized = tensor.new_zeros(()).expand(*tensor.shape[:at], size, *tensor.shape[at + 1 :])
-            form[name] = Numbers(resized, *(self.action_bounds if name == "action" else (None, None)))
-        return form
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned; the sizes must be the same."""
+        own = self.state_dict(whole="_obs" in state)
+        check_like(state, own, "it")
         if "_obs" in state:
             if state["action_mask"] is not None:
                 self.action_mask = torch.ones_like(state["action_mask"], device=self.obs.device)
-            for name in TENSORS:
-                if state.get(name) is not None:
+            for name in own:
+                if state[name] is not None:
                     getattr(self, name).copy_(state[name])
             return
         kept = self._burn_in + 1

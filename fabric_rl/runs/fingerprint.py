@@ -9,9 +9,8 @@ from typing import Any, cast
 from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
 
-from fabric_rl.form import Numbers
+from fabric_rl.base.state_schema import check_like
 from fabric_rl.import_names import class_path
-from fabric_rl.learning.moments import RunningMoments
 from fabric_rl.ranks.sharding import class_of
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory
@@ -106,12 +105,9 @@ def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
             f"the checkpoint is of another agent than {class_of(agent).__name__} with these settings: "
             f"{'; '.join(lines[:3])}{more}"
         )
-    moments = [name for name, part in agent.named_modules() if isinstance(part, RunningMoments)]
-    never_negative = {f"{name}.{sums}".lstrip(".") for name in moments for sums in ("count", "m2")}
     try:
         for name, tensor in own.items():
-            form = Numbers(tensor, low=0 if name in never_negative else None, any_float=True)
-            form.check(weights[name], name)
+            check_like(weights[name], tensor, name)
     except ValueError as error:
         raise CheckpointError(f"the checkpoint's weights do not fit {class_of(agent).__name__}: {error}") from error
 

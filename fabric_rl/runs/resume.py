@@ -1,7 +1,7 @@
 """Which run or checkpoint to go on from: an explicit one, one chosen by hand, or the newest that fits."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.log import is_terminal, logger
 from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
-from fabric_rl.runs.contents import check_contents
 from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, read_initial
@@ -35,6 +35,28 @@ class Choice:
     run: Run
     path: Path | None
     state: dict[str, Any] | None
+
+
+_EXAMPLE: dict[str, Any] = {
+    **{name: {} for name in ("agent", "fingerprint", "metrics", "optimizer", "precision", "seconds")},
+    **{name: [] for name in ("callback_names", "callbacks", "ranks")},
+    **{name: 0 for name in ("iteration", "steps", "world_size")},
+    "exact": True,
+    "kl_adaptive": None,
+}
+"""What the checkpoint of any run holds. Older ones lack what has been added since."""
+
+
+def check_run_state(state: Mapping[str, Any]) -> None:
+    """Raises ValueError, one line, unless this is the state of a run, whatever its environment and agent are."""
+    if missing := [name for name in _EXAMPLE if name not in state]:
+        raise ValueError(f"it lacks {', '.join(missing[:3])}")
+    for name, example in _EXAMPLE.items():
+        check_like(state[name], example, name)
+    if len(state["ranks"]) != state["world_size"] or not 0 <= state["iteration"] <= state["steps"]:
+        raise ValueError(
+            f"{state['iteration']} iterations of {state['steps']} steps on {len(state['ranks'])} ranks cannot be"
+        )
 
 
 def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
@@ -126,7 +148,7 @@ def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ())
 def _read(path: Path) -> dict[str, Any]:
     state = checkpoint.read(path)
     try:
-        check_contents(state)
+        check_run_state(state)
     except ValueError as error:
         raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({error})") from error
     return state

@@ -20,7 +20,7 @@ from fabric_rl.base.config_files import as_flag, section_of
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.export.loaded import ExportedAgent, exported_model
-from fabric_rl.form import GeneratorState, check
+from fabric_rl.learning.generators import generator_state
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -256,8 +256,7 @@ class Policy:
         self._memory = memory
         if self._dice is not None:
             dice = torch.from_numpy(np.array(state["dice"], np.uint8))
-            check(dice, GeneratorState(), "the state of its generator")
-            self._dice = dice
+            self._dice = generator_state(dice)
 
 
 def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None) -> Policy:

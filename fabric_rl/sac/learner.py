@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from lightning import Fabric
 from torch import Tensor
 
-from fabric_rl.args import SACArgs, TrainArgs
-from fabric_rl.form import GeneratorState, Maybe, check
+from fabric_rl.args import SACArgs
+from fabric_rl.base.state_schema import fitting
+from fabric_rl.callback import TrainState
 from fabric_rl.imitation.batches import Trajectory
+from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
@@ -22,7 +23,7 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.demonstrations import replayed
 from fabric_rl.sac.replay import ReplayBuffer
 from fabric_rl.signals.base import Steps
-from fabric_rl.signals.signals import LearningSignals, Signals
+from fabric_rl.signals.signals import Signals
 from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions
 
 
@@ -33,12 +34,7 @@ class ReplayLearner(Onlooker):
 
     def __init__(
         self,
-        fabric: Fabric,
-        peers: Fabric,
-        agent: OffPolicyAgent,
-        model: Any,  # noqa: ANN401 - Fabric's wrapper
-        optimizer: Any,  # noqa: ANN401
-        args: TrainArgs,
+        state: TrainState,
         timers: Timers,
         sac: SACArgs,
         rollout: Rollout,
@@ -52,13 +48,14 @@ class ReplayLearner(Onlooker):
             ValueError: The buffer is too large for this machine, too small for a rollout, or the agent is sharded; or
                 the demonstrations cannot be replayed.
         """
-        super().__init__(fabric, agent, optimizer, args)
+        super().__init__(state)
+        fabric, agent, args = self.fabric, self.agent, self.args
         if is_sharded(agent):
             raise ValueError("--strategy fsdp: agents that learn from replayed steps cannot be sharded; use ddp")
-        self._model, self._sac, self._timers = model, sac, timers
+        self._model, self._sac, self._timers = state.model, sac, timers
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
-        self._signals = signals if isinstance(signals, LearningSignals) else None
+        self._signals = signals if signals.learns else None
         kinds = (sac.buffer_folder, self._signals is not None)
         theirs = (demonstrations, args.extrinsic_strength, like, self._draws, *kinds)
         with raised_on_all_ranks(fabric):  # they share a disk
@@ -180,16 +177,12 @@ class ReplayLearner(Onlooker):
             "draws": self._draws.get_state(),
         }
 
-    def check_rank(self, state: Mapping[str, Any], rollout: Rollout, where: str) -> None:
-        check(state, {"replay": Maybe({}), "draws": GeneratorState()}, where)
-        if state["replay"] is not None:
-            self.replay.check(state["replay"], f"{where}['replay']", rollout.action_bounds)
-
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        self._draws.set_state(state["draws"])
+        self._draws.set_state(generator_state(state["draws"]))
         if state["replay"] is None:
             return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
-        self.replay.load_state_dict(state["replay"])
+        with fitting("what was saved of the replay buffer"):
+            self.replay.load_state_dict(state["replay"])
         state["replay"].clear()  # it may be as large as what is left of the memory
         return []
 

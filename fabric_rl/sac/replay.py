@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fabric_rl.form import Numbers, check, fitting
+from fabric_rl.base.state_schema import check_like
 from fabric_rl.sac.room import allocated, check_room, in_words
 from fabric_rl.sac.sequences import Sequences
 from fabric_rl.sac.sum_tree import SumTree
@@ -16,6 +16,8 @@ from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Transitions
 
 _COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
+_ALSO_AFTER = ("obs", "action_mask")
+"""What is known of the row after the newest steps, too."""
 _FEW = 64
 """Last observations of episodes that there is room for at first; it grows by doubling."""
 _LEAST_ERROR = 1e-6
@@ -264,8 +266,7 @@ class ReplayBuffer:
     def state_dict(self) -> dict[str, Tensor]:
         """All steps in the order of time, and what follows the newest one."""
         rows = (self._position - self._filled + torch.arange(self._filled + 1)) % self._rows
-        whole = ("obs", "action_mask")  # the others end a row before
-        state = {name: x[rows if name in whole else rows[:-1]] for name, x in self._columns.items()}
+        state = {name: x[rows if name in _ALSO_AFTER else rows[:-1]] for name, x in self._columns.items()}
         ends = self._number[rows[:-1]][self._kept(state["done"], state["terminated"])]
         state["last"] = self._last[ends % len(self._last)]
         if self._tree is None:
@@ -273,47 +274,35 @@ class ReplayBuffer:
         priority = self._tree.leaves.view(self._rows, -1)[rows[:-1]]  # drawn by where they stand, which is kept
         return state | {"priority": priority, "highest": self._highest, "position": torch.tensor(self._position)}
 
-    def check(self, state: Mapping[str, Any], where: str, actions: tuple[Any, Any] = (None, None)) -> None:
-        """Raises ValueError unless `state_dict` of a buffer like this one, of any fill, gave that.
-
-        `actions` are the least and the greatest that there is, see `fabric_rl.rollouts.finite.bounds`.
-        """
-        with fitting(where):
-            rows, last = len(state["reward"]), len(state["last"])
-            ends = int(self._kept(state["done"], state["terminated"]).sum())
-        if rows >= self._rows:
-            raise ValueError(
-                f"--buffer_size is too small for the steps that the checkpoint holds; give at least "
-                f"{rows * self.num_envs}"
-            )
-        form = {
-            name: Numbers(x.new_zeros(()).expand(rows + (name in ("obs", "action_mask")), *x.shape[1:]))
-            for name, x in self._columns.items()
-        }
-        form["action"] = Numbers(form["action"].like, *actions)
-        form["last"] = Numbers(self._last.new_zeros(()).expand(last, *self._last.shape[1:]))
-        if self._tree is not None and "priority" in state:
-            like = self._tree.leaves.new_zeros(())
-            each, highest = (Numbers(x, 1e-100, 1e100) for x in (like.expand(rows, self.num_envs), like))
-            form |= {"priority": each, "highest": highest}
-        if "position" in state:
-            form["position"] = Numbers(torch.tensor(0), 0)
-        check(state, form, where)
-        if ends != last:
-            raise ValueError(f"{where} has {last} last observations of {ends} episodes that ended")
-
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Goes on from what `state_dict` gave."""
-        rows = len(state["reward"])
+        """Goes on from what `state_dict` of a buffer like this one, of any fill, gave; a ValueError for another."""
+        rows = self._rows_of(state)
         self._begin(int(state["position"] - rows) % self._rows if "position" in state else 0)
         if rows:
-            following = {name: state[name][-1] for name in self._columns if name in ("obs", "action_mask")}
+            following = {name: state[name][-1] for name in self._columns if name in _ALSO_AFTER}
             self._write({name: state[name][:rows] for name in self._columns}, following, state["last"])
             if self._tree is not None and "priority" in state:
                 at = (self._position - rows + torch.arange(rows)) % self._rows * self.num_envs
                 at = (at[:, None] + torch.arange(self.num_envs)).flatten()
                 self._tree.set(at, state["priority"].flatten())
                 self._highest = state["highest"].to(self._highest)
+
+    def _rows_of(self, state: Mapping[str, Tensor]) -> int:
+        rows, ends = len(state["reward"]), int(self._kept(state["done"], state["terminated"]).sum())
+        if rows >= self._rows:
+            raise ValueError(
+                f"--buffer_size is too small for the steps that the checkpoint holds; give at least "
+                f"{rows * self.num_envs}"
+            )
+        if len(state["last"]) != ends:
+            raise ValueError(f"it has {len(state['last'])} last observations of {ends} episodes that ended")
+        lengths = {name: rows + (name in _ALSO_AFTER) for name in self._columns}
+        own = {name: x.new_zeros(()).expand(lengths[name], *x.shape[1:]) for name, x in self._columns.items()}
+        own["last"] = self._last.new_zeros(()).expand(ends, *self._last.shape[1:])
+        if self._tree is not None:
+            own |= {"priority": self._tree.leaves.new_zeros(()).expand(rows, self.num_envs), "highest": self._highest}
+        check_like(state, own, "it")
+        return rows
 
     def _begin(self, position: int = 0) -> None:
         """Empties it."""

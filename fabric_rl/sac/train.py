@@ -9,15 +9,15 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
-from fabric_rl.callback import Callback
+from fabric_rl.callback import Callback, TrainState
 from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.estimator import GAE
+from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
 from fabric_rl.sac.learner import ReplayLearner
-from fabric_rl.session.build import LearnerParts, Scheme, build
-from fabric_rl.session.ends import begin, finish
-from fabric_rl.session.evidence import keep_evidence_of_nan
+from fabric_rl.session.build import Scheme, build
+from fabric_rl.session.ends import begin, finish, keep_evidence_of_nan
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import Signals
@@ -112,7 +112,14 @@ class OffPolicy(Scheme):
         return size
 
     def learner(
-        self, parts: LearnerParts, rollout: Rollout, rollout_steps: int, gamma: Tensor, signals: Signals
+        self,
+        state: TrainState,
+        peers: Fabric,
+        timers: Timers,
+        rollout: Rollout,
+        rollout_steps: int,
+        gamma: Tensor,
+        signals: Signals,
     ) -> ReplayLearner:
         size, interval = self.sac.buffer_size, self.sac.train_interval
         if rollout_steps > size:
@@ -120,13 +127,13 @@ class OffPolicy(Scheme):
                 f"--buffer_size {size} holds fewer steps than a rollout, --train_interval {interval} x "
                 f"{rollout.num_envs} sub-environments"
             )
-        whole = size // rollout.num_envs * rollout.num_envs * parts.fabric.world_size
+        whole = size // rollout.num_envs * rollout.num_envs * state.fabric.world_size
         if self.sac.buffer_init_steps > whole:
             raise ValueError(
                 f"--buffer_init_steps {self.sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
                 f"{whole} steps; raise --buffer_size"
             )
-        agent = parts.agent
+        agent = state.agent
         if self.sac.hold_random_actions and rollout.action_mask is not None:
             raise ValueError(
                 "--hold_random_actions does not go with action masks, which change every step; leave it out"
@@ -150,7 +157,7 @@ class OffPolicy(Scheme):
             if signal.epochs is not None:
                 name = type(signal).__name__
                 raise ValueError(f"--signals {name}: epochs are PPO's passes; SAC has --reward_signal_num_update")
-        return ReplayLearner(*parts, self.sac, rollout, gamma, signals, self.demonstrations)
+        return ReplayLearner(state, timers, self.sac, rollout, gamma, signals, self.demonstrations)
 
 
 def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:

@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from fabric_rl.form import Maybe, Number, Numbers, check, fitting
+from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_like
 from fabric_rl.rollouts.collect import AllAtOnce
 from fabric_rl.rollouts.finite import within
 from fabric_rl.rollouts.gpu_copies import to_device, to_host
@@ -27,7 +27,6 @@ from fabric_rl.types import (
     HasParameters,
     HasPhases,
     HasSeeds,
-    HasState,
     HasTeams,
     HasTimers,
     HasVideos,
@@ -289,12 +288,15 @@ class Opponents(VectorEnv):
         """Return the state of the pool, the pairings, and the opponents' observations and memories.
 
         Raises:
-            TypeError: The pool, or a part of it, cannot be saved.
+            CannotBeSavedError: The pool, or a part of it, cannot be saved.
         """
         if not isinstance(self.pool, HasState):
-            raise TypeError(f"{type(self.pool).__name__} cannot be saved")
+            raise CannotBeSavedError(f"{type(self.pool).__name__} cannot be saved")
+        return {"pool": self.pool.state_dict(), **self._own_state()}
+
+    def _own_state(self) -> dict[str, Any]:
+        """All but the pool's."""
         return {
-            "pool": self.pool.state_dict(),
             "learns": self.seats.learns.copy(),
             "opponent": self._opponent.copy(),
             "tables": self._tables.copy(),
@@ -313,14 +315,11 @@ class Opponents(VectorEnv):
         """
         if len(state["tables"]) != len(self._tables):
             raise ValueError(f"--self_play.at_once is {len(self._tables)}, what was saved has {len(state['tables'])}")
-        teams = {"learns": Numbers(self.seats.learns, low=0, high=1), "team": Maybe(Number(0, 1, whole=True))}
-        games = {"opponent": self._opponent, "tables": self._tables, "obs": self._obs, "mask": self._mask}
-        check(state, teams | games | {"pool": {}, "memory": self.policies.memory, "rng": {}}, "it")
+        check_like(state, self._own_state(), "it")
         unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
         if unknown:
             raise ValueError(f"it names the opponent {min(unknown)}, which the pool of opponents lacks")
-        with fitting("its generator"):
-            self._rng.bit_generator.state = state["rng"]
+        self._rng.bit_generator.state = state["rng"]
         cast(HasState, self.pool).load_state_dict(state["pool"])
         self._opponent[:], self._tables[:], self.team = state["opponent"], state["tables"], state["team"]
         self._obs[:] = state["obs"]

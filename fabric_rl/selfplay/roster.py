@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.form import COUNT, Many, Maybe, Named, Number, Whatever, check
 from fabric_rl.selfplay.ratings.elo import elo_update
 from fabric_rl.selfplay.sampling import Eviction, Sampling
 
@@ -140,18 +139,12 @@ class Roster:
         Raises:
             ValueError: It is no roster, or one with other guests.
         """
-        each = {"number": COUNT, "name": "", "steps": COUNT, "weights": Maybe(Named(Whatever())), "rating": Number()}
-        each |= {"games": Number(0), "score": Number(0), "retired": True}
-        check(state, {"rating": Number(), "next": COUNT, "opponents": Many(each)}, "it")
-        opponents = [Opponent(**{name: row[name] for name in each}) for row in state["opponents"]]
+        opponents = [Opponent(**row) for row in state["opponents"]]
         numbers = [opponent.number for opponent in opponents]
-        if sorted(set(numbers)) != numbers or (numbers and numbers[-1] >= state["next"]):
+        guests = [opponent.number for opponent in opponents if opponent.weights is None]
+        in_order = sorted({-1, *numbers, state["next"]}) == [-1, *numbers, state["next"]]
+        if not in_order or guests != [*range(len(guests))]:
             raise ValueError("its opponents are not in order")
-        for x in opponents:
-            if x.score > x.games or (x.weights is not None and x.name != f"{x.steps:,} steps"):
-                raise ValueError(f"its opponent {x.number} has another name than it was given, or more wins than games")
-        if [x.number for x in opponents if x.weights is None] != list(range(sum(x.weights is None for x in opponents))):
-            raise ValueError("its guests are not numbered from 0")
         theirs, own = ([x.name for x in some if x.weights is None] for some in (opponents, self.opponents))
         if theirs != own:
             raise ValueError(

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
+from fabric_rl.base.state_schema import check_like, fitting
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
-from fabric_rl.form import COUNT, Many, Maybe, Number, Numbers, Whatever, check, fitting
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
 from fabric_rl.runs.fingerprint import check_weights
-from fabric_rl.selfplay.behaviour import PROBES, distributions_on, divergence, diversity, probe_of
+from fabric_rl.selfplay.behaviour import distributions_on, divergence, diversity, probe_of
 from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
@@ -164,8 +164,6 @@ class SelfPlay(Callback):
         if self._probe is not None:
             with fitting("what --self_play has kept of the last rollout"):
                 obs, mask = self._probe
-                rows = min(max(1, len(obs)), PROBES)
-                check(obs, Numbers(torch.zeros(rows, *(spaces[0].shape or ()), dtype=obs.dtype)), "it")
                 self._probe = obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device)
                 self._policy(*self._probe)
         if isinstance(state.env, Opponents):
@@ -306,9 +304,7 @@ class SelfPlay(Callback):
         Raises:
             ValueError: The state is malformed, or self-play had begun but the opponent pool is empty.
         """
-        steps = Number(_NEVER, 2**53, whole=True)
-        form = {"roster": Whatever(), "streaks": Many(COUNT), "saved_at": steps, "swapped_at": steps}
-        check(state, form | {"diversity": Maybe(Number(0)), "probe": Whatever()}, "it")
+        check_like(state, self.state_dict(), "it")
         self.roster.load_state_dict(state["roster"])
         if state["saved_at"] != _NEVER and not self.roster.snapshots:
             raise ValueError("its pool of opponents is empty")

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from gymnasium.vector import VectorEnv
@@ -16,14 +16,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.hooks import Hooks, HooksOfInference
+from fabric_rl.hooks import Hooks
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.learner import Learner, Onlooker
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.learning.update import memory_named
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
-from fabric_rl.ranks.collectives import check_same_on_all_ranks
+from fabric_rl.ranks.collectives import check_same_on_all_ranks, raised_on_all_ranks
 from fabric_rl.ranks.sharding import explaining, is_sharded
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.collectors import Collector, CollectorAhead
@@ -31,25 +31,9 @@ from fabric_rl.rollouts.players import Exchange, Player, Trainer
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.session.session import Session
 from fabric_rl.signals.base import SignalFactory
-from fabric_rl.signals.signals import LearningSignals, Signals, build_signals
-from fabric_rl.trial import check_agent, try_parts
+from fabric_rl.signals.signals import Signals, build_signals
+from fabric_rl.trial import calling, check_agent, try_parts
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
-
-
-class LearnerParts(NamedTuple):
-    """What every learner takes, in this order."""
-
-    fabric: Fabric
-    peers: Fabric
-    """That of the ranks that learn."""
-    agent: Any
-    """The bare module."""
-    model: Any
-    """What Fabric made of it."""
-    optimizer: Any
-    """What Fabric made of its optimizer."""
-    args: TrainArgs
-    timers: Timers
 
 
 class Scheme:
@@ -73,10 +57,17 @@ class Scheme:
         return args.minibatch_for(rollout_steps, agent.sequence_length)
 
     def learner(
-        self, parts: LearnerParts, rollout: Rollout, rollout_steps: int, gamma: Tensor, signals: Signals
+        self,
+        state: TrainState,
+        peers: Fabric,
+        timers: Timers,
+        rollout: Rollout,
+        rollout_steps: int,
+        gamma: Tensor,
+        signals: Signals,
     ) -> Onlooker:
         """What learns from such rollouts, with the discounts of their rewards, and what pays the last of those."""
-        return Learner(*parts, parts.args.rollouts_kept(rollout_steps))
+        return Learner(state, peers, timers, state.args.rollouts_kept(rollout_steps))
 
 
 def build(
@@ -129,7 +120,8 @@ def build(
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # stays where a callback changes minibatches
 
     timers = Timers(enabled=fabric.is_global_zero)
-    scaler = ReturnScaler(envs.num_envs) if args.standardize_returns and plays else None
+    signal_count = max(1, len(rollout.reward_signals))
+    scaler = ReturnScaler(envs.num_envs, signals=signal_count) if args.standardize_returns and plays else None
     parts = (fabric, peers, envs, module, rollout, scaler, own_gamma, timers)
     if exchange is not None:
         collector: Collector = (Player if plays else Trainer)(exchange, *parts)
@@ -145,6 +137,8 @@ def build(
     _settle(fabric, module, model, optimizer, trial if learns else None)
     if exchange is not None:
         exchange.share_weights(module)  # they began with the same, unless an environment has drawn numbers
+    with raised_on_all_ranks(fabric), calling(f"--env {type(envs).__name__}.state_dict()"):
+        collector.env_state()  # tried here, where a reset follows: a save would come late for a part that fails
     torch.manual_seed(args.seed + peers.global_rank)  # every rank explores noise of its own
     collector.begin(first_seed)
 
@@ -161,14 +155,13 @@ def build(
         minibatch_size=minibatch_size,
         learns=learns,
     )
-    learner, paid = Onlooker(fabric, module, optimizer, args), Signals(paying, args)
-    if learns and not inference:
-        if paying and is_sharded(module):
-            raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
-        paid = LearningSignals(paying, args, fabric, peers, rollout.num_envs) if paying else paid
-        learner_parts = LearnerParts(fabric, peers, module, model, optimizer, args, timers)
-        learner = scheme.learner(learner_parts, rollout, rollout_steps, gamma, paid)
-    hooks = (HooksOfInference if inference else Hooks)(state, callbacks)
+    learns = learns and not inference
+    if learns and paying and is_sharded(module):
+        raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
+    paid = Signals(paying, args, fabric, peers, rollout.num_envs, learns)
+    learning_from = (peers, timers, rollout, rollout_steps, gamma, paid)
+    learner = scheme.learner(state, *learning_from) if learns else Onlooker(state)
+    hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, paid)
     return Session(fabric, args, state, *objects, inference=inference, exchange=exchange)
 

@@ -12,10 +12,11 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import TrainState
-from fabric_rl.form import GeneratorState, check, fitting
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.estimator import Estimator
+from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
@@ -26,8 +27,8 @@ from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.steps import checked_tuple, kind_of
 from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.contents import check_contents
-from fabric_rl.runs.fingerprint import check_fits, fingerprint
+from fabric_rl.runs.fingerprint import check_fits, check_weights, fingerprint
+from fabric_rl.runs.resume import check_run_state
 from fabric_rl.signals.signals import Signals, with_value_heads
 from fabric_rl.trial import calling
 from fabric_rl.types import ActorCritic
@@ -125,11 +126,10 @@ class Session:
         if resume is None:
             return True
         try:
+            self._check_is_of_this_run(resume)
             differs = self._load(resume)
-        except CheckpointError:
-            raise
         except ValueError as error:
-            raise CheckpointError(f"the checkpoint does not fit this run: {error}") from error
+            raise CheckpointError(str(error)) from error
         if differs and self.fabric.is_global_zero:
             warnings.warn(f"{'; '.join(differs)}: equivalent, not bit-identical", stacklevel=2)
         return not differs and bool(resume["exact"])
@@ -165,8 +165,19 @@ class Session:
             "ranks": ranks,
         } | (shared | self.hooks.state_dict())
 
+    def _check_is_of_this_run(self, saved: dict[str, Any]) -> None:
+        """Raises ValueError, the same on all ranks, for the state of another environment or agent."""
+        with fitting("the checkpoint", "this run"):
+            check_run_state(saved)
+        check_fits(saved["fingerprint"], fingerprint(self.collector.envs, self.agent))
+        had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
+        if len(had) != len(has):  # each has a value head
+            before, here = (", ".join(names) or "none" for names in (had, has))
+            raise ValueError(f"--signals: the run had {before}, here: {here}; give the same ones, or no --config")
+        check_weights(saved["agent"], self.agent)
+
     def _load(self, saved: dict[str, Any]) -> list[str]:
-        """Checks all of `saved`, then goes on from it; every rank calls it with the same.
+        """Goes on from `saved`, part by part in the order in which they are saved; every rank calls it with the same.
 
         Returns:
             Why the run is not exactly one without a break. With another number of ranks or sub-environments, weights,
@@ -175,36 +186,22 @@ class Session:
         Raises:
             ValueError: It is not what a run like this saves; the same on all ranks.
         """
-        check_contents(saved)
-        own = fingerprint(self.collector.envs, self.agent)
-        check_fits(saved["fingerprint"], own)
-        had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
-        if len(had) != len(has):  # each has a value head
-            before, here = (", ".join(names) or "none" for names in (had, has))
-            raise ValueError(f"--signals: the run had {before}, here: {here}; give the same ones, or no --config")
-        self.learner.check(saved)
-        self.signals.check(saved.get("signals", []))  # older ones have none
-        if saved["fingerprint"] != own:
-            raise ValueError("its fingerprint is that of other networks than its weights")
         rank, state = self.fabric.global_rank, self.state
         theirs = (saved["world_size"], saved.get("num_players", 0))  # older ones have none
         same = theirs == (self.fabric.world_size, self.args.num_players)
         number = rank if same else len(saved["ranks"]) - 1  # of players and trainers, the latter have no statistics
         mine = saved["ranks"][number]
-        with raised_on_all_ranks(self.fabric):
-            same &= self.collector.is_of_same_size(mine)
-            self._check_rank(saved, number, same)
-
-        differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
+        with fitting("the checkpoint", "this run"):
+            differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
         if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older ones have none
             differs.append(f"--num_threads {threads}, where it had {saved['num_threads']}")
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
         left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
         state.iteration = state.iterations - left
         self.iterations_missed = saved["iteration"] - state.iteration
-        with raised_on_all_ranks(self.fabric):
+        with raised_on_all_ranks(self.fabric), fitting("the checkpoint", "this run"):
             self.hooks.load_state_dict(saved)
-            if same:
+            if same and self.collector.is_of_same_size(mine):
                 differs += self._load_rank(saved, mine)
             else:
                 self.collector.load_statistics(mine)
@@ -212,31 +209,15 @@ class Session:
         everyone = gather_to_rank_0(self.fabric, differs) or []
         return list(self.fabric.broadcast(list(dict.fromkeys(why for each in everyone for why in each))))
 
-    def _check_rank(self, saved: dict[str, Any], number: int, same: bool) -> None:
-        """Checks what the rank of that number has saved; raises ValueError. `same`: as many, of this size."""
-        mine, where = saved["ranks"][number], f"ranks[{number}]"
-        self.collector.check(mine, where, only_statistics=not same)
-        if not same:
-            return
-        self.learner.check_rank(mine, self.collector.rollout, where)
-        self.signals.check_rank(mine.get("signals", {}), f"{where}['signals']")
-        check(mine["torch"], GeneratorState(), f"{where}['torch']")
-        if mine["cuda"] is not None and self.fabric.device.type == "cuda":
-            check(mine["cuda"], torch.cuda.get_rng_state(self.fabric.device), f"{where}['cuda']")
-        step = self.state.steps_per_iteration // self.args.num_steps  # of all ranks
-        if saved["exact"] and saved["steps"] % step:
-            raise ValueError(f"{saved['steps']} steps are no multiple of those that all sub-environments take at once")
-
     def _load_rank(self, saved: dict[str, Any], mine: dict[str, Any]) -> list[str]:
         """Goes on from what is this rank's own; returns what makes the run another one than without a break."""
         iteration = self.state.iteration
         differs = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
         differs += self.learner.load_rank_state_dict(mine, saved["iteration"])
         self.signals.load_rank_state_dict(mine.get("signals", {}))
-        torch.set_rng_state(mine["torch"])
+        torch.set_rng_state(generator_state(mine["torch"]))
         if self.fabric.device.type == "cuda":
             if mine["cuda"] is None:
                 return [*differs, "nothing was saved of the GPU's random numbers"]
-            with fitting("the state of the GPU's random numbers"):
-                torch.cuda.set_rng_state(mine["cuda"], self.fabric.device)
+            torch.cuda.set_rng_state(mine["cuda"], self.fabric.device)
         return differs

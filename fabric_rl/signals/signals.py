@@ -12,13 +12,13 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.form import GeneratorState, check, fitting
-from fabric_rl.learning.learner import check_optimizer
+from fabric_rl.base.state_schema import check_like, load_part
+from fabric_rl.learning.generators import generator_state
+from fabric_rl.learning.learner import load_optimizer
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.sums import means, reduce_sums
 from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
 from fabric_rl.types import ActorCritic, NonFiniteError
 
@@ -57,51 +57,22 @@ def with_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str
 
 
 class Signals:
-    """Those of a rank that learns nothing, a player or a run that only plays: their columns stay zero."""
-
-    def __init__(self, signals: Sequence[RewardSignal], args: TrainArgs) -> None:
-        """Takes the signals, whose columns are the last ones of the rewards."""
-        self.signals, self.args = signals, args
-
-    def pay(self, rollout: Rollout) -> None:
-        """Fills the rewards of the signals into a rollout that was collected."""
-        if self.args.extrinsic_strength != 1:
-            rollout.env_reward.mul_(self.args.extrinsic_strength)
-
-    def learn(self, rollout: Rollout, minibatch_size: int) -> dict[str, float]:
-        """Nothing."""
-        return {}
-
-    def state_dict(self) -> list[dict[str, Any]]:
-        """What all ranks share."""
-        return []
-
-    def rank_state_dict(self) -> dict[str, Any]:
-        """What each rank has of its own."""
-        return {}
-
-    def check(self, state: list[dict[str, Any]]) -> None:
-        """Checks what `state_dict` gave; raises ValueError for what is of another signal."""
-
-    def check_rank(self, state: dict[str, Any], where: str) -> None:
-        """Checks what `rank_state_dict` gave; raises ValueError."""
-
-    def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
-        """Goes on from what `state_dict` gave; returns what makes the run another one than without a break."""
-        return []
-
-    def load_rank_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `rank_state_dict` gave."""
-
-
-class LearningSignals(Signals):
-    """Those of a rank that learns.
+    """The reward signals of this rank, whose columns are the last ones of the rewards.
 
     Each signal's module is set up by Fabric like the agent, so DDP averages its gradients over the ranks. What is drawn
-    at random (the order of steps, and what a signal asks for) comes from a generator of each rank's own.
+    at random (the order of steps, and what a signal asks for) comes from a generator of each rank's own. On a rank that
+    learns nothing, a player or one of a run that only plays, their columns stay zero.
     """
 
-    def __init__(self, signals: Sequence[RewardSignal], args: TrainArgs, fabric: Fabric, peers: Fabric, n: int) -> None:
+    def __init__(
+        self,
+        signals: Sequence[RewardSignal],
+        args: TrainArgs,
+        fabric: Fabric,
+        peers: Fabric,
+        num_envs: int,
+        learns: bool = True,
+    ) -> None:
         """Sets the modules up.
 
         Args:
@@ -109,33 +80,41 @@ class LearningSignals(Signals):
             args: Settings.
             fabric: The run's.
             peers: The Fabric of the ranks that learn, too.
-            n: Sub-environments that this rank learns from.
+            num_envs: Sub-environments that this rank learns from.
+            learns: False: it learns nothing.
         """
-        super().__init__(signals, args)
-        self._peers = peers
+        self.signals, self.args, self._peers = signals, args, peers
         self._draws = torch.Generator().manual_seed(args.seed + peers.global_rank)
-        self._running = torch.zeros(len(signals), n, dtype=torch.float64)
-        self._models: list[Any] = []
-        self._optimizers: list[Any] = []
-        for signal in signals:
+        self._running = torch.zeros(len(signals), num_envs, dtype=torch.float64)
+        self._learning: list[tuple[RewardSignal, Any, Any]] = []
+        for signal in signals if learns else ():
             trained = [p for p in signal.parameters() if p.requires_grad]
             model, optimizer = fabric.setup(signal, torch.optim.Adam(trained, lr=signal.learning_rate))
             for part in model.modules():
                 if isinstance(part, DistributedDataParallel):
                     part.broadcast_buffers = False
-            self._models.append(model)
-            self._optimizers.append(optimizer)
+            self._learning.append((signal, model, optimizer))
         self._figures: dict[str, float] = {}
         self._settled = False
 
+    @property
+    def learns(self) -> bool:
+        """True if there are signals here that learn, and pay."""
+        return bool(self._learning)
+
     @torch.no_grad()
     def pay(self, rollout: Rollout) -> None:
-        """See `Signals.pay`. The first rollout is worth nothing: there are no statistics to normalise it with.
+        """Fills the rewards of the signals into a rollout that was collected.
+
+        The first rollout is worth nothing: there are no statistics to normalise it with.
 
         Raises:
             NonFiniteError: A reward is NaN or infinite.
         """
-        super().pay(rollout)
+        if self.args.extrinsic_strength != 1:
+            rollout.env_reward.mul_(self.args.extrinsic_strength)
+        if not self.learns:
+            return
         self._settle(rollout)
         steps, self._figures = _steps(rollout), {}
         for number, signal in enumerate(self.signals):
@@ -167,7 +146,7 @@ class LearningSignals(Signals):
         return signal.scaled(raw)
 
     def learn(self, rollout: Rollout, minibatch_size: int) -> dict[str, float]:
-        """Lets all signals learn from the rollout of this rank; every rank brings as many steps.
+        """Lets all signals learn from the rollout of this rank; every rank that learns brings as many steps.
 
         Args:
             rollout: What `pay` has filled.
@@ -179,6 +158,8 @@ class LearningSignals(Signals):
         Raises:
             NonFiniteError: A loss became NaN or infinite.
         """
+        if not self.learns:
+            return {}
         steps = _steps(rollout)
         sizes = [min(signal.minibatch_size or minibatch_size, len(steps.obs)) for signal in self.signals]
         passes = [self._passes(signal, steps, size) for signal, size in zip(self.signals, sizes, strict=True)]
@@ -195,8 +176,7 @@ class LearningSignals(Signals):
             sizes: Steps in each of a signal's.
         """
         figures = self._figures
-        together = zip(self.signals, self._models, self._optimizers, minibatches, sizes, strict=True)
-        for signal, model, optimizer, its_own, size in together:
+        for (signal, model, optimizer), its_own, size in zip(self._learning, minibatches, sizes, strict=True):
             with one_thread(if_small=is_small(signal, size)):
                 said = signal.update_statistics(newest, self._peers)
                 said |= self._updates(signal, model, optimizer, its_own)
@@ -244,7 +224,7 @@ class LearningSignals(Signals):
             return
         self._settled = True
         steps, draws = _steps(rollout).map(slice(0, 2)), torch.Generator()
-        for signal, model, optimizer in zip(self.signals, self._models, self._optimizers, strict=True):
+        for signal, model, optimizer in self._learning:
             with isolate_rng(), torch.enable_grad():
                 self._peers.backward(model(signal.prepared(steps, draws))[0])
             optimizer.zero_grad()
@@ -252,42 +232,34 @@ class LearningSignals(Signals):
     # ------------------------------------------------------------------ saving and restoring
 
     def state_dict(self) -> list[dict[str, Any]]:
-        pairs = zip(self.signals, self._optimizers, strict=True)
-        return [{"name": s.name, "module": s.state_dict(), "optimizer": o.state_dict()} for s, o in pairs]
+        """What all ranks that learn share."""
+        return [
+            {"name": signal.name, "module": signal.state_dict(), "optimizer": optimizer.state_dict()}
+            for signal, _, optimizer in self._learning
+        ]
 
     def rank_state_dict(self) -> dict[str, Any]:
-        return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.signals else {}
-
-    def check(self, state: list[dict[str, Any]]) -> None:
-        for signal, optimizer, saved in self._matched(state):
-            check_weights(saved["module"], signal)
-            check_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
-
-    def check_rank(self, state: dict[str, Any], where: str) -> None:
-        if state:
-            check(state, {"running": self._running, "draws": GeneratorState()}, where)
+        """What each rank has of its own."""
+        return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.learns else {}
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
-        matched = self._matched(state)
-        for signal, optimizer, saved in matched:
-            own = optimizer.optimizer
-            with fitting(f"what was saved of --signals {type(signal).__name__}"):
-                signal.load_state_dict(saved["module"])
-                groups = own.state_dict()["param_groups"]
-                own.load_state_dict({"state": saved["optimizer"]["state"], "param_groups": groups})
-        known = {id(signal) for signal, _, _ in matched}
-        return [f"nothing was saved of the signal {s.name}" for s in self.signals if id(s) not in known]
+        """Goes on from what `state_dict` gave; returns what makes the run another one than without a break."""
+        by_name, differs = {entry["name"]: entry for entry in state}, []
+        for signal, _, optimizer in self._learning:
+            if signal.name not in by_name:
+                differs.append(f"nothing was saved of the signal {signal.name}")
+                continue
+            saved = by_name[signal.name]
+            load_part(signal, saved["module"], f"what was saved of the signal {signal.name}")
+            load_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
+        return differs
 
     def load_rank_state_dict(self, state: dict[str, Any]) -> None:
-        if state:
-            self._running = state["running"].clone()
-            self._draws.set_state(state["draws"])
-
-    def _matched(self, state: list[dict[str, Any]]) -> list[tuple[RewardSignal, Any, dict[str, Any]]]:
-        """Signals of this run with their optimizers and what was saved under their names."""
-        saved = {entry["name"]: entry for entry in state}
-        pairs = zip(self.signals, self._optimizers, strict=True)
-        return [(s, optimizer, saved[s.name]) for s, optimizer in pairs if s.name in saved]
+        """Goes on from what `rank_state_dict` gave."""
+        if state and self.learns:
+            check_like(state["running"], self._running, "the running returns of the signals")
+            self._running.copy_(state["running"])
+            self._draws.set_state(generator_state(state["draws"]))
 
 
 def _raw(signal: RewardSignal, steps: Steps) -> Tensor:

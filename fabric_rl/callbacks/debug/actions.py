@@ -1,7 +1,7 @@
 """DebugActions: what is in the action table, and which of its actions are used."""
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import gymnasium
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.inspector import inspector_of
 from fabric_rl.callbacks.debug.lines import tell, warn
-from fabric_rl.form import Numbers, check
 
 TOP = 10
 FALLBACKS = "action/fallback_share"
@@ -68,11 +67,6 @@ class DebugActions(Callback):
         if chosen.max() == chosen.sum():
             warn(state, "actions", f"only action {order[0]} was chosen in {chosen.sum():,} steps")
         return lines
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave."""
-        check(state["used"], Numbers(np.zeros(np.shape(state["used"])[:1], np.int64), low=0), "used")
-        super().load_state_dict(state)
 
 
 def action_metrics(chosen: NDArray[np.int64], used: NDArray[np.int64]) -> dict[str, float]:

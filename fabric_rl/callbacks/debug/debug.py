@@ -7,7 +7,7 @@ from fabric_rl.callbacks.debug.learning import DebugLearning
 from fabric_rl.callbacks.debug.lines import tell
 from fabric_rl.callbacks.debug.probe import DebugProbe
 from fabric_rl.callbacks.debug.resets import DebugResets
-from fabric_rl.callbacks.several import Callbacks
+from fabric_rl.hooks import Callbacks
 
 
 class Debug(Callbacks):

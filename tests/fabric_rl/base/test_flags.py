@@ -13,7 +13,7 @@ import train_fabric
 from agents import RecurrentPPOAgent
 from fabric_rl.base.argv import value_of, with_classes_of_help, without
 from fabric_rl.base.messages import one_line
-from fabric_rl.base.parser import old_names, FlagParser
+from fabric_rl.base.parser import FlagParser, old_names
 from fabric_rl.commands import main as commands
 
 

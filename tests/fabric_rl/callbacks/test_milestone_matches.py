@@ -243,17 +243,9 @@ def test_a_run_without_a_folder(fabric):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda known: known["played"][0].update(results="xx"), r"\['results'\] is 'xx', not text of the form"),
-        (lambda known: known["played"][0].update(results="wdl"), r"\['results'\] is 'wdl', not text of the form"),
-        (lambda known: known["played"][0].update(results=""), r"\['results'\] is '', not text of the form"),
-        (lambda known: known["played"][0].update(results="w" * 2_000_000), r"\['results'\] is 'w+\.\.\.w+', not text"),
-        (
-            lambda known: known["judged"][1].update(milestone="../1"),
-            r"\['milestone'\] is '\.\./1', not text of the form",
-        ),
-        (lambda known: known.update(best="/tmp/1"), r"\['best'\] is '/tmp/1', not text of the form"),
-        (lambda known: known.update(factor=0), r"\['factor'\] is 0, not a finite number from 1e-300 to 1"),
-        (lambda known: known.update(factor=1e300), r"\['factor'\] is 1e\+300, not a finite number from 1e-300 to 1"),
+        (lambda known: known["played"][0].pop("results"), "does not fit: it lacks 'results'"),
+        (lambda known: known["judged"][1].update(milestone="../1"), "'../1' is the name of no milestone"),
+        (lambda known: known.update(best="/tmp/1"), "'/tmp/1' is the name of no milestone"),
         (lambda known: known["played"][0].update(opponent="main/9"), "MilestoneMatches.* does not fit: .*main/9"),
         (lambda known: known["judged"].append(known["judged"][0]), "MilestoneMatches.* does not fit: .*have not met"),
         (lambda known: known["played"][0].update(team_size=3), "with these team_sizes, does not fit: "),

@@ -200,10 +200,10 @@ def test_the_optimizer_of_another_agent_is_one_line():
     state["optimizer"]["state"][0]["exp_avg"] = torch.zeros(3)
     again = Cloning(["x"]).show(driven())
     again.load_state_dict(state)
-    with pytest.raises(ValueError, match=r"saved of the optimizer of --cloning does not fit: .*exp_avg"):
+    with pytest.raises(ValueError, match=r"the optimizer of --cloning does not fit: .*exp_avg"):
         trained(again, steps=128)
     again.load_state_dict({"optimizer": {"nonsense": 1}})
-    with pytest.raises(ValueError, match="saved of the optimizer of --cloning does not fit"):
+    with pytest.raises(ValueError, match="the optimizer of --cloning does not fit"):
         trained(again, steps=128)
 
 

@@ -10,6 +10,7 @@ from torch import nn
 from agents import PPOLightningAgent, RecurrentPPOAgent
 from envs import GymnasiumEnvs
 from fabric_rl import ActOutput, Callback, TrainArgs, train
+from fabric_rl.base.state_schema import CannotBeSavedError
 from fabric_rl.types import NonFiniteError
 
 
@@ -89,3 +90,19 @@ def test_an_agent_that_draws_numbers_while_it_learns_is_refused(fabric, known_ag
 
     with pytest.raises(ValueError, match=r"^--overlap: --agent Random uses Dropout"):
         run(fabric, counter_env, Random, True, total_timesteps=48)
+
+
+@pytest.mark.parametrize(("error", "begins"), [(TypeError, False), (CannotBeSavedError, True)])
+def test_an_environment_that_cannot_be_saved_says_so_at_the_start(fabric, known_agent, counter_env, error, begins):
+    class Unsavable(counter_env):
+        def state_dict(self):
+            raise error("no state today")
+
+        def load_state_dict(self, state):
+            """Never called."""
+
+    if begins:
+        assert run(fabric, Unsavable, known_agent, False, total_timesteps=12).metrics
+        return
+    with pytest.raises(ValueError, match=r"env Unsavable.state_dict\(\): no state today"):
+        run(fabric, Unsavable, known_agent, False, total_timesteps=12)

@@ -370,17 +370,6 @@ def test_without_its_buffer_a_run_says_what_it_has_forgotten(fabric, tmp_path):
         whole_run(fabric, tmp_path, "r", save=False, resume=stopped)
 
 
-def test_replayed_actions_that_do_not_exist_are_refused(fabric, tmp_path):
-    run = Run.create(tmp_path, "r")
-    env, agent = partial(GymnasiumEnvs, "CartPole-v1", 1), partial(SACLightningAgent, actor_hidden_sizes=(4,))
-    args, sac = TrainArgs(total_timesteps=8, batch_size=4), SACArgs(buffer_init_steps=4, save_replay_buffer=True)
-    train_off_policy(fabric, env, agent, args, run, plain=True, sac=sac)
-    saved = load_checkpoint(run.dir)[1]
-    saved["ranks"][0]["replay"]["action"][3] = 2
-    with pytest.raises(ValueError, match=r"\['replay'\]\['action'\] has numbers above what can be"):
-        train_off_policy(fabric, env, agent, replace(args, total_timesteps=16), resume=saved, plain=True, sac=sac)
-
-
 def test_another_agents_checkpoint_is_refused(fabric, tmp_path):
     stopped = whole_run(fabric, tmp_path, "r", stop_after=1)
     env = partial(RocketSimPool, num_arenas=2, team_size=(1, 2), action=ContinuousAction())

@@ -208,21 +208,16 @@ def saved_after(fabric, folder, self_play, iterations=4):
             "the snapshot of 256 steps in the pool: .*policy_head.layer.bias has NaN",
         ),
         (lambda own: own["roster"]["opponents"].clear(), "SelfPlay does not fit: its pool of opponents is empty"),
-        (lambda own: own["roster"].update(rating="much"), r"SelfPlay does not fit: it\['rating'\] is 'much'"),
-        (lambda own: own.update(saved_at=-2), r"it\['saved_at'\] is -2"),
-        (lambda own: own["roster"].update(rating=10**400), r"it\['rating'\] is a huge number"),
+        (
+            lambda own: own["roster"].update(rating="much"),
+            r"SelfPlay does not fit: .*\['rating'\] is 'much'",
+        ),
         (
             lambda own: own["roster"]["opponents"][1]["weights"].update({"policy_head.layer.bias": "x"}),
             "the snapshot of 256 steps in the pool: .*policy_head.layer.bias: a str in the checkpoint",
         ),
-        (
-            lambda own: own["roster"]["opponents"][1].update(score=1e308),
-            "opponent 2 has another name .* more wins than games",
-        ),
-        (lambda own: own["roster"]["opponents"][1].update(name="\x1b[31m\n"), "opponent 2 has another name"),
-        (lambda own: own.update(streaks="abc"), r"it\['streaks'\] is 'abc', not a list"),
+        (lambda own: own.update(streaks="abc"), r"it\['streaks'\] is 'abc', a str"),
         (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what --self_play has kept of the last rollout"),
-        (lambda own: own["probe"].__setitem__(0, own["probe"][0][:0]), "what --self_play has kept .* not a tensor"),
         (lambda own: own["probe"].__setitem__(1, torch.ones(3)), "what --self_play has kept of the last rollout"),
     ],
 )

@@ -1,8 +1,7 @@
-"""A checkpoint that somebody has changed, with a right checksum: what it says is checked before any of it is taken."""
+"""A checkpoint that somebody has changed, with a right checksum: its structure is that of what this run would save."""
 
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,9 +15,6 @@ SIZES = {"num_steps": 8, "minibatch_size": 16, "update_epochs": 1}
 POOL = partial(RocketSimPool, 2, num_threads=1)
 AGENT = partial(PPOLightningAgent, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,), normalize_obs=True)
 WEIGHT = "actor.0.weight"
-EPISODES = ("ranks", 0, "episodes")
-ENV = ("ranks", 0, "env")
-BALL = ("ranks", 0, "env", "state", "ball_rows")
 
 
 @pytest.fixture(scope="module")
@@ -40,33 +36,71 @@ def value_at(state, path):
     return state
 
 
-FORGED = {
-    "other shape of a weight": (("agent", WEIGHT), lambda x: x[:, :-1].clone(), WEIGHT),
-    "other kind of a weight": (("agent", WEIGHT), lambda x: x.long(), WEIGHT),
-    "NaN in a weight": (("agent", WEIGHT), lambda x: torch.full_like(x, torch.nan), f"{WEIGHT} has NaN"),
-    "a weight that is text": (("agent", WEIGHT), lambda x: "text", "weights are no tensors"),
-    "a weight is missing": (("agent",), lambda x: {k: v for k, v in x.items() if k != WEIGHT}, WEIGHT),
-    "other shape in the optimizer": (("optimizer", "state", 0, "exp_avg"), lambda x: x[:1].clone(), "exp_avg"),
-    "an array in the optimizer": (("optimizer", "state", 0, "exp_avg_sq"), lambda x: x.numpy(), "exp_avg_sq"),
-    "other groups in the optimizer": (("optimizer", "param_groups", 0, "params"), lambda x: [9999], "groups"),
-    "steps that are no number": (("steps",), lambda x: "64", "steps"),
-    "more ranks than there were": (("world_size",), lambda x: 2, "ranks"),
-    "returns of another shape": ((*EPISODES, "return"), lambda x: x[:-1], "sub-environments"),
-    "an arena too few": ((*ENV, "arenas"), lambda x: x[:-1], "arenas"),
-    "a ball at infinity": ((*ENV, "arenas", 0), lambda x: np.where(np.arange(len(x)) == 0, np.inf, x), "number 0"),
-    "a generator that is none": ((*ENV, "rngs", 0), lambda x: {"state": 3}, "PCG64"),
-    "other metrics": (("metrics",), lambda x: {"loss": [1, 2]}, "metrics"),
+PARTS = {
+    "weights": ("agent", WEIGHT),
+    "optimizer": ("optimizer", "state", 0, "exp_avg"),
+    "episodes": ("ranks", 0, "episodes", "length"),
+    "deviation of the returns": ("ranks", 0, "scaler", "m2"),
+    "rollout": ("ranks", 0, "rollout", "episode_start"),
+    "generator": ("ranks", 0, "shuffle"),
+    "environment": ("ranks", 0, "env", "state", "ball_rows"),
 }
+"""A part's name in messages -> an array or tensor in its state."""
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_it_is_refused_in_one_line_that_names_it(fabric, saved, name):
-    path, change, words = FORGED[name]
-    forged = replaced(saved, path, change(value_at(saved, path)))
+def without(state, path):
+    *inside, key = path
+    part = value_at(state, inside)
+    return replaced(state, inside, type(part)((name, value) for name, value in part.items() if name != key))
+
+
+def refused(fabric, forged):
+    """The line that refuses it."""
     args = TrainArgs(total_timesteps=128, standardize_returns=True, **SIZES)
     with pytest.raises(CheckpointError) as caught:
         train(fabric, POOL, AGENT, args, resume=forged, plain=True)
-    assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("change", ["missing", "shape", "dtype"])
+def test_a_part_that_does_not_fit_is_one_line_that_names_it(fabric, saved, part, change):
+    path = PARTS[part]
+    value = torch.as_tensor(value_at(saved, path))
+    if change == "missing":
+        forged = without(saved, path)
+    else:
+        other = value[:-1].clone() if change == "shape" else value.int()
+        forged = replaced(saved, path, other if isinstance(value_at(saved, path), torch.Tensor) else other.numpy())
+    line = refused(fabric, forged)
+    assert str(path[-1]) in line or part in line
+
+
+FORGED = {
+    "NaN in a weight": (("agent", WEIGHT), lambda x: torch.full_like(x, torch.nan), f"{WEIGHT} has NaN"),
+    "a weight that is text": (("agent", WEIGHT), lambda x: "text", f"{WEIGHT}: a str"),
+    "other groups in the optimizer": (("optimizer", "param_groups", 0, "params"), lambda x: [9999], "groups"),
+    "steps that are no number": (("steps",), lambda x: "64", "steps is '64'"),
+    "more iterations than steps": (("iteration",), lambda x: 65, "65 iterations of 64 steps"),
+    "more ranks than there were": (("world_size",), lambda x: 2, "ranks"),
+    "other sub-environments": (("ranks", 0, "episodes", "return"), lambda x: x[:-1], "sub-environments"),
+    "a generator out of step": (("ranks", 0, "torch"), lambda x: out_of_step(x), "no state of a generator"),
+    "an arena too few": (("ranks", 0, "env", "arenas"), lambda x: x[:-1], "arenas"),
+}
+
+
+def out_of_step(state):
+    """torch would read behind its numbers."""
+    changed = state.clone()
+    changed[16] += 1
+    return changed
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_cannot_be_is_refused_too(fabric, saved, name):
+    path, change, words = FORGED[name]
+    assert words in refused(fabric, replaced(saved, path, change(value_at(saved, path))))
 
 
 def test_as_it_was_it_goes_on(fabric, saved):
