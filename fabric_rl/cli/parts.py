@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from lightning import LightningModule
 
 from fabric_rl.cli.errors import NAMES_A_FLAG, user_code
-from fabric_rl.trial import check_agent
+from fabric_rl.dry_run import check_agent
 
 
 class PartError(ValueError):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, cast
 
+import torch
 from lightning import Fabric
 from torch import Tensor
 
@@ -16,12 +17,13 @@ from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
 from fabric_rl.sac.learner import ReplayLearner
+from fabric_rl.sac.replay import ReplayBuffer
 from fabric_rl.session.build import Scheme, build
 from fabric_rl.session.ends import begin, finish, keep_evidence_of_nan
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import Signals
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, OffPolicyAgent
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, Minibatch, OffPolicyAgent, Transitions
 
 BATCH_SIZE, STEPS_PER_ROW = 256, 1000
 
@@ -110,6 +112,15 @@ class OffPolicy(Scheme):
                     f"--{flag} does not go with an agent that has --agent.memory_size; leave one of them out"
                 )
         return size
+
+    def make_batch(self, size: int, flat: Minibatch, agent: ActorCritic) -> Transitions:
+        length, num_envs = agent.sequence_length, len(flat.returns) // (agent.burn_in + agent.sequence_length)
+        gamma = torch.full((agent.value_heads,), 0.99)
+        replay = ReplayBuffer(len(flat.returns) + 2 * num_envs, flat, num_envs, torch.Generator())
+        replay.add(flat)
+        if agent.learns_sequences:
+            return replay.sequences(size // length, length, agent.burn_in, 1, gamma)
+        return replay.take(replay.draw(size), 1, gamma)
 
     def learner(
         self,

@@ -16,11 +16,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callback import Callback, TrainState
+from fabric_rl.dry_run import calling, check_agent, try_parts
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.learner import Learner, Onlooker
 from fabric_rl.learning.normalize import ReturnScaler
-from fabric_rl.learning.update import memory_named
+from fabric_rl.learning.update import memory_named, take
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
 from fabric_rl.ranks.collectives import check_same_on_all_ranks, raised_on_all_ranks
@@ -32,7 +33,6 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.session.session import Session
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import Signals, build_signals
-from fabric_rl.trial import calling, check_agent, try_parts
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasSeeds, Minibatch, OffPolicyAgent, Transitions
 
 
@@ -55,6 +55,11 @@ class Scheme:
             name = type(agent).__name__
             raise TypeError(f"--agent {name} learns from replayed steps: fabric_rl.train_off_policy trains it")
         return args.minibatch_for(rollout_steps, agent.sequence_length)
+
+    def make_batch(self, size: int, flat: Minibatch, agent: ActorCritic) -> Minibatch | Transitions:
+        """Return `size` steps to learn from, made of a flat rollout of fewer steps."""
+        length, count = (1, len(flat.returns)) if flat.episode_start is None else flat.episode_start.shape
+        return take(flat, torch.arange(size // length, device=flat.returns.device) % count)
 
     def learner(
         self,
@@ -116,7 +121,8 @@ def build(
     first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
     with memory_named(fabric.device, f"a minibatch of {large} {minibatch_size}", "take a smaller one"):
-        trial = try_parts(fabric, envs, module, first_seed, minibatch_size)
+        names = [signal.name for signal in paying]
+        trial = try_parts(fabric, envs, module, first_seed, names, partial(scheme.make_batch, minibatch_size))
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # stays where a callback changes minibatches
 
     timers = Timers(enabled=fabric.is_global_zero)

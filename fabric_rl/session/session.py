@@ -14,6 +14,7 @@ from torch import Tensor
 from fabric_rl.args import TrainArgs
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import TrainState
+from fabric_rl.dry_run import calling
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.generators import generator_state
@@ -30,7 +31,6 @@ from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.fingerprint import check_fits, check_weights, fingerprint
 from fabric_rl.runs.resume import check_run_state
 from fabric_rl.signals.signals import Signals, with_value_heads
-from fabric_rl.trial import calling
 from fabric_rl.types import ActorCritic
 
 

@@ -474,7 +474,7 @@ def test_the_trial_before_training_leaves_no_trace(fabric, monkeypatch):
     tried = weights_after(fabric, env, 3, 512)
     calls = []
     loop = importlib.import_module("fabric_rl.session.build")
-    monkeypatch.setattr(loop, "try_parts", lambda *args: calls.append(args))
+    monkeypatch.setattr(loop, "try_parts", lambda *args: calls.append(args) or args[1].reset(seed=1))
     assert torch.equal(weights_after(fabric, env, 3, 512), tried)
     assert len(calls) == 1
 

@@ -1,7 +1,7 @@
-"""The trial before training: every part is used once, so that a malformed one is one clear line at the start."""
+"""The dry run before training: every part is used once, so that a malformed one is one clear line at the start."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.rollouts.finite import find_non_finite, within
+from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.steps import (
     BOOLS,
     FLOATS,
@@ -27,12 +28,16 @@ from fabric_rl.rollouts.steps import (
     checked_tuple,
     kind_of,
 )
-from fabric_rl.sac.sequences import Sequences
-from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions, reads_masks
+from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions
 
 
 def try_parts(
-    fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int
+    fabric: Fabric,
+    envs: VectorEnv,
+    agent: ActorCritic,
+    seed: int,
+    signals: Sequence[str],
+    make_batch: Callable[[Minibatch, ActorCritic], Minibatch | Transitions],
 ) -> Minibatch | Transitions:
     """Resets the environment, acts, steps once and evaluates one minibatch; every rank calls it.
 
@@ -44,7 +49,8 @@ def try_parts(
         envs: This rank's environment.
         agent: The bare module, before `fabric.setup`.
         seed: What `envs.reset` will get.
-        minibatch_size: Steps per minibatch on this rank.
+        signals: Names of the reward signals added to the environment's.
+        make_batch: Makes what the agent learns from out of a flat rollout of one or a few steps.
 
     Returns:
         A minibatch that the agent has learned from.
@@ -55,7 +61,7 @@ def try_parts(
     """
     try:
         with isolate_rng(), raised_on_all_ranks(fabric):
-            minibatch = _trial(fabric, envs, agent, seed, minibatch_size)
+            minibatch = _trial(fabric, envs, agent, seed, signals, make_batch)
     except ValueError:
         envs.close()
         raise
@@ -81,7 +87,12 @@ def check_agent(agent: LightningModule) -> None:
 
 
 def _trial(
-    fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, minibatch_size: int
+    fabric: Fabric,
+    envs: VectorEnv,
+    agent: ActorCritic,
+    seed: int,
+    signals: Sequence[str],
+    make_batch: Callable[[Minibatch, ActorCritic], Minibatch | Transitions],
 ) -> Minibatch | Transitions:
     name, size = f"--env {type(envs).__name__}", envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
@@ -91,13 +102,10 @@ def _trial(
     obs, infos = checked_tuple(f"{name}.reset()", first, ("observations", "infos"))
     what = f"{name}.reset(): the observations"
     obs = _finite(what, checked_array(what, obs, obs_shape))
-    obs_tensor = torch.from_numpy(obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)).to(fabric.device)
-    mask = None
     if "action_mask" in infos:
         what = f"{name}.reset(): infos['action_mask']"
-        allowed = checked_array(what, infos["action_mask"], mask_shape(envs.single_action_space, size), BOOLS)
-        mask = torch.from_numpy(allowed).to(fabric.device)
-    acted, minibatch = _try_agent(fabric, agent, envs.single_action_space, obs_tensor, mask, minibatch_size)
+        checked_array(what, infos["action_mask"], mask_shape(envs.single_action_space, size), BOOLS)
+    acted, minibatch = _try_agent(fabric, agent, envs, (obs, infos), signals, make_batch)
 
     with calling(f"{name}.step()"):
         step = envs.step(within(envs.single_action_space, acted))
@@ -124,33 +132,37 @@ def mask_shape(space: gymnasium.Space[Any], num_envs: int) -> tuple[int, int]:
 def _try_agent(
     fabric: Fabric,
     agent: ActorCritic,
-    action_space: gymnasium.Space[Any],
-    obs: Tensor,
-    mask: Tensor | None,
-    minibatch_size: int,
+    envs: VectorEnv,
+    first: tuple[Array, dict[str, Any]],
+    signals: Sequence[str],
+    make_batch: Callable[[Minibatch, ActorCritic], Minibatch | Transitions],
 ) -> tuple[Array, Minibatch | Transitions]:
-    """Calls the methods of a copy of the agent; returns its actions for `obs` and what it has learned from."""
-    name, size = f"--agent {type(agent).__name__}", len(obs)
+    """Calls the methods of a copy of the agent; returns its first actions and what it has learned from."""
+    name, size, action_space = f"--agent {type(agent).__name__}", envs.num_envs, envs.single_action_space
     with calling(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
-    memory: dict[str, Any] = (
-        {"state": torch.zeros(size, agent.memory_size, device=obs.device)} if agent.memory_size else {}
-    )
-    masks: dict[str, Any] = {} if mask is None or not reads_masks(agent) else {"action_mask": mask}
+    replays = isinstance(agent, OffPolicyAgent)
+    length = agent.sequence_length + (agent.burn_in if replays else 0)
+    rollout = Rollout(length, envs, fabric.device, trial, signals)
+    rollout.begin(*first)
+    rollout.obs[:] = rollout.obs[-1].clone()
+    if rollout.action_mask is not None:
+        rollout.action_mask[:] = rollout.action_mask[-1].clone()
+    inputs = rollout.inputs(0)
     with calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
-        chosen = trial.act(obs, **memory, **masks)
+        chosen = trial.act(rollout.obs[0], **inputs)
     if not isinstance(chosen, ActOutput):
         got = kind_of(chosen)
         raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got {got}")
+    inputs.pop("action_mask", None)
     with calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
-        value = trial.value(obs, **memory)
+        value = trial.value(rollout.obs[0], **inputs)
     discrete = np.issubdtype(action_space.dtype, np.integer)
     action_shape = (size, *(action_space.shape or ()))
     value_shape = (size, agent.value_heads) if agent.value_heads > 1 else (size,)
     action = _tensor(f"{name}.act(): action", chosen.action, action_shape, INTEGERS if discrete else FLOATS)
     _tensor(f"{name}.act(): log_prob", chosen.log_prob, (size,))
-    replays = isinstance(agent, OffPolicyAgent)
     if agent.memory_size and chosen.value is None and not replays:
         raise ValueError(f"{name}.act() must return values: an agent with memory is asked for them step by step")
     if chosen.value is not None:
@@ -163,41 +175,11 @@ def _try_agent(
         if outside:
             raise ValueError(f"{name}.act(): action {outside[0]} is not in the environment's {action_space}")
 
-    rows = torch.arange(minibatch_size, device=obs.device) % size
-    advantage = torch.linspace(-1, 1, minibatch_size, device=obs.device)
-    if agent.learns_sequences and not replays:  # [L, S]
-        rows, advantage = (x.view(agent.sequence_length, -1) for x in (rows, advantage))
-    log_prob, old_value = chosen.log_prob.float()[rows], value.float()[rows]
-    returns = old_value + (advantage[..., None] if agent.value_heads > 1 else advantage)
-    minibatch = Minibatch(obs[rows], chosen.action[rows], log_prob, old_value, advantage, returns)
-    if mask is not None and masks:
-        minibatch = minibatch._replace(action_mask=mask[rows])
-    ends = torch.zeros_like(rows, dtype=torch.bool)
-    extra: dict[str, Any] = {
-        "reward": returns,
-        "next_value": old_value,
-        "terminated": ends,
-        "done": ends,
-        "time": rows,
-        "sub_env": rows,
-        "next_obs": obs[rows],
-        "next_action_mask": minibatch.action_mask,
-    }
-    minibatch = minibatch._replace(**{field: extra[field] for field in agent.minibatch_fields})
-    if agent.learns_sequences and not replays:
-        minibatch = minibatch._replace(episode_start=ends)
-    if agent.memory_size and not replays:
-        minibatch = minibatch._replace(state=torch.zeros(rows.shape[1], agent.memory_size, device=obs.device))
-        if agent.burn_in:
-            before = rows[:1].expand(agent.burn_in, -1)
-            starts = torch.zeros_like(before, dtype=torch.bool)
-            minibatch = minibatch._replace(burn_in_obs=obs[before], burn_in_start=starts)
-    batch: Any = minibatch
-    if replays:
-        mask, seen = minibatch.action_mask, minibatch.obs
-        batch = Transitions(seen, minibatch.action, returns, seen, torch.ones_like(returns), mask, mask)
-        if agent.learns_sequences:
-            batch = batch._replace(sequences=_sequences(agent, seen))
+    rollout.action[:], rollout.log_prob[:], rollout.value[:] = chosen.action, chosen.log_prob, value
+    rollout.next_value[:] = value
+    advantage = torch.linspace(-1, 1, length * size, device=fabric.device).view(length, size)
+    rollout.reward[:] = advantage if rollout.reward.dim() == 2 else advantage[..., None]
+    batch: Any = make_batch(rollout.flat(rollout.reward), agent)
     with calling(f"{name}.training_step()"), fabric.autocast():
         result = trial.training_step(batch)
     loss, stats = checked_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
@@ -210,23 +192,10 @@ def _try_agent(
         raise ValueError(f"{name}.training_step(): the statistics must be a dict of names and tensors, got {stats!r}")
     for key, figure in stats.items():
         each = replays and key == "td_error" and getattr(figure, "shape", ()) != ()
-        shape = (minibatch_size,) if each else ()
+        shape = batch[0].shape[:1] if each else ()
         _tensor(f"{name}.training_step(): the statistic {key!r}", figure, shape, NUMBERS)
     _check_all_used(fabric, f"{name}.training_step()", trial, loss)
     return action, batch
-
-
-def _sequences(agent: ActorCritic, seen: Tensor) -> Sequences:
-    """What an agent that learns from replayed sequences remembers the steps `seen [B, ...]` from."""
-    obs = seen.view(agent.sequence_length, -1, *seen.shape[1:])
-    begins = obs.new_zeros((len(obs) + 1, obs.shape[1]), dtype=torch.bool)
-    now = torch.arange(len(seen), device=seen.device)
-    state = obs.new_zeros((obs.shape[1], agent.memory_size), dtype=torch.float32) if agent.memory_size else None
-    found = Sequences(torch.cat((obs, obs[:1])), begins, now, now + obs.shape[1], state)
-    if not agent.burn_in:
-        return found
-    before = obs[:1].expand(agent.burn_in, *obs.shape[1:])
-    return found._replace(burn_in_obs=before, burn_in_start=torch.zeros_like(begins[:1]).expand(len(before), -1))
 
 
 @contextmanager
