@@ -18,7 +18,7 @@ from agents.parts.memory import RecurrentMemory, check_memory
 from agents.parts.sac_heads import Critics, ExactHead, sac_head
 from fabric_rl.base.settings import Between, Count, CountOrZero, Finite, Positive, check_settings
 from fabric_rl.learning.normalize import ObsNormalizer
-from fabric_rl.sac.loss import critic_loss, polyak, soft_value, temperature_loss
+from fabric_rl.learning.sac import critic_loss, polyak, soft_value, temperature_loss
 from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
 
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
-from fabric_rl.sac.sequences import Sequences
-
 Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
 """Function that receives the values `[N]` of an agent's observations, and its action probabilities `[N, n]` or None."""
 PolicyMaker = Callable[[Tell], Callable[..., NDArray[Any]]]
@@ -158,6 +156,29 @@ class ActorCritic(LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return one optimizer for all parameters. Its learning rates are the initial ones of the schedule."""
         raise NotImplementedError
+
+
+class Sequences(NamedTuple):
+    """What replayed steps are remembered from: S sequences of G observations in the order of time.
+
+    Behind the last step of a truncated episode stands its last observation, then the next episode begins. So each step
+    and what follows it stand side by side; all are as long as the one with most such ends, with zeros behind.
+    """
+
+    obs: Tensor
+    """`[G, S, ...]`."""
+    episode_start: Tensor
+    """`[G, S]` bool, memory is zeroed before the observation."""
+    now: Tensor
+    """`[B]` int64, where in `obs.flatten(0, 1)` the observation of each step is."""
+    after: Tensor
+    """`[B]` int64, where its `next_obs` is."""
+    state: Tensor | None = None
+    """`[S, M]` memory before the first observation (of the burn-in, if there is one), as it was when they were made."""
+    burn_in_obs: Tensor | None = None
+    """`[P, S, ...]` observations before, or None if `burn_in` is 0."""
+    burn_in_start: Tensor | None = None
+    """`[P, S]` bool, their `episode_start`."""
 
 
 class Transitions(NamedTuple):
@@ -379,6 +400,10 @@ class FailedElsewhere(Protocol):
 
     failed_in: str
     """The function, as in `MyEnv.step() (my_env.py, line 12)`."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be written or read; one line that names the file and what is wrong with it."""
 
 
 class SettingError(ValueError):

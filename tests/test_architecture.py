@@ -23,7 +23,7 @@ AGENTS_MAY_IMPORT_FROM_FABRIC_RL = {
     "fabric_rl.types",
     "fabric_rl.learning",
     "fabric_rl.schedules",
-    "fabric_rl.sac.loss",
+    "fabric_rl.learning.sac",
 }
 MOST_LINES, MOST_FLAT_FILES = 600, 10
 

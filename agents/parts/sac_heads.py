@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
 from agents.parts.heads import CategoricalHead, MultiCategoricalHead, linear, squash_log_det
-from fabric_rl.sac.loss import entropy_of, expected_q
+from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
 """Q-values `[2, B, K outputs]` of actions `[B, inputs]`, or of all choices for None, for K reward signals."""

@@ -5,8 +5,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from jsonargparse import ArgumentError
+
 from fabric_rl.base.text import did_you_mean
 
+MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
+"""Types of errors that a user can correct."""
 _NO_SETTING = re.compile(
     r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>.*?)\)(?=$|\. Got value|\n)", re.MULTILINE
 )

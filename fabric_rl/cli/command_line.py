@@ -13,18 +13,16 @@ from jsonargparse import Namespace, set_parsing_settings
 from fabric_rl.args import ONLY_PPO
 from fabric_rl.base.argv import names_of, normalise, switches, value_of, with_classes_of_help
 from fabric_rl.base.config_files import configurations, naming_the_file, read_yaml
-from fabric_rl.base.messages import one_line
+from fabric_rl.base.messages import MISTAKES, one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.base.presets import preset_names
-from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.cli.parts import INSTANTIATORS, naming_the_flag
 from fabric_rl.import_names import spelt_here
 from fabric_rl.metrics.log import program, say
 from fabric_rl.ranks import launch
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.resume import locate, run_of
-from fabric_rl.types import OffPolicyAgent
+from fabric_rl.types import CheckpointError, OffPolicyAgent
 
 _RESOLVED = "resolved_config"
 """The parameter of `main()` that takes all settings as YAML; it is no flag."""

@@ -10,13 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from jsonargparse import ArgumentError
-
-from fabric_rl.base.messages import one_line
+from fabric_rl.base.messages import MISTAKES, one_line
 from fabric_rl.base.text import printable
 
-MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
-"""Types of errors that a user can correct."""
 NAMES_A_FLAG = re.compile(r"--[a-z]\w")
 _ROOT = Path(__file__).resolve().parents[2]
 _SHIPPED = (*(f"{_ROOT / name}{os.sep}" for name in ("agents", "envs", "fabric_rl")), str(_ROOT / "train_fabric.py"))

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from fabric_rl.base.files import write_json
 from fabric_rl.commands.output import new_figure, write_png
 from fabric_rl.commands.sections import Section, show, write_page
 from fabric_rl.runs import comparison
 from fabric_rl.runs.comparison import ALL, Comparison, Estimate, Scores
-from fabric_rl.runs.json_files import write_json
 from fabric_rl.runs.tables import figure_text
 
 

@@ -9,8 +9,8 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.render.videos import FORMATS, Frame, write_video
 from envs.replays.film import film
 from envs.replays.replay import read_replay
+from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import check_out, progress
-from fabric_rl.runs.json_files import write_text
 from fabric_rl.viewer.page import page_with
 
 _MOST_BYTES = 100_000_000

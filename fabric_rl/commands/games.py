@@ -14,7 +14,8 @@ from typing import NamedTuple
 import torch
 
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, play_matches
-from fabric_rl.cli.errors import MISTAKES, describe_failure
+from fabric_rl.base.messages import MISTAKES
+from fabric_rl.cli.errors import describe_failure
 from fabric_rl.commands.entrants import Rules, entrant
 from fabric_rl.ranks.threads import one_thread
 

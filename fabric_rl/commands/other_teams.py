@@ -14,8 +14,8 @@ from torch import Tensor
 
 from envs.matches.matches import PoolRecipe
 from envs.obs import ObsBuilder
+from fabric_rl.base.files import write_text
 from fabric_rl.runs import checkpoint, trained
-from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 
 _CAR = re.compile(r"((?:.*/)?(?:other|car)_)(\d+)")

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from envs.render.videos import find_ffmpeg
+from fabric_rl.base.files import json_text, write_bytes, write_json
 from fabric_rl.metrics.csv_tables import csv_text
-from fabric_rl.runs.json_files import json_text, write_bytes, write_json
 
 Found = TypeVar("Found")
 STDOUT = Path("-")

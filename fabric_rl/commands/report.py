@@ -13,11 +13,11 @@ import numpy as np
 
 from envs.replays.replay import SUFFIX, excerpt, read_replay
 from fabric_rl.base.config_files import read_yaml
+from fabric_rl.base.files import read_json, write_text
 from fabric_rl.commands.output import check_out
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.commands.sections import templates
 from fabric_rl.runs.curves import Curve, choose_metrics, read_metrics
-from fabric_rl.runs.json_files import read_json, write_text
 from fabric_rl.runs.plots import SPEED, minutes_at
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
 from fabric_rl.runs.records import RunRecord, find_run, number_of

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fabric_rl.base.files import read_json
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.code import changed_since, is_source, patch_of, sources_that_differ
-from fabric_rl.runs.json_files import read_json
 from fabric_rl.runs.provenance import (
     CONFIG,
     ENVIRONMENT,

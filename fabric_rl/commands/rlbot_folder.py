@@ -23,8 +23,8 @@ from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
 from fabric_rl.base import settings
+from fabric_rl.base.files import json_text, write_bytes, write_text
 from fabric_rl.import_names import INSTALLED, shipped, spelt_here
-from fabric_rl.runs.json_files import json_text, write_bytes, write_text
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
 _MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "component.py", "sim/__init__.py")

@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.table import Table
 from rich.text import Text
 
+from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import console
-from fabric_rl.runs.json_files import write_text
 
 
 @dataclass(frozen=True)

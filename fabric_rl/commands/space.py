@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric_rl.base.config_files import read_yaml
-from fabric_rl.base.messages import one_line
-from fabric_rl.cli.errors import MISTAKES
+from fabric_rl.base.messages import MISTAKES, one_line
 from fabric_rl.commands.trainings import settings_of
 
 _DECIDED = ("config", "group", "runs_dir")

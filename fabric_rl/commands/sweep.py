@@ -16,13 +16,13 @@ from filelock import FileLock, Timeout
 from scipy import stats
 
 from fabric_rl.base.argv import names_of
+from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import new_figure
 from fabric_rl.commands.sections import Section, show, write_page
 from fabric_rl.commands.space import Choice, Setting, flags_of, read_space
 from fabric_rl.commands.trainings import Trainings, make_folder, seeds_of, settings_of
 from fabric_rl.runs.comparison import chosen_metric
 from fabric_rl.runs.curves import Curve, final_score, read_metrics
-from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.tables import figure_text
 
 _LOOKS = 4

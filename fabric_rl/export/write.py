@@ -14,12 +14,12 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.export import play
+from fabric_rl.base.files import json_text, write_text
 from fabric_rl.export.graph import OPSET, PolicyGraph, write_onnx, write_torchscript
-from fabric_rl.export.loaded import CHECK, MODELS, load_policy
 from fabric_rl.import_names import class_path
 from fabric_rl.rollouts.finite import within
-from fabric_rl.runs.json_files import json_text, write_text
+from fabric_rl.runs import play
+from fabric_rl.runs.exported import CHECK, MODELS, load_policy
 from fabric_rl.runs.provenance import METADATA, describe_environment
 from fabric_rl.types import ActorCritic, reads_masks
 

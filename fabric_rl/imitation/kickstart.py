@@ -1,6 +1,6 @@
 """Kickstart: PPO that stays close to another policy, less and less."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import torch
@@ -9,9 +9,11 @@ from torch import Tensor
 
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.runs.fingerprint import check_weights
-from fabric_rl.runs.trained import Trained
+from fabric_rl.learning.weights import check_weights
 from fabric_rl.schedules import Linear, Schedule, as_schedule
+
+if TYPE_CHECKING:
+    from fabric_rl.runs.trained import Trained
 
 
 class Kickstart(Callback):
@@ -38,7 +40,7 @@ class Kickstart(Callback):
         self._trained: Trained | None = None
         self._weights: dict[str, Any] | None = None
 
-    def take(self, trained: Trained) -> "Kickstart":
+    def take(self, trained: "Trained") -> "Kickstart":
         """Takes the reference, as `fabric_rl.load_trained` gives it."""
         self._trained = trained
         return self

@@ -9,8 +9,8 @@ from typing import Any
 
 from lightning.fabric.loggers.csv_logs import CSVLogger
 
+from fabric_rl.base.files import write_text
 from fabric_rl.metrics.csv_tables import Row, csv_text, read_rows
-from fabric_rl.runs.json_files import write_text
 
 _MOST_WAITING = 100_000
 

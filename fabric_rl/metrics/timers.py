@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from fabric_rl.runs.json_files import write_json
+from fabric_rl.base.files import write_json
 
 FORMAT_VERSION = "0.1.0"
 """Of ML-Agents' file, which this one can be read as."""

@@ -23,16 +23,13 @@ import torch
 
 from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.runs.primitives import from_primitives, to_primitives
+from fabric_rl.types import CheckpointError as CheckpointError
 
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
 _TEMPORARY = ".ckpt.tmp"
 _FORMAT, FORMAT = "checkpoint_format", 1
 """Number of the format; it changes when this reader could not read a file (docs/reproducibility.md). No number: 1."""
-
-
-class CheckpointError(ValueError):
-    """A checkpoint cannot be written or read; one line that names the file and what is wrong with it."""
 
 
 class NewerFormatError(CheckpointError):

@@ -7,13 +7,10 @@ from pkgutil import resolve_name
 from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
-from torch import Tensor, nn
 
-from fabric_rl.base.state_schema import check_like
 from fabric_rl.import_names import class_path
 from fabric_rl.ranks.sharding import class_of
-from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory
+from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory
 
 
 def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
@@ -87,32 +84,3 @@ def _world(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     names = [name for name in settings if name.startswith(prefix)]
     inner = {name.removeprefix(prefix).removesuffix(".class_path"): settings[name] for name in names}
     return inner, settings.get("env_id") or inner.get("class_path")
-
-
-def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
-    """Raises CheckpointError unless the weights have the names, shapes and kinds of the agent's, and are numbers."""
-    own = agent.state_dict()
-    lines = [
-        f"{name}: {_shape(weights, name)} in the checkpoint, {_shape(own, name)} in --agent"
-        for name in dict.fromkeys((*own, *weights))
-        if _shape(weights, name) != _shape(own, name)
-    ]
-    if lines:
-        more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
-        if len(lines) == len({*own, *weights}):
-            more += "; they have no weights in common"
-        raise CheckpointError(
-            f"the checkpoint is of another agent than {class_of(agent).__name__} with these settings: "
-            f"{'; '.join(lines[:3])}{more}"
-        )
-    try:
-        for name, tensor in own.items():
-            check_like(weights[name], tensor, name)
-    except ValueError as error:
-        raise CheckpointError(f"the checkpoint's weights do not fit {class_of(agent).__name__}: {error}") from error
-
-
-def _shape(weights: Mapping[str, Tensor], name: str) -> str:
-    if name not in weights:
-        return "missing"
-    return str(list(weights[name].shape)) if isinstance(weights[name], Tensor) else f"a {type(weights[name]).__name__}"

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.runs.records import Milestone, RunRecord
+from fabric_rl.types import CheckpointError
 
 MOST_SHOWN = 20
 """Milestones that are offered by number."""

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
+from fabric_rl.base.files import json_text, read_json, write_json, write_text
 from fabric_rl.import_names import INSTALLED
 from fabric_rl.ranks.cores import cores
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.code import commit_of, patch_of
-from fabric_rl.runs.json_files import json_text, read_json, write_json, write_text
+from fabric_rl.types import CheckpointError
 
 PACKAGES = (
     "fabric-rl",

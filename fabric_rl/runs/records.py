@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
+from fabric_rl.base.files import read_json
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
-from fabric_rl.runs.json_files import read_json
 
 LOCK = ".lock"
 """Held by the process that works on a run."""

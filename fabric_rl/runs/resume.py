@@ -15,12 +15,12 @@ from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.log import is_terminal, logger
 from fabric_rl.runs import checkpoint, milestone_menu
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, read_initial
 from fabric_rl.runs.records import BEST, list_runs, load_run, names_of_runs
+from fabric_rl.types import CheckpointError
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """Agents that come with fabric-rl."""

@@ -17,21 +17,20 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
+from fabric_rl.base.messages import MISTAKES
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.cli.errors import MISTAKES
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.metrics.loggers import wait_for_a_later_name
 from fabric_rl.metrics.metrics_csv import MetricsFile
 from fabric_rl.metrics.settings import log_outcome, log_settings
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.fingerprint import fingerprint_of, other_world
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights, flat_settings
 from fabric_rl.runs.resume import Choice, load_weights, locate, newest_of, resume_choice
 from fabric_rl.runs.trained import config_of
-from fabric_rl.types import AgentFactory, EnvFactory, HasSeeds, SettingError
+from fabric_rl.types import AgentFactory, CheckpointError, EnvFactory, HasSeeds, SettingError
 
 _THREADS = re.compile(r"^num_threads:", re.MULTILINE)
 _FAR_BEYOND = 1.05

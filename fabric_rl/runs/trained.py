@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.base.config_files import as_flag, section_of
+from fabric_rl.base.files import write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
-from fabric_rl.export.loaded import ExportedAgent, exported_model
 from fabric_rl.learning.generators import generator_state
+from fabric_rl.learning.weights import check_weights
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.fingerprint import check_weights
-from fabric_rl.runs.json_files import write_text
+from fabric_rl.runs.exported import ExportedAgent, exported_model
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import load_weights, locate
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, Tell, reads_masks
+from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory, Tell, reads_masks
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like
 from fabric_rl.sac.room import allocated, check_room, in_words
-from fabric_rl.sac.sequences import Sequences
 from fabric_rl.sac.sum_tree import SumTree
 from fabric_rl.signals.base import Steps
-from fabric_rl.types import Minibatch, Transitions
+from fabric_rl.types import Minibatch, Sequences, Transitions
 
 _COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
 _ALSO_AFTER = ("obs", "action_mask")

@@ -16,10 +16,10 @@ from fabric_rl.base.state_schema import check_like, fitting
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
+from fabric_rl.learning.weights import check_weights
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
-from fabric_rl.runs.fingerprint import check_weights
 from fabric_rl.selfplay.behaviour import distributions_on, divergence, diversity, probe_of
 from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents

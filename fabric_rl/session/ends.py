@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from fabric_rl.args import Saving
-from fabric_rl.metrics.record import Record
 from fabric_rl.runs.folder import Run
+from fabric_rl.session.monitor import Record
 from fabric_rl.session.saving import NoSaver, Saver
 from fabric_rl.session.session import Session
 from fabric_rl.session.stopping import StopSignals

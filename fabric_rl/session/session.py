@@ -19,6 +19,7 @@ from fabric_rl.hooks import Hooks
 from fabric_rl.learning.estimator import Estimator
 from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import Onlooker
+from fabric_rl.learning.weights import check_weights
 from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import gather_to_rank_0, raised_on_all_ranks
@@ -27,11 +28,10 @@ from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.steps import checked_tuple, kind_of
-from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.fingerprint import check_fits, check_weights, fingerprint
+from fabric_rl.runs.fingerprint import check_fits, fingerprint
 from fabric_rl.runs.resume import check_run_state
 from fabric_rl.signals.signals import Signals, with_value_heads
-from fabric_rl.types import ActorCritic
+from fabric_rl.types import ActorCritic, CheckpointError
 
 
 @dataclass

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
 from agents import SACLightningAgent
-from fabric_rl.sac.loss import critic_loss, entropy_of, expected_q, soft_value
+from fabric_rl.learning.sac import critic_loss, entropy_of, expected_q, soft_value
 from fabric_rl.types import Transitions
 
 VECTOR = Box(-np.inf, np.inf, (6,), np.float32)

@@ -15,8 +15,8 @@ from gymnasium import spaces
 
 from envs import LookupTable
 from fabric_rl import load_trained
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.runs.trained import policy
+from fabric_rl.types import CheckpointError
 from tests.command import command
 from train_fabric import cli
 

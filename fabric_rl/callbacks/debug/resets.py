@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from fabric_rl.base.files import write_text
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.inspector import Inspector, inspector_of
 from fabric_rl.callbacks.debug.lines import tell, warn
 from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.metrics.log import RunLog, logger
-from fabric_rl.runs.json_files import write_text
 
 TABLE = "resets.csv"
 

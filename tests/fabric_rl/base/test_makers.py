@@ -14,7 +14,7 @@ from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.types import CheckpointError
 from train_fabric import cli, main
 
 KINDS = (

@@ -13,13 +13,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 import agents
 from agents.parts.heads import PolicyHead
-from fabric_rl.export.loaded import ExportedAgent
-from fabric_rl.export.play import Policy
 from fabric_rl.export.write import write_policy
 from fabric_rl.learning.normalize import ObsNormalizer
-from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.runs.exported import ExportedAgent
+from fabric_rl.runs.play import Policy
 from fabric_rl.runs.trained import policy
-from fabric_rl.types import ActorCritic, ActOutput
+from fabric_rl.types import ActorCritic, ActOutput, CheckpointError
 
 VECTOR = Box(-3, 3, (6,), np.float32)
 IMAGE = Box(0, 255, (20, 20, 3), np.uint8)

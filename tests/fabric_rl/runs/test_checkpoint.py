@@ -21,7 +21,6 @@ from fabric_rl.ranks.collectives import gather_to_rank_0
 from fabric_rl.runs.checkpoint import (
     _MARK,
     _TRAILER,
-    CheckpointError,
     CheckpointWarning,
     NewerFormatError,
     newest_good,
@@ -32,6 +31,7 @@ from fabric_rl.runs.checkpoint import (
 )
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 from fabric_rl.runs.primitives import from_primitives, to_primitives
+from fabric_rl.types import CheckpointError
 
 
 def bits(tensor):

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from fabric_rl import Run
+from fabric_rl.base.files import write_text
 from fabric_rl.metrics.metrics_csv import MetricsFile
-from fabric_rl.runs.json_files import write_text
 
 CONFIG = "seed: 3\n"
 

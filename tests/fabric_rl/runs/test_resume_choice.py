@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from fabric_rl.runs import resume as choose
-from fabric_rl.runs.checkpoint import CheckpointError, write
+from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name
 from fabric_rl.runs.milestone_menu import Offer, ask, fitting
 from fabric_rl.runs.records import Milestone, list_runs
+from fabric_rl.types import CheckpointError
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
 OTHER = OURS | {"observations": "Box(6)"}

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from fabric_rl.sac.loss import (
+from fabric_rl.learning.sac import (
     critic_loss,
     entropy_of,
     expected_q,

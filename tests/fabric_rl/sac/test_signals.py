@@ -10,8 +10,8 @@ from agents import SACLightningAgent
 from envs import ContinuousAction, GoalReward, GymnasiumEnvs, RewardSignals, RocketSimPool, TouchReward
 from fabric_rl import ActOutput, Callback, OffPolicyAgent, Run, SACArgs, Saving, TrainArgs, load_checkpoint
 from fabric_rl import train_off_policy as train
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.signals import RND, Curiosity, RewardSignal
+from fabric_rl.types import CheckpointError
 
 NEVER = 10**9
 

@@ -8,7 +8,7 @@ import torch
 from agents import PPOLightningAgent
 from envs import RocketSimPool
 from fabric_rl import Run, TrainArgs, load_checkpoint, train
-from fabric_rl.runs.checkpoint import CheckpointError
+from fabric_rl.types import CheckpointError
 from tests.campaigns.mutated_checkpoints import replaced
 
 SIZES = {"num_steps": 8, "minibatch_size": 16, "update_epochs": 1}

@@ -13,10 +13,10 @@ from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent
 from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.rollouts.collect import collect
-from fabric_rl.runs.checkpoint import CheckpointError
 from fabric_rl.signals import RND, Curiosity, RewardSignal, Steps
 from fabric_rl.signals.networks import Actions, Features
 from fabric_rl.signals.signals import build_signals
+from fabric_rl.types import CheckpointError
 
 VECTOR = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 THREE = gymnasium.spaces.Discrete(3, start=5)

@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fabric_rl.export.play import Policy
-from fabric_rl.runs.checkpoint import CheckpointError
-from fabric_rl.runs.json_files import read_json
+from fabric_rl.base.files import read_json
+from fabric_rl.runs.play import Policy
 from fabric_rl.runs.provenance import METADATA
-from fabric_rl.types import ActorCritic, ActOutput
+from fabric_rl.types import ActorCritic, ActOutput, CheckpointError
 
 CHECK = "check.npz"
 MODELS = {"onnx": "policy.onnx", "torchscript": "policy.pt"}
