@@ -17,7 +17,7 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import load_checkpoint
 from tests.forks import environment, free_port, kill
-from tests.integration.launching import until
+from tests.runs import until
 
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
 RUN_MODEL = ["run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
