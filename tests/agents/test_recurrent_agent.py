@@ -158,25 +158,6 @@ def test_training_step_is_the_loss_and_gradient_of_the_plain_loop(cell):
 
 
 @CELLS
-@pytest.mark.parametrize("burn_in", [0, 3])
-def test_the_first_ratios_are_one(cell, burn_in):
-    """The fused unroll rounds as single steps do, also where episodes end in the burn-in and after it."""
-    agent = agent_with(cell=cell, burn_in=burn_in)
-    batch = sequences(agent, burn_in=burn_in)
-    with torch.no_grad():
-        state = batch.state
-        if burn_in:
-            state = agent.memory.after(agent._encode(batch.burn_in_obs), state, batch.burn_in_start)
-        features = agent.memory.unroll(agent._encode(batch.obs), state, batch.episode_start)
-        log_prob, _ = agent.policy_head.evaluate(agent.policy_head(agent.actor(features)), batch.action)
-    assert ((log_prob - batch.log_prob).exp() - 1).abs().max() < 5e-6
-    torch.testing.assert_close(agent.value_head(agent.critic(features)), batch.value, rtol=0, atol=2e-6)
-    _, stats = agent.training_step(batch)
-    assert stats["clip_fraction"] == 0 and stats["approx_kl"].abs() < 1e-6
-    assert stats["policy_loss"].item() == pytest.approx(-batch.advantage.mean().item(), abs=1e-6)
-
-
-@CELLS
 def test_burn_in_is_running_from_the_earlier_memory_with_the_present_weights(cell):
     agent = agent_with(cell=cell, burn_in=3)
     batch = sequences(agent, burn_in=3)
@@ -265,14 +246,6 @@ def test_memory_is_carried_and_read():
     beginning = agent.act(obs, torch.zeros(ROWS, MEMORY), deterministic=True)
     for one, other in zip(agent.act(obs, deterministic=True), beginning, strict=True):
         assert torch.equal(one, other)
-
-
-def test_sizes():
-    lstm, gru = agent_with(cell="lstm", memory_size=16), agent_with(cell="gru", memory_size=15)
-    assert (lstm.memory_size, lstm.memory.hidden_size) == (16, 8)
-    assert (gru.memory_size, gru.memory.hidden_size) == (15, 15)
-    assert [lstm.sequence_length, lstm.burn_in] == [LENGTH, 0]
-    assert gru.act(randoms(3, 6)).state.shape == (3, 15)
 
 
 @CELLS
