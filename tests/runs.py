@@ -27,6 +27,13 @@ TASK += ["--seed", 10, "--checkpoint_every_timesteps", 1280, "--exact_resume"]
 CPU = ["--accelerator", "cpu"]
 CARTPOLE = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
 """Iterations of 64 steps."""
+POOL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--total_timesteps", "64", "--num_steps", "16"]
+POOL += ["--accelerator", "cpu", "--plain"]
+"""One iteration of Rocket League."""
+HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
+STACKED = ["--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"]
+HELD = ["--env.action", "envs.RepeatAction", "--env.action.inner", "envs.HybridTable", "--env.action.steps", "2"]
+MEMORY = ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]
 STEPS = 5120
 """Of 128 each for two ranks: 40 iterations, with a checkpoint after every tenth."""
 PAUSING = ["--callbacks+=tests.runs.Pause"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.command import ended
 from tests.forks import ROOT, SECONDS, environment, free_port
-from tests.runs import CARTPOLE
+from tests.runs import CARTPOLE, HELD, HIDDEN, MEMORY, POOL, STACKED
 from train_fabric import cli
 
 
@@ -126,3 +126,17 @@ def first(trained, runs):
 def copy_of_first(first):
     """Copies it to another name."""
     return lambda name: shutil.copytree(first, first.parent / name)
+
+
+@pytest.fixture(scope="session")
+def rocket_runs(tmp_path_factory):
+    """Runs of Rocket League to play and to export; tests leave them as they are."""
+    folder = tmp_path_factory.mktemp("rocket_runs")
+    for name, flags in (
+        ("plain", HIDDEN),
+        ("stacked", [*HIDDEN, *STACKED, *HELD, "--milestone_interval", "64", "--env.tick_skip", "4"]),
+        ("memory", MEMORY),
+        ("twos", [*HIDDEN, "--env.team_size", "2"]),
+    ):
+        cli([*POOL, *flags, "--runs_dir", str(folder), "--run_id", name])
+    return folder
