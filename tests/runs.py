@@ -214,7 +214,39 @@ def events(run):
     return accumulator
 
 
+def assert_equal(one, other):
+    """Of tensors by name."""
+    assert one.keys() == other.keys()
+    assert [name for name in one if not torch.equal(one[name], other[name])] == []
+
+
 def assert_same_weights(one, other):
+    """Of two checkpoints."""
     assert (one["steps"], one["iteration"], one["exact"]) == (other["steps"], other["iteration"], other["exact"])
-    assert one["agent"].keys() == other["agent"].keys()
-    assert [name for name in one["agent"] if not torch.equal(one["agent"][name], other["agent"][name])] == []
+    assert_equal(one["agent"], other["agent"])
+
+
+def outcome(runs):
+    """Of run r: the last checkpoint without what a clock decided, and all metrics but speeds."""
+    state = saved(runs / "r")
+    state["seconds"] = None
+    state["metrics"] = {name: value for name, value in state["metrics"].items() if not name.startswith("speed/")}
+    return state, rows_of(runs / "r")
+
+
+def assert_same(a, b, where="state"):
+    assert type(a) is type(b), where
+    if isinstance(a, dict):
+        assert list(a) == list(b), where
+        for key in a:
+            assert_same(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_same(x, y, f"{where}[{i}]")
+    elif isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype and torch.equal(a, b), where
+    elif hasattr(a, "tobytes"):
+        assert a.dtype == b.dtype and a.tolist() == b.tolist(), where
+    else:
+        assert a == b or (a != a and b != b), where

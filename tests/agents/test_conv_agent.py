@@ -145,14 +145,6 @@ def test_memory_layout():
             assert agent_with(Box(0, 255, shape, np.uint8)).pixels(obs).stride() == (36 * 40, 36 * 40, 40, 1)
 
 
-def test_layouts_of_the_same_image_are_the_same_to_the_network():
-    obs = images()
-    last, first = agent_with(), agent_with(Box(0, 255, (3, 36, 40), np.uint8))
-    assert (last.pixels.channels, last.pixels.height, last.pixels.width) == (3, 36, 40)
-    assert torch.equal(last.pixels(obs), first.pixels(obs.permute(0, 3, 1, 2).contiguous()))
-    torch.testing.assert_close(last.value(obs), first.value(obs.permute(0, 3, 1, 2)), rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("shape", "flag", "expected"),
     [

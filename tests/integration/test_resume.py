@@ -1,16 +1,14 @@
 """A run that is killed and resumed ends as one that was never killed: bit for bit."""
 
-import csv
 import json
 import random
 import time
 
 import pytest
-import torch
 
-from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import kill
+from tests.runs import assert_same, outcome
 
 SMALL = "--agent.actor_hidden_sizes [16] --agent.critic_hidden_sizes [16]"
 TOTAL = "--total_timesteps 2048 --update_epochs 1"
@@ -53,34 +51,6 @@ def start_run(forks, runs, settings, devices, *more, **variables):
 def finish(forks, ranks):
     statuses, _, err = forks.wait(ranks)
     assert statuses == [0] * len(ranks), err
-
-
-def outcome(runs):
-    """The last checkpoint without what a clock decided, and all metrics but speeds."""
-    state = read(checkpoints(runs / "r" / "checkpoints")[-1])
-    state["seconds"] = None
-    state["metrics"] = {name: value for name, value in state["metrics"].items() if not name.startswith("speed/")}
-    with open(runs / "r" / "metrics.csv", newline="") as file:
-        rows = [{k: v for k, v in row.items() if not k.startswith("speed/")} for row in csv.DictReader(file)]
-    return state, rows
-
-
-def assert_same(a, b, where="state"):
-    assert type(a) is type(b), where
-    if isinstance(a, dict):
-        assert list(a) == list(b), where
-        for key in a:
-            assert_same(a[key], b[key], f"{where}[{key!r}]")
-    elif isinstance(a, list | tuple):
-        assert len(a) == len(b), where
-        for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            assert_same(x, y, f"{where}[{i}]")
-    elif isinstance(a, torch.Tensor):
-        assert a.dtype == b.dtype and torch.equal(a, b), where
-    elif hasattr(a, "tobytes"):
-        assert a.dtype == b.dtype and a.tolist() == b.tolist(), where
-    else:
-        assert a == b or (a != a and b != b), where
 
 
 def longer(settings, total):

@@ -11,6 +11,7 @@ from lightning import Fabric
 from envs import RandomState, RocketSimPool
 from fabric_rl import load_checkpoint
 from tests.integration.two_ranks import gradient_steps
+from tests.runs import assert_equal
 
 pytestmark = pytest.mark.slow
 
@@ -28,11 +29,6 @@ def ranks(forks, folder):
     statuses, _, err = forks.wait(forks.ranks(2, folder, program="tests.integration.two_ranks:main"))
     assert statuses == [0, 0], err
     return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in (0, 1)]
-
-
-def assert_equal(one, other):
-    assert one.keys() == other.keys()
-    assert [name for name in one if not torch.equal(one[name], other[name])] == []
 
 
 @pytest.mark.parametrize("run", ["cartpole", "stopped", "rocketsim", "imitated"])
