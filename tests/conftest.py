@@ -14,7 +14,15 @@ hypothesis.settings.register_profile("tests", max_examples=30, derandomize=True,
 hypothesis.settings.load_profile("tests")
 
 
-LONGEST = ("test_bad_input", "test_resume", "test_starts", "test_run_lifecycle", "test_evaluate", "test_export")
+LONGEST = (
+    "test_bad_input",
+    "test_resume",
+    "test_evaluate",
+    "test_starts",
+    "test_run_lifecycle",
+    "test_rlbot",
+    "test_export",
+)
 """Files of many seconds, the longest first (`--durations=0`)."""
 SECONDS = 3
 """An unmarked test that takes longer should be faster, or marked as slow."""
