@@ -1,12 +1,17 @@
-"""`fabric-rl` in this process."""
+"""Command lines in this process."""
 
 import pytest
 
 from fabric_rl.commands.main import main
 
 
+def ended(program, words):
+    """The exit status of a program that is called with words."""
+    with pytest.raises(SystemExit) as end:
+        program([str(word) for word in words])
+    return end.value.code
+
+
 def command(*argv):
     """The exit status of `fabric-rl ...`."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in argv])
-    return ended.value.code
+    return ended(main, argv)

@@ -14,9 +14,37 @@ hypothesis.settings.register_profile("tests", max_examples=30, derandomize=True,
 hypothesis.settings.load_profile("tests")
 
 
+LONGEST = (
+    "test_bad_input",
+    "test_resume",
+    "test_evaluate",
+    "test_starts",
+    "test_run_lifecycle",
+    "test_rlbot",
+    "test_export",
+)
+"""Files of many seconds, the longest first (`--durations=0`)."""
+SECONDS = 3
+"""An unmarked test that takes longer should be faster, or marked as slow."""
+
+
 def pytest_collection_modifyitems(items):
-    """The integration tests first: their files take longest, and no process shall be left alone at the end."""
-    items.sort(key=lambda item: "integration" not in item.path.parts)
+    """The longest files first, then the other integration tests: no process shall be left alone at the end."""
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (order.get(item.path.stem, len(order)), "integration" not in item.path.parts))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """On CI, lists the unmarked tests of more than `SECONDS`."""
+    if "CI" not in os.environ:
+        return
+    reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])
+    long = [report for report in reports if report.when == "call" and report.duration > SECONDS]
+    long = [report for report in long if not {"slow", "learning"} & report.keywords.keys()]
+    if long:
+        terminalreporter.section(f"unmarked tests of more than {SECONDS} s: make them faster, or mark them as slow")
+    for report in sorted(long, key=lambda report: -report.duration):
+        terminalreporter.write_line(f"{report.duration:6.1f} s  {report.nodeid}")
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
-"""The code of the documentation runs as it is printed."""
+"""What the code of the documentation computes; test_docs_blocks.py runs all of it."""
 
 import re
-import shutil
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +10,11 @@ import torch
 from lightning import Fabric
 from torch.distributions import Categorical, kl_divergence
 
-from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, Minibatch, Run, Saving, TrainArgs, gae, load_checkpoint, train
 from tests.docs_blocks import PAGES
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -35,7 +34,6 @@ def tiny_agent():
     return names["TinyAgent"]
 
 
-@pytest.mark.slow
 def test_the_agent_of_the_docs_is_short_and_learns(tiny_agent, tmp_path):
     lines = block("# my_agent.py").splitlines()
     assert sum(bool(line.strip()) for line in lines) <= 36  # imports included
@@ -54,46 +52,9 @@ def test_the_agent_of_the_docs_is_short_and_learns(tiny_agent, tmp_path):
         assert agent.act(torch.zeros(3, 4), deterministic=True).action.shape == (3,)
 
 
-@pytest.mark.slow
-def test_both_packages_have_names_in_fabric_rl():
-    names = {}
-    exec(block("from fabric_rl.agents"), names)
-    assert names["PPOLightningAgent"] is PPOLightningAgent
-
-
-@pytest.mark.slow
-def test_matches_from_python(capsys):
-    code = block("from envs.bots").replace("minutes=0.5", "minutes=0.02")
-    exec(code, {})
-    assert "Interval(low=" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_the_trained_agent_of_the_docs_plays_among_the_bots(capsys):
-    names = {}
-    exec(block("import numpy as np", "PolicyBot"), names)
-    said = capsys.readouterr().out
-    assert re.match(r"\d+ GameState\(2 arenas", said)
-    assert names["goals"] or "after 10.00 s" in said
-
-
-@pytest.mark.slow
 def test_the_state_of_the_docs_is_paid_as_they_say(capsys):
     exec(block("import numpy as np", "concede=-5"), {})
     assert capsys.readouterr().out == "[[0.5 0. ]]\n[[10. -5.]]\n"
-
-
-@pytest.mark.slow
-def test_self_play_from_python(capsys):
-    exec(block("from functools import partial", "SelfPlay"), {})
-    assert capsys.readouterr().out.endswith("['chaser', '0 steps', '512 steps']\n")
-
-
-@pytest.mark.slow
-def test_sac_from_python(capsys):
-    names = {}
-    exec(block("from functools", "SAC"), names)
-    assert names["summary"]["total_steps"] == 300
 
 
 # ---------------------------------------------------------------- docs/research.md
@@ -125,7 +86,6 @@ def rollout_of(reward, value, next_value, terminated, done):
     return found
 
 
-@pytest.mark.slow
 def test_vtrace_by_hand():
     """gamma 0.5, lambda 1; ratio 0.5 everywhere, so rho = c = 0.5. Step 1 is truncated, step 3 the last one."""
     rollout = rollout_of([1.0, 2.0, 3.0, 4.0], [1.0, 1, 1, 1], [1.0, 2, 1, 2], [0, 0, 0, 0], [0, 1, 0, 0])
@@ -137,7 +97,6 @@ def test_vtrace_by_hand():
     assert advantage[:, 0].tolist() == [1.0, 2.0, 3.5, 4.0]
 
 
-@pytest.mark.slow
 def test_vtrace_on_fresh_data_is_gae_with_its_value_targets():
     generator = torch.Generator().manual_seed(0)
     reward, value, next_value = torch.rand(3, 20, generator=generator).tolist()
@@ -149,7 +108,6 @@ def test_vtrace_on_fresh_data_is_gae_with_its_value_targets():
     torch.testing.assert_close(target, advantage + rollout.value)
 
 
-@pytest.mark.slow
 def test_vtrace_clips_what_has_become_likelier():
     rollout = rollout_of([1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0, 0], [0, 0])
     vtrace = parts_of("# vtrace.py")["VTrace"]
@@ -158,23 +116,12 @@ def test_vtrace_clips_what_has_become_likelier():
         assert target[:, 0].tolist() == pytest.approx([expected, expected])
 
 
-@pytest.mark.slow
-def test_vtrace_trains(tmp_path):
-    fabric, env = Fabric(accelerator="cpu", devices=1), partial(GymnasiumEnvs, "CartPole-v1", 4)
-    args = TrainArgs(total_timesteps=12_000, num_steps=128, minibatch_size=64, overlap=True)
-    estimator = parts_of("# vtrace.py")["VTrace"]()
-    summary = train(fabric, env, PPOLightningAgent, args, plain=True, estimator=estimator)
-    assert summary["mean_return_last_20"] > 60  # a random policy gets 22
-
-
-@pytest.mark.slow
 def test_the_better_half_is_learned_from():
     batch = Minibatch(*(torch.arange(6.0) for _ in range(6)))._replace(advantage=torch.tensor([3.0, 1, 5, 2, 6, 4]))
     half = parts_of("# best_half.py")["BestHalf"]().on_learn_start(SimpleNamespace(batch=batch))
     assert half.obs.tolist() == [4, 2, 5]
 
 
-@pytest.mark.slow
 def test_the_auxiliary_loss_of_ppg_is_that_of_the_paper():
     agent_class = parts_of("# ppg.py")["PPGAgent"]
     envs = GymnasiumEnvs("CartPole-v1", 1)
@@ -189,7 +136,6 @@ def test_the_auxiliary_loss_of_ppg_is_that_of_the_paper():
     torch.testing.assert_close(agent.auxiliary_step(obs, returns, old), expected)
 
 
-@pytest.mark.slow
 def test_ppg_trains_and_resumes(tmp_path):
     """Phases after iterations 2 and 4; a run resumed after 2 ends with the same weights."""
     names = parts_of("# ppg.py")
@@ -223,25 +169,3 @@ def test_ppg_trains_and_resumes(tmp_path):
     run("parts", 2 * 128)
     resumed = run("parts", 4 * 128, load_checkpoint(tmp_path / "parts")[1])
     assert all(torch.equal(a, b) for a, b in zip(whole.weights, resumed.weights, strict=True))
-
-
-@pytest.mark.slow
-def test_games_and_curves_in_a_notebook(tmp_path, monkeypatch):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    shutil.copy(ROOT / "tests/fixtures/replays/one_goal.frl", "game.frl")
-    exec(block("import fabric_rl", "fabric_rl.show").replace("minutes=1", "minutes=0.02"), {})
-    for name in ("gae0", "gae1", "gae2", "vtrace0", "vtrace1", "vtrace2"):
-        Path("runs", name).mkdir(parents=True)
-        Path("runs", name, "metrics.csv").write_text(f"step,reward/episode_return\n1,{name[-1]}\n2,1\n")
-    exec(block("import fabric_rl", "learning_curves"), {})
-    assert len(pyplot.gcf().axes[0].collections) == 2
-    pyplot.close("all")
-
-
-@pytest.mark.slow
-def test_the_pictures_of_the_docs_are_drawn():
-    names = {}
-    exec(block("from envs import RocketSimPool", "render_frame"), names)
-    assert (names["picture"].shape, names["third"].shape) == ((360, 640, 3), (720, 1280, 3))

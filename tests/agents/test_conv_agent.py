@@ -1,7 +1,5 @@
 """ConvPPOAgent: ML-Agents' encoders, all layouts of images, real rendered pixels."""
 
-import copy
-
 import gymnasium
 import numpy as np
 import pytest
@@ -30,13 +28,6 @@ def agent_with(space=IMAGE, actions=ACTIONS, seed=0, **settings):
 def images(n=5, shape=(36, 40, 3), seed=1):
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(0, 256, (n, *shape), dtype=torch.uint8, generator=generator)
-
-
-def minibatch(agent, obs, mask=None):
-    with torch.no_grad():
-        acted = agent.act(obs, action_mask=mask)
-    advantage, returns = torch.randn(2, len(obs), generator=torch.Generator().manual_seed(2))
-    return Minibatch(obs, acted.action, acted.log_prob, acted.value, advantage, returns, mask)
 
 
 # ---------------------------------------------------------------- encoders
@@ -154,14 +145,6 @@ def test_memory_layout():
             assert agent_with(Box(0, 255, shape, np.uint8)).pixels(obs).stride() == (36 * 40, 36 * 40, 40, 1)
 
 
-def test_layouts_of_the_same_image_are_the_same_to_the_network():
-    obs = images()
-    last, first = agent_with(), agent_with(Box(0, 255, (3, 36, 40), np.uint8))
-    assert (last.pixels.channels, last.pixels.height, last.pixels.width) == (3, 36, 40)
-    assert torch.equal(last.pixels(obs), first.pixels(obs.permute(0, 3, 1, 2).contiguous()))
-    torch.testing.assert_close(last.value(obs), first.value(obs.permute(0, 3, 1, 2)), rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("shape", "flag", "expected"),
     [
@@ -194,14 +177,12 @@ def test_layouts(shape, flag, expected):
     ("space", "settings", "message"),
     [
         (Box(-1, 1, (70,)), {}, "ConvPPOAgent reads images .* has Box"),
-        (gymnasium.spaces.Dict(a=IMAGE), {}, "ConvPPOAgent reads images .* has Dict"),
         (Box(0, 255, (36, 36, 36), np.uint8), {}, r"cannot tell which axis of images of shape \(36, 36, 36\)"),
         (
             IMAGE,
             {"encoder": "alexnet"},
             "--agent.encoder must be one of simple, nature_cnn, resnet, match3, got 'alexnet'",
         ),
-        (IMAGE, {"clip_coef": 0.0}, "--agent.clip_coef must be .*0.0"),
     ],
 )
 def test_what_cannot_work_is_refused(space, settings, message):
@@ -210,62 +191,7 @@ def test_what_cannot_work_is_refused(space, settings, message):
     assert "ConvPPOAgent" in str(caught.value) and "\n" not in str(caught.value)
 
 
-# ---------------------------------------------------------------- an ActorCritic
-
-
-@pytest.mark.parametrize("encoder", SIZES)
-@pytest.mark.parametrize("value_heads", [1, 2])
-def test_shapes_and_learning(encoder, value_heads):
-    agent, obs = agent_with(encoder=encoder, value_heads=value_heads, layer_norm=True), images(16)
-    agent.act(obs, deterministic=True)
-    batch = minibatch(agent, obs)
-    assert batch.action.shape == batch.log_prob.shape == (16,) and batch.action.dtype == torch.int64
-    assert batch.value.shape == ((16,) if value_heads == 1 else (16, value_heads))
-    torch.testing.assert_close(agent.value(obs), batch.value)
-    assert agent.value_heads == value_heads
-    if value_heads > 1:
-        batch = batch._replace(returns=batch.returns[:, None].expand(-1, value_heads))
-    optimizer, losses = agent.configure_optimizers(), []
-    for _ in range(12):
-        loss, stats = agent.training_step(batch)
-        optimizer.zero_grad()
-        loss.backward()
-        if not losses:
-            assert stats["approx_kl"].abs() < 1e-6
-            assert all(p.grad is not None and p.grad.abs().max() > 0 for p in agent.parameters())
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0] - 0.05
-
-
-def test_continuous_actions_and_masks():
-    agent = agent_with(actions=Box(-1, 1, (3,)), state_dependent_std=True)
-    batch = minibatch(agent, images())
-    assert batch.action.shape == (5, 3) and batch.action.dtype == torch.float32
-    mask = torch.tensor([True, False, True, False]).expand(100, 4)
-    batch = minibatch(agent_with(), images(100), mask)
-    assert set(batch.action.tolist()) == {0, 2}
-
-
-def test_each_parameter_is_in_one_group():
-    agent = agent_with(actor_lr=1e-4, critic_lr=5e-4)
-    actor, critic = agent.configure_optimizers().param_groups
-    assert (actor["lr"], critic["lr"]) == (1e-4, 5e-4)
-    assert set(critic["params"]) == set(agent.value_head.parameters())
-    assert set(actor["params"]) == set(agent.parameters()) - set(agent.value_head.parameters())
-
-
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")
-def test_bf16_and_copies():
-    agent, obs = copy.deepcopy(agent_with()), images()
-    assert torch.equal(agent.value(obs), agent_with().value(obs))
-    # Without oneDNN: it would use AMX, which some virtual machines announce and then forbid.
-    with torch.backends.mkldnn.flags(enabled=False), torch.autocast("cpu", torch.bfloat16):
-        batch = minibatch(agent, obs)
-        loss, stats = agent.training_step(batch)
-    assert [batch.log_prob.dtype, batch.value.dtype, loss.dtype] == [torch.float32] * 3
-    assert stats["approx_kl"].abs() < 1e-5
-    torch.testing.assert_close(batch.value, agent.value(obs), rtol=0.05, atol=0.05)
+# ---------------------------------------------------------------- a real environment
 
 
 def rendered_cartpole():
@@ -294,4 +220,4 @@ def test_rendered_pixels_of_a_real_environment(encoder):
     loss, stats = agent.training_step(Minibatch(seen, action, log_prob, value, torch.randn(16), value + 1))
     loss.backward()
     assert stats["approx_kl"].abs() < 1e-5 and stats["value_loss"].item() == pytest.approx(0.5, rel=1e-3)
-    assert all(torch.isfinite(p.grad).all() for p in agent.parameters())
+    assert all(torch.isfinite(p.grad).all() and p.grad.any() for p in agent.parameters())

@@ -1,6 +1,7 @@
 """What is particular to PPOLightningAgent; tests/agents/test_contract.py has what all agents promise."""
 
 import math
+import re
 
 import gymnasium
 import numpy as np
@@ -11,7 +12,7 @@ from torch import nn
 from agents import PPOLightningAgent
 from agents.parts.heads import GaussianHead, MultiCategoricalHead
 from fabric_rl.schedules import Linear
-from fabric_rl.types import ActorCritic, Minibatch
+from fabric_rl.types import Minibatch
 
 OBS = gymnasium.spaces.Box(-np.inf, np.inf, (6,), np.float32)
 ACTIONS = gymnasium.spaces.Discrete(5)
@@ -50,34 +51,12 @@ def minibatch(agent, n=32):
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_shapes_and_types(deterministic):
-    agent = agent_with()
-    acted = agent.act(observations(), deterministic=deterministic)
-    assert isinstance(agent, ActorCritic)
-    value = agent.value(observations())
-    assert [x.shape for x in (*acted[:2], value)] == [(7,)] * 3
-    assert [x.dtype for x in (*acted[:2], value)] == [torch.int64, torch.float32, torch.float32]
-    assert acted.state is None
-    assert acted.value is None  # the trainer asks for the values of the whole rollout at once
-    shared = agent_with(shared_trunk=True)
-    assert torch.equal(shared.act(observations()).value, shared.value(observations()))
-    assert ((acted.action >= 0) & (acted.action < 5)).all()
-
-
-def test_deterministic_takes_the_most_likely_action():
+def test_actions_and_their_probabilities(deterministic):
     agent, obs = opinionated(), observations(50)
-    acted = agent.act(obs, deterministic=True)
-    assert torch.equal(acted.action, logits_of(agent, obs).argmax(-1))
+    acted, logits = agent.act(obs, deterministic=deterministic), logits_of(agent, obs)
+    torch.testing.assert_close(acted.log_prob, torch.distributions.Categorical(logits=logits).log_prob(acted.action))
+    assert torch.equal(acted.action, logits.argmax(-1)) is deterministic
     assert len(acted.action.unique()) > 1
-    assert torch.equal(acted.action, agent.act(obs, deterministic=True).action)
-
-
-@pytest.mark.parametrize("deterministic", [False, True])
-def test_log_prob_is_that_of_the_action(deterministic):
-    agent, obs = opinionated(), observations(50)
-    acted = agent.act(obs, deterministic=deterministic)
-    expected = torch.distributions.Categorical(logits=logits_of(agent, obs)).log_prob(acted.action)
-    torch.testing.assert_close(acted.log_prob, expected)
 
 
 def test_sampling_follows_the_probabilities():
@@ -142,45 +121,21 @@ def test_value_clipping_reaches_the_loss():
     assert clipped > plain
 
 
-def test_every_parameter_gets_a_gradient_and_learning_lowers_the_loss():
-    agent = agent_with(layer_norm=True, entropy_coef=0.01)
-    batch = minibatch(agent)
-    optimizer = agent.configure_optimizers()
-    losses = []
-    for _ in range(20):
-        loss, _ = agent.training_step(batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert all(p.grad is not None and p.grad.abs().max() > 0 for p in agent.parameters())
-    assert losses[-1] < losses[0] - 0.05
-
-
 def ids(module):
     return list(map(id, module.parameters()))
 
 
 def test_separate_learning_rates():
+    """Adam's first step moves every weight by its group's learning rate."""
     agent = agent_with(actor_lr=1e-4, critic_lr=5e-4)
     optimizer = agent.configure_optimizers()
-    actor, critic = optimizer.param_groups
-    assert (actor["lr"], critic["lr"]) == (1e-4, 5e-4)
-    assert list(map(id, actor["params"])) == ids(agent.actor) + ids(agent.policy_head)
-    assert list(map(id, critic["params"])) == ids(agent.critic) + ids(agent.value_head)
-    assert actor["eps"] == critic["eps"] == 1e-5
-    # Adam's first step moves every weight by its group's learning rate.
-    groups = {lr: [*map(torch.Tensor.detach, group["params"])] for lr, group in ((1e-4, actor), (5e-4, critic))}
-    before = {lr: [p.clone() for p in params] for lr, params in groups.items()}
+    before = [p.clone() for group in optimizer.param_groups for p in group["params"]]
     agent.training_step(minibatch(agent))[0].backward()
     optimizer.step()
-    for lr, params in groups.items():
-        moved = max((p - old).abs().max().item() for p, old in zip(params, before[lr], strict=True))
+    after = [(group["lr"], p.detach()) for group in optimizer.param_groups for p in group["params"]]
+    for lr in (1e-4, 5e-4):
+        moved = max((p - old).abs().max().item() for (rate, p), old in zip(after, before, strict=True) if rate == lr)
         assert moved == pytest.approx(lr, rel=0.02)
-
-
-def test_adam_is_fused():
-    assert all(group["fused"] for group in agent_with().configure_optimizers().param_groups)
 
 
 def test_orthogonal_initialisation():
@@ -217,16 +172,12 @@ def test_architecture_is_as_asked():
 
 
 def test_shared_trunk():
-    agent = agent_with(actor_hidden_sizes=(16, 8), shared_trunk=True, actor_lr=1e-4, critic_lr=5e-4, entropy_coef=0.01)
+    agent = agent_with(actor_hidden_sizes=(16, 8), shared_trunk=True)
     assert agent.critic is None
     assert agent.value_head.layer.in_features == 8
     obs = observations()
     assert torch.equal(agent.value(obs), agent.value_head.layer(agent.actor(obs))[:, 0])
     assert torch.equal(agent.act(obs).value, agent.value(obs))
-    actor, critic = agent.configure_optimizers().param_groups
-    assert (actor["lr"], critic["lr"]) == (1e-4, 5e-4)
-    assert list(map(id, actor["params"])) == ids(agent.actor) + ids(agent.policy_head)
-    assert list(map(id, critic["params"])) == ids(agent.value_head)
     batch = minibatch(agent)._replace(advantage=torch.zeros(32))
     agent.training_step(batch)[0].backward()
     assert agent.actor[0].weight.grad.any()  # the value loss alone trains the trunk
@@ -236,15 +187,6 @@ def test_no_hidden_layers_is_a_linear_policy():
     agent = agent_with(actor_hidden_sizes=(), critic_hidden_sizes=())
     assert [p.shape for p in agent.parameters()] == [(5, 6), (5,), (1, 6), (1,)]
     assert len([p for group in agent.configure_optimizers().param_groups for p in group["params"]]) == 4
-
-
-def test_several_values_per_observation():
-    agent = agent_with(value_heads=3, value_coef=0.3)
-    batch = minibatch(agent)
-    targets = torch.randn(32, 3, generator=torch.Generator().manual_seed(6))
-    _, stats = agent.training_step(batch._replace(returns=targets))
-    assert agent.value(batch.obs).shape == batch.value.shape == (32, 3)
-    assert stats["value_loss"].item() == pytest.approx(((batch.value - targets) ** 2).mean().item() / 2, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -298,31 +240,13 @@ def test_gaussian_options_reach_the_head():
 
 
 @pytest.mark.parametrize(
-    ("observation_space", "action_space", "message"),
-    [
-        (OBS, gymnasium.spaces.Tuple([ACTIONS]), r"PPOLightningAgent takes Discrete, .* but the environment has Tuple"),
-        (gymnasium.spaces.Dict(a=OBS), ACTIONS, "PPOLightningAgent reads vector observations .* environment has Dict"),
-        (gymnasium.spaces.Discrete(4), ACTIONS, "reads vector observations .* environment has Discrete"),
-        (gymnasium.spaces.Box(0, 255, (8, 8, 3)), ACTIONS, "reads vector observations .* environment has Box"),
-    ],
-)
-def test_spaces_it_cannot_handle_are_refused(observation_space, action_space, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        PPOLightningAgent(observation_space, action_space)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("settings", "flag"),
     [
-        ({"clip_coef": -0.2}, "--agent.clip_coef must be above 0 from start to end, got"),
         ({"clip_coef": Linear(0.2, 0.0)}, "--agent.clip_coef must be above 0 from start to end, got Linear(0.2, 0.0)"),
-        ({"entropy_coef": -0.1}, "--agent.entropy_coef must be at least 0 from start to end, got"),
         ({"entropy_coef": Linear(0.1, -0.1)}, "--agent.entropy_coef must be at least 0 from start to end, got"),
         ({"squash": True}, "--agent.state_dependent_std, squash and log_std_init are for Box actions"),
     ],
 )
 def test_settings_that_cannot_work_name_their_flag(settings, flag):
-    with pytest.raises(ValueError, match="PPOLightningAgent: ") as caught:
+    with pytest.raises(ValueError, match=f"^PPOLightningAgent: {re.escape(flag)}"):
         agent_with(**settings)
-    assert flag in str(caught.value)

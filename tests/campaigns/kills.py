@@ -29,7 +29,7 @@ from fabric_rl.types import CheckpointError
 from tests.campaigns.campaign import SECONDS, aligned
 from tests.campaigns.mutated_checkpoints import bits
 from tests.forks import Forks, kill
-from tests.integration.launching import descendants
+from tests.runs import descendants
 
 ORPHAN_SECONDS = 15
 MOST_KILLS = 4

@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import subprocess
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -13,21 +14,17 @@ import torch
 import yaml
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import train_fabric
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import load_checkpoint
-from tests.forks import environment, free_port, kill
-from tests.integration.launching import until
+from fabric_rl.cli.command_line import read_settings
+from tests.forks import ROOT, environment, free_port, kill
+from tests.runs import events, until
 
 TINY = ["--accelerator", "cpu", "--devices", 1, "--num_steps", 8, "--minibatch_size", 16, "--update_epochs", 1]
 RUN_MODEL = ["run", "model", "--accelerator=cpu", "--strategy=ddp", "--devices=2"]
 CARTPOLE = ["--capture-video", "--env-id", "CartPole-v1", "--num-envs", 2, "--num-steps", 512]
-
-
-def events(run):
-    accumulator = EventAccumulator(str(run / "tensorboard"))
-    accumulator.Reload()
-    return accumulator
 
 
 @pytest.fixture(scope="module")
@@ -208,30 +205,50 @@ def test_a_class_with_settings_and_wrappers_trains_and_plays_from_its_run(forks,
     assert "mean length 4" in out
 
 
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+def few(file):
+    """Flags with which a configuration needs a second: two environments, one short iteration."""
+    text = file.read_text()
+    env, path = yaml.safe_load(text)["env"], "--env"
+    if "factory" in env["init_args"]:  # of a ProcessPool
+        env, path = env["init_args"]["factory"], "--env.factory"
+    size = "num_arenas" if "RocketSimPool" in env["class_path"] else "num_envs"
+    tiny = ["--batch_size", 8, "--buffer_init_steps", 0, "--summary_freq", 1] if "agents.SAC" in text else TINY
+    sequences = ["--agent.sequence_length", 4] if "sequence_length" in text else []
+    return [*tiny, *sequences, "--total_timesteps", 1, f"{path}.{size}", 2]
+
+
 @pytest.mark.slow
-def test_every_config_file_trains(forks, root, tmp_path):
-    files = sorted((root / "configs").glob("*.yaml"))
-    assert files
-    for file in files:
-        env, path = yaml.safe_load(file.read_text())["env"], "--env"
-        if "factory" in env["init_args"]:  # of a ProcessPool
-            env, path = env["init_args"]["factory"], "--env.factory"
-        size = "num_arenas" if "RocketSimPool" in env["class_path"] else "num_envs"
-        replays = "agents.SAC" in file.read_text()
-        tiny = ["--batch_size", 8, "--buffer_init_steps", 0] if replays else TINY
-        flags = [*tiny, "--total_timesteps", 1, f"{path}.{size}", 2, "--runs_dir", tmp_path, "--run_id", file.stem]
-        flags += ["--summary_freq", 1] if replays else []
-        if "sequence_length" in file.read_text():
-            flags += ["--agent.sequence_length", 4]
-        statuses, out, err = forks.wait([forks.start("--config", file, *flags)])
-        assert (statuses, err) == ([0], ""), file
-        assert re.search(r"^--total_timesteps 1 becomes [\d,]+: the last iteration is finished, and", out, re.MULTILINE)
-        assert json.loads((tmp_path / file.stem / "summary.json").read_text())["iterations"] == 1
-        accumulator = events(tmp_path / file.stem)
-        if size == "num_arenas":  # every component of the reward and the game itself show up
-            tags = set(accumulator.Tags()["scalars"])
-            assert {"game/touches_per_minute", "game/goals_per_minute"} <= tags
-            assert len([tag for tag in tags if tag.startswith("reward/")]) >= 4
+@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
+def test_every_config_file_builds_an_environment_and_an_agent_that_acts_in_it(file):
+    """In this process; test_config_files_train has the training of one of each kind."""
+    words = ["--config", file, *few(file)]
+    found = read_settings(train_fabric.main, [str(word) for word in words], "", file).arguments
+    assert found["args"].total_timesteps == 1
+    with closing(found["env"](seed=0)) as env:
+        agent = found["agent"](env.single_observation_space, env.single_action_space)
+        obs, infos = env.reset(seed=0)
+        mask = infos.get("action_mask")
+        with torch.no_grad():
+            acted = agent.act(torch.as_tensor(obs), action_mask=None if mask is None else torch.as_tensor(mask))
+        assert env.step(acted.action.numpy())[0].shape == obs.shape
+    assert agent.configure_optimizers().param_groups
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rocket_1v1", "rocket_1v1_processes", "sac_rocket_1v1", "bot_school"])
+def test_config_files_train(forks, root, tmp_path, name):
+    file = root / f"configs/{name}.yaml"
+    run = forks.start("--config", file, *few(file), "--runs_dir", tmp_path, "--run_id", name)
+    statuses, out, err = forks.wait([run])
+    assert (statuses, err) == ([0], "")
+    assert re.search(r"^--total_timesteps 1 becomes [\d,]+: the last iteration is finished, and", out, re.MULTILINE)
+    assert json.loads((tmp_path / name / "summary.json").read_text())["iterations"] == 1
+    tags = set(events(tmp_path / name).Tags()["scalars"])  # every component of the reward and the game itself show up
+    assert {"game/touches_per_minute", "game/goals_per_minute"} <= tags
+    assert len([tag for tag in tags if tag.startswith("reward/")]) >= 4
 
 
 @pytest.mark.slow

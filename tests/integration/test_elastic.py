@@ -10,7 +10,7 @@ import pytest
 
 from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import ROOT, free_port
-from tests.integration.launching import (
+from tests.runs import (
     CPU,
     PAUSING,
     STEPS,

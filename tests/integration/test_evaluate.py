@@ -18,25 +18,13 @@ from fabric_rl import load_trained
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import CheckpointError
 from tests.command import command
+from tests.runs import HIDDEN, POOL
 from train_fabric import cli
 
-SMALL = ["--total_timesteps", "64", "--num_steps", "16", "--accelerator", "cpu", "--plain", "--env.num_arenas", "2"]
-HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
 
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    stacked = ["--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"]
-    held = ["--env.action", "envs.RepeatAction", "--env.action.inner", "envs.LookupTable", "--env.action.steps", "2"]
-    for name, flags in (
-        ("plain", HIDDEN),
-        ("stacked", [*HIDDEN, *stacked, *held, "--milestone_interval", "64", "--env.tick_skip", "4"]),
-        ("memory", ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]),
-        ("twos", [*HIDDEN, "--env.team_size", "2"]),
-    ):
-        cli(["--env", "envs.RocketSimPool", *SMALL, *flags, "--runs_dir", str(folder), "--run_id", name])
-    return folder
+@pytest.fixture
+def runs(rocket_runs):
+    return rocket_runs
 
 
 def evaluate(*argv):
@@ -76,7 +64,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert all(torch.equal(tensor, weights[name]) for name, tensor in again._weights.items())
     assert str(runs) not in (folder / "config.yaml").read_text()
     assert evaluate(folder, "idle", "--matches", 1, "--minutes", 0.05) == 0
-    flags = ["--config", str(folder / "config.yaml"), *SMALL, "--runs_dir", str(tmp_path)]
+    flags = ["--config", str(folder / "config.yaml"), *POOL[2:], "--runs_dir", str(tmp_path)]
     cli([*flags, "--initialize_from", str(folder), "--run_id", "next"])
     initial = torch.load(tmp_path / "next" / "initial.ckpt", weights_only=True)["agent"]
     assert all(torch.equal(tensor, weights[name]) for name, tensor in initial.items())
@@ -334,7 +322,7 @@ class MyLogger(StateLogger):
 
 def test_an_exported_agent_loads_where_the_modules_of_its_training_are_absent(forks, tmp_path):
     parts = ["--env.reward", "mine.MyReward", "--env.state_setter", "mine.MyStates", "--env.loggers+=mine.MyLogger"]
-    flags = ["--env", "envs.RocketSimPool", *SMALL, *HIDDEN, *parts, "--env.tick_skip", "4"]
+    flags = [*POOL, *HIDDEN, *parts, "--env.tick_skip", "4"]
     flags += ["--runs_dir", tmp_path, "--run_id", "r"]
     statuses, _, err = forks.wait([forks.start(*flags, files={"mine.py": MINE})])
     assert statuses == [0], err

@@ -20,11 +20,8 @@ from fabric_rl.commands.guests import guests_of
 from fabric_rl.commands.rlbot_folder import BOT_FILES
 from fabric_rl.runs.trained import policy
 from tests.command import command
+from tests.runs import HIDDEN, POOL
 from train_fabric import cli
-
-SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--total_timesteps", "64", "--num_steps", "16"]
-SMALL += ["--accelerator", "cpu", "--plain"]
-HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
 
 
 def played(folder, *argv):
@@ -34,17 +31,9 @@ def played(folder, *argv):
 
 
 @pytest.fixture(scope="module")
-def policies(tmp_path_factory):
+def policies(rocket_runs, tmp_path_factory):
     """Runs, and two of them as policies: of an agent with memory, and of one with a combined layout and masks."""
-    folder = tmp_path_factory.mktemp("runs")
-    stacked = ["--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"]
-    held = ["--env.action", "envs.RepeatAction", "--env.action.inner", "envs.HybridTable", "--env.action.steps", "2"]
-    for name, flags in (
-        ("plain", HIDDEN),
-        ("stacked", [*HIDDEN, *stacked, *held, "--env.tick_skip", "4"]),
-        ("memory", ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]),
-    ):
-        cli([*SMALL, *flags, "--runs_dir", str(folder), "--run_id", name])
+    folder = shutil.copytree(rocket_runs, tmp_path_factory.mktemp("policies") / "runs")
     for name, form in (("memory", "onnx"), ("stacked", "torchscript")):
         assert command("export", name, folder / f"{name}_{form}", "--format", form, "--runs_dir", folder) == 0
     return folder
@@ -68,7 +57,7 @@ def test_an_exported_policy_plays_everywhere(policies, tmp_path):
     assert read_replay(tmp_path / "game.frl").games[0].columns["action_probabilities"].max() > 0
     if find_spec("rlgym_tools"):
         assert command("exam", folder, "--packs", "800B-18F9-C2F1-ACEE", "--json", tmp_path / "exam.json") == 0
-    flags = [*SMALL, *HIDDEN, "--runs_dir", tmp_path, "--run_id", "r"]
+    flags = [*POOL, *HIDDEN, "--runs_dir", tmp_path, "--run_id", "r"]
     opponents = ["--self_play", "SelfPlay", "--self_play.guests", f"[{folder}]"]
     cli([str(word) for word in [*flags, *opponents, "--self_play.play_against_latest_model_ratio", "0"]])
 
@@ -207,7 +196,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
 def test_one_role_is_exported(tmp_path, capsys):
     ppo = "class_path: agents.PPOLightningAgent"
     roles = f"{{blue: {{{ppo}}}, orange: {{{ppo}, init_args: {{layer_norm: true}}}}}}"
-    flags = [*SMALL, "--env.obs", "envs.TeamRoleObs", "--env.obs.inner", "envs.DefaultObs"]
+    flags = [*POOL, "--env.obs", "envs.TeamRoleObs", "--env.obs.inner", "envs.DefaultObs"]
     flags += ["--agent", "agents.RolesAgent", "--agent.roles", roles, "--runs_dir", str(tmp_path), "--run_id", "two"]
     cli(flags)
     words = ["--format", "onnx", "--runs_dir", tmp_path]

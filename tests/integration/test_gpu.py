@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fabric_rl import Callback
-from tests.integration.test_resume import assert_same, outcome
+from tests.runs import assert_same, outcome
 
 ACCELERATOR = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -9,6 +9,7 @@ from lightning.fabric.strategies import DDPStrategy
 
 from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
 from fabric_rl.types import ActorCritic
+from tests.runs import assert_equal
 
 GAMMA = torch.tensor([0.9, 0.5])
 ROLLOUTS, STEPS, ENVS = 3, 20, 4
@@ -89,8 +90,7 @@ def test_observation_statistics_are_those_of_one_stream(ranks, alone):
 
 
 def test_ranks_agree_bit_for_bit(ranks):
-    one, other = (rank["agent"] for rank in ranks)
-    assert [name for name in one if not torch.equal(one[name], other[name])] == []
+    assert_equal(*(rank["agent"] for rank in ranks))
     assert torch.equal(ranks[0]["sigmas"], ranks[1]["sigmas"])
 
 

@@ -5,8 +5,7 @@ import torch
 
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
-from tests.integration.launching import kill, saved, until
-from tests.integration.test_resume import assert_same, outcome
+from tests.runs import assert_same, kill, outcome, saved, until
 
 SMALL = ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--plain", "--seed", 10]
 ROCKET = ["--env.num_arenas", 2, "--env.state_setter", "envs.RandomState", "--num_steps", 16, "--minibatch_size", 32]

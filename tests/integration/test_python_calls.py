@@ -6,13 +6,13 @@ from pathlib import Path
 import gymnasium
 import pytest
 import torch
-import yaml
 
 from agents import PPOLightningAgent
 from envs import CombinedReward, GoalReward, GymnasiumEnvs, RandomState, RocketSimPool, TouchReward
 from fabric_rl import Hardware, History, StartArgs, TrainArgs, load_trained
-from fabric_rl.commands.main import main as fabric_rl
 from fabric_rl.schedules import Linear
+from tests.command import command
+from tests.runs import settings_of
 from train_fabric import cli, main
 
 ARGS = TrainArgs(total_timesteps=64, num_steps=16, update_epochs=1)
@@ -28,21 +28,11 @@ AGENT = partial(
 )
 
 
-def command(*argv):
-    with pytest.raises(SystemExit) as ended:
-        fabric_rl([str(word) for word in argv])
-    return ended.value.code
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     main(POOL, AGENT, ARGS, StartArgs(run_id="py", runs_dir=str(folder)), hardware=CPU, callbacks=[History()])
     return folder
-
-
-def settings_of(run):
-    return yaml.safe_load((run / "config.yaml").read_text())
 
 
 def test_partials_are_written_as_the_command_line_would(runs, capsys):

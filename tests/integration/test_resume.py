@@ -1,69 +1,46 @@
 """A run that is killed and resumed ends as one that was never killed: bit for bit."""
 
-import csv
 import json
 import random
 import time
 
 import pytest
-import torch
 
-from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import kill
+from tests.runs import assert_same, outcome
 
-ROCKET = [
-    "--env.num_arenas",
-    4,
-    "--env.state_setter",
-    "envs.RandomState",
-    "--num_steps",
-    16,
-    "--standardize_returns",
-    "true",
-]
-ROCKET += ["--agent.normalize_obs", "true", "--minibatch_size", 64, "--update_epochs", 1, "--total_timesteps", 2048]
-ROCKET += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
-MEMORY = ["--env_id", "CartPole-v1", "--num_envs", 4, "--num_steps", 16, "--agent", "agents.RecurrentPPOAgent"]
-MEMORY += ["--agent.sequence_length", 8, "--agent.burn_in", 4, "--agent.memory_size", 8, "--minibatch_size", 32]
-MEMORY += ["--total_timesteps", 2048, "--update_epochs", 1, "--exp_buffer_size", 128, "--lr_schedule", "kl_adaptive"]
-MEMORY += ["--exact_resume"]
-
+SMALL = "--agent.actor_hidden_sizes [16] --agent.critic_hidden_sizes [16]"
+TOTAL = "--total_timesteps 2048 --update_epochs 1"
+ARENAS = "--env.num_arenas 4 --env.state_setter envs.RandomState"
+LEARNS = f"--num_steps 16 --standardize_returns true --agent.normalize_obs true --minibatch_size 64 {TOTAL} {SMALL}"
+ROCKET = f"{ARENAS} {LEARNS}".split()
+MEMORY = (
+    "--env_id CartPole-v1 --num_envs 4 --num_steps 16 --agent agents.RecurrentPPOAgent --agent.sequence_length 8 "
+    f"--agent.burn_in 4 --agent.memory_size 8 --minibatch_size 32 {TOTAL} "
+    "--exp_buffer_size 128 --lr_schedule kl_adaptive --exact_resume"
+).split()
 OVERLAP = [*MEMORY, "--overlap"]
 # Worker processes in two groups that begin in the middle of nowhere, collected ahead.
-GROUPS = ["--env", "envs.ProcessPool", "--env.factory", "envs.RocketSimPool", "--env.factory.num_arenas", 4]
-GROUPS += ["--env.factory.state_setter", "envs.RandomState", "--env.num_workers", 2, "--env.groups", 2]
-GROUPS += [*ROCKET[4:], "--overlap"]
-
+GROUPS = (
+    "--env envs.ProcessPool --env.factory envs.RocketSimPool --env.factory.num_arenas 4 "
+    "--env.factory.state_setter envs.RandomState --env.num_workers 2 --env.groups 2 --overlap "
+    f"{LEARNS}"
+).split()
 # Opponents with memory: snapshots that come and go every iteration, and a bot that draws what it does.
-SELF_PLAY = [
-    "--agent",
-    "agents.RecurrentPPOAgent",
-    *ROCKET,
-    "--env.done",
-    "[{class_path: envs.NoTouchCondition, init_args: {timeout_seconds: 0.7}}]",
-]
-SELF_PLAY += ["--agent.hidden_sizes", "[8]", "--agent.memory_size", 8]
-SELF_PLAY += [
-    "--agent.sequence_length",
-    8,
-    "--self_play",
-    "fabric_rl.selfplay.SelfPlay",
-    "--self_play.guests",
-    "[random]",
-]
-SELF_PLAY += ["--self_play.save_steps", 64, "--self_play.swap_steps", 64, "--self_play.window", 3]
-SELF_PLAY += [
-    "--self_play.sampling",
-    "fabric_rl.selfplay.PFSPHard",
-    "--self_play.eviction",
-    "fabric_rl.selfplay.MostSimilar",
-]
-SELF_PLAY += ["--self_play.play_against_latest_model_ratio", 0.3, "--self_play.min_kl", 1e-7]
-SAC = ["--env", "envs.RocketSimPool", *ROCKET[:4], "--env.action", "envs.ContinuousAction"]
-SAC += ["--agent", "agents.SACLightningAgent", *ROCKET[8:10], *ROCKET[-4:], "--total_timesteps", 2048]
-SAC += ["--train_interval", 16, "--num_update", 3, "--n_step", 3, "--batch_size", 32, "--summary_freq", 1]
-SAC += ["--buffer_size", 600, "--buffer_init_steps", 300, "--save_replay_buffer"]
+SELF_PLAY = (
+    f"--agent agents.RecurrentPPOAgent {ARENAS} {LEARNS} --agent.hidden_sizes [8] --agent.memory_size 8 "
+    "--agent.sequence_length 8 --self_play fabric_rl.selfplay.SelfPlay --self_play.guests [random] "
+    "--self_play.save_steps 64 --self_play.swap_steps 64 --self_play.window 3 "
+    "--self_play.sampling fabric_rl.selfplay.PFSPHard --self_play.eviction fabric_rl.selfplay.MostSimilar "
+    "--self_play.play_against_latest_model_ratio 0.3 --self_play.min_kl 1e-7"
+).split()
+SELF_PLAY += ["--env.done", "[{class_path: envs.NoTouchCondition, init_args: {timeout_seconds: 0.7}}]"]
+SAC = (
+    f"--env envs.RocketSimPool {ARENAS} --env.action envs.ContinuousAction --agent agents.SACLightningAgent "
+    f"--agent.normalize_obs true {SMALL} --total_timesteps 2048 --train_interval 16 --num_update 3 --n_step 3 "
+    "--batch_size 32 --summary_freq 1 --buffer_size 600 --buffer_init_steps 300 --save_replay_buffer"
+).split()
 
 
 def start_run(forks, runs, settings, devices, *more, **variables):
@@ -74,34 +51,6 @@ def start_run(forks, runs, settings, devices, *more, **variables):
 def finish(forks, ranks):
     statuses, _, err = forks.wait(ranks)
     assert statuses == [0] * len(ranks), err
-
-
-def outcome(runs):
-    """The last checkpoint without what a clock decided, and all metrics but speeds."""
-    state = read(checkpoints(runs / "r" / "checkpoints")[-1])
-    state["seconds"] = None
-    state["metrics"] = {name: value for name, value in state["metrics"].items() if not name.startswith("speed/")}
-    with open(runs / "r" / "metrics.csv", newline="") as file:
-        rows = [{k: v for k, v in row.items() if not k.startswith("speed/")} for row in csv.DictReader(file)]
-    return state, rows
-
-
-def assert_same(a, b, where="state"):
-    assert type(a) is type(b), where
-    if isinstance(a, dict):
-        assert list(a) == list(b), where
-        for key in a:
-            assert_same(a[key], b[key], f"{where}[{key!r}]")
-    elif isinstance(a, list | tuple):
-        assert len(a) == len(b), where
-        for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            assert_same(x, y, f"{where}[{i}]")
-    elif isinstance(a, torch.Tensor):
-        assert a.dtype == b.dtype and torch.equal(a, b), where
-    elif hasattr(a, "tobytes"):
-        assert a.dtype == b.dtype and a.tolist() == b.tolist(), where
-    else:
-        assert a == b or (a != a and b != b), where
 
 
 def longer(settings, total):
@@ -148,7 +97,7 @@ def test_killed_runs_end_bit_identical(forks, tmp_path, settings, devices, kills
     whole, killed = outcome(tmp_path / "whole"), outcome(tmp_path / "killed")
     assert_same(killed[0], whole[0])
     assert killed[1] == whole[1]
-    total = settings[len(settings) - settings[::-1].index("--total_timesteps")]
+    total = int(settings[len(settings) - settings[::-1].index("--total_timesteps")])
     learners = 4 if {"--env_id", "--self_play"}.intersection(settings) else 8
     assert len(whole[1]) == total // (16 * learners * devices)
     assert done > 0

@@ -19,11 +19,9 @@ from envs.adapters.rlbot_game import BotProcess, PacketWriter
 from envs.state.game_state import GameState
 from fabric_rl.commands.rlbot_folder import unsent
 from tests.command import command
+from tests.runs import HELD, HIDDEN, MEMORY, POOL, STACKED
 from train_fabric import cli
 
-SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--total_timesteps", "64", "--num_steps", "16"]
-SMALL += ["--accelerator", "cpu", "--plain"]
-HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
 OWN = '''
 from envs import DefaultObs
 from own_parts.more import FACTOR
@@ -47,7 +45,7 @@ def bots(tmp_path_factory):
     (folder / "own_parts" / "more.py").write_text("FACTOR = 2\n")
     sys.path.insert(0, str(folder))
     flags = ["--env.obs", "own_parts.OwnObs", "--runs_dir", str(folder), "--run_id", "own"]
-    cli([*SMALL, *HIDDEN, *flags])
+    cli([*POOL, *HIDDEN, *flags])
     assert command("export", "own", folder / "Überflieger", "--format", "rlbot", "--runs_dir", folder) == 0
     yield folder
     sys.path.remove(str(folder))
@@ -195,7 +193,7 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
     assert "--latency must be whole ticks" in error("flight", bot, "--latency", "0.5")
     assert "--loss must be shares of packets from 0 to 0.99" in error("flight", bot, "--loss", "1.0")
     assert "--matches must be even" in error("flight", bot, "--matches", 3)
-    cli(["--env_id", "CartPole-v1", *SMALL[4:], "--runs_dir", str(bots), "--run_id", "pole"])
+    cli(["--env_id", "CartPole-v1", *POOL[4:], "--runs_dir", str(bots), "--run_id", "pole"])
     capsys.readouterr()
     assert "does not play Rocket League" in error("export", "pole", tmp_path / "new", "--format", "rlbot")
 
@@ -220,14 +218,10 @@ def test_a_bot_that_is_spoilt_does_not(bots, tmp_path, capsys):
 LAYOUTS = {
     "school": [],
     "2v2, masks, frames, late controls": [
-        *(*HIDDEN, "--env.team_size", "2", "--env.tick_skip", "4", "--env.action_delay_ticks", "3"),
-        *("--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"),
-        *("--env.action", "envs.RepeatAction", "--env.action.inner", "envs.HybridTable", "--env.action.steps", "2"),
+        *(*HIDDEN, *STACKED, *HELD),
+        *("--env.team_size", "2", "--env.tick_skip", "4", "--env.action_delay_ticks", "3"),
     ],
-    "memory, controls one step late": [
-        *("--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"),
-        *("--env.obs", "envs.DefaultObs", "--env.action_delay_ticks", "8"),
-    ],
+    "memory, controls one step late": [*MEMORY, "--env.obs", "envs.DefaultObs", "--env.action_delay_ticks", "8"],
     "objects": ["--agent", "agents.AttentionPPOAgent", "--env.obs", "envs.EntityObs", "--env.action_delay_ticks", "2"],
     "continuous, at once": [*HIDDEN, "--env.action", "envs.ContinuousAction", "--env.action_delay_ticks", "0"],
 }
@@ -237,7 +231,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_kind_of_agent_flies(name, tmp_path, capsys):
     if LAYOUTS[name]:
-        cli([*SMALL, *LAYOUTS[name], "--runs_dir", str(tmp_path), "--run_id", "school_1v1"])
+        cli([*POOL, *LAYOUTS[name], "--runs_dir", str(tmp_path), "--run_id", "school_1v1"])
     bot = tmp_path / "bot"
     assert command("export", "school_1v1", bot, "--format", "rlbot", "--runs_dir", tmp_path) == 0
     costs = ["--matches", 2, "--latency", "0,4", "--loss", "0,0.1"] if name == "school" else []

@@ -1,6 +1,5 @@
-"""Names, resuming, forcing, initialising and playing: what the command line promises about runs."""
+"""What a run leaves behind, and how it goes on, begins again, plays and stops."""
 
-import csv
 import json
 import re
 import shutil
@@ -9,229 +8,258 @@ import sys
 import time
 
 import pytest
-import torch
-import yaml
 
 from fabric_rl import load_checkpoint
+from fabric_rl.commands.runs import compare_runs, show_run
+from fabric_rl.commands.runs import runs as list_runs
 from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import kill
-from tests.integration.launching import until
+from tests.runs import CARTPOLE, equal, events, names_in, rows_of, settings_of, steps_in, until, weights_of
 
-TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
-CALLBACK = """
-from fabric_rl import Callback
-
-class Notify(Callback):
-    def __init__(self, every: int = 1):
-        self.every, self.seen = every, 0
-    def on_iteration_end(self, state):
-        self.seen += 1
-    def drain_metrics(self):
-        return {"game/notified": (float(self.every), 1.0)}
-    def state_dict(self):
-        return {"seen": self.seen}
-    def load_state_dict(self, state):
-        self.seen = state["seen"]
-
-from lightning.fabric.loggers.logger import Logger
-
-class Broken(Logger):
-    name, version = "broken", 0
-    def log_metrics(self, metrics, step=None):
-        raise ConnectionError("the service is down")
-    def log_hyperparams(self, *args, **kwargs):
-        pass
-"""
+FOREVER = ["--total_timesteps", 100_000_000]
+PARTS = "tests.integration.parts"
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    return tmp_path_factory.mktemp("runs")
-
-
-@pytest.fixture(scope="module")
-def call(forks, runs):
-    """Runs the command line; returns exit status, standard output, and the lines of standard error."""
-
-    def call(*flags):
-        (status,), out, err = forks.wait([forks.start("--runs_dir", runs, "--plain", "--accelerator", "cpu", *flags)])
-        return status, out, err.splitlines()
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def first(call, runs):
-    """A run of ten iterations with checkpoints every 128 steps and milestones every 256."""
-    status, _, err = call(
-        *TASK,
-        "--run_id",
-        "a",
-        "--total_timesteps",
-        640,
-        "--checkpoint_every_timesteps",
-        128,
-        "--milestone_interval",
-        256,
-    )
-    assert (status, err) == (0, [])
-    return runs / "a"
-
-
-def copy_of(first, name):
-    return shutil.copytree(first, first.parent / name)
+def content_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "log.txt"}
 
 
 def test_what_a_run_leaves_behind(first):
-    assert [path.name for path in checkpoints(first / "checkpoints")] == [
-        f"step_{steps:012d}.ckpt" for steps in (384, 512, 640)
-    ]
+    assert names_in(first / "checkpoints") == [f"step_{steps:012d}.ckpt" for steps in (384, 512, 640)]
     assert sorted(path.name for path in (first / "milestones/main").iterdir()) == ["000000000256", "000000000512"]
     meta = json.loads((first / "milestones/main/000000000256/meta.json").read_text())
     assert (meta["steps"], meta["phase"]) == (256, "main")
     assert 0 < meta["entropy"] < 0.7 and meta["mean_reward"] > 5 and meta["kl"] is not None
     assert load_checkpoint(first / "milestones/main/000000000256")[1]["steps"] == 256
-    settings = yaml.safe_load((first / "config.yaml").read_text())
+    settings = settings_of(first)
     assert settings["total_timesteps"] == 640 and not settings.get("run_id") and not settings["resume"]
     assert "torch" in json.loads((first / "environment.json").read_text())["packages"]
     timers = json.loads((first / "timers.json").read_text())["children"]
     assert timers["learn"]["children"]["forward"]["count"] == 10
     assert timers["collect"]["children"]["policy"]["count"] == 320
     assert "checkpoint" in (first / "log.txt").read_text()
-    with open(first / "metrics.csv", newline="") as file:
-        assert [row["step"] for row in csv.DictReader(file)] == [str(64 * i) for i in range(1, 11)]
+    assert steps_in(first) == list(range(64, 641, 64))
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--run_id", "a"], "--run_id a: .* already exists; choose another run id, go on with it .* or delete it"),
-        (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; there are a"),
-        (["--run_id", "a", "--resume", "--force"], "--force deletes the run that --resume goes on with"),
+        (["--run_id", "first"], "--run_id first: .* already exists; choose another run id, go on .* or delete it"),
+        (["--resume=false", "--run_id", "first"], "already exists"),
+        (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; there are first"),
+        (["--run_id", "first", "--resume", "--force"], "--force deletes the run that --resume goes on with"),
+        (["--resume", "first", "--run_id", "other"], "--resume first says which run goes on; leave --run_id out"),
+        (["--run_id", ""], "--run_id is empty; give the run a name"),
+        (["--run_id=", "--resume"], "--run_id is empty; give the run a name"),
         (["--force"], "--force needs --run_id"),
-        (["--resume", "--initialize_from", "a"], "--resume takes weights, optimizer and counters"),
+        (["--resume", "--initialize_from", "first"], "--resume takes weights, optimizer and counters"),
         (["--inference"], "--inference needs weights"),
         (["--initialize_from", "nowhere"], "nowhere: no such checkpoint, run or milestone"),
         (
-            ["--run_id", "a", "--resume", "--agent.actor_hidden_sizes", "[32]"],
+            ["--run_id", "first", "--resume", "--agent.actor_hidden_sizes", "[32]"],
             r"actor.0.weight: \[64, 4\] in the checkp",
         ),
+        (
+            ["--run_id", "first", "--resume", "--env_id", "Acrobot-v1", "--total_timesteps", 704],
+            r"observations Box\(\[-4.8.*actions Discrete\(2\) there, Discrete\(3\) here",
+        ),
+        (["--callbacks+", f"{PARTS}.Unsavable"], r"Unsavable.state_dict\(\): checkpoint: state\['thing'\] is a built"),
         (["--keep_checkpoints", 0], "--keep_checkpoints must be at least 1"),
         (["--checkpoint_every_minutes", -1], "--checkpoint_every_minutes must be positive"),
     ],
 )
-def test_mistakes_are_one_line(first, call, runs, flags, message):
+def test_mistakes_are_one_line(first, refused, runs, flags, message):
     before = sorted(path.name for path in runs.iterdir())
-    status, _, err = call(*TASK, "--total_timesteps", 64, *flags)
-    assert status == 2 and len(err) == 1
-    assert re.search(message, err[0])
+    assert re.search(message, refused(*CARTPOLE, "--total_timesteps", 64, *flags))
     assert sorted(path.name for path in runs.iterdir()) == before
-    assert yaml.safe_load((first / "config.yaml").read_text())["total_timesteps"] == 640
+    assert settings_of(first)["total_timesteps"] == 640
 
 
-def test_resumed_with_its_own_settings_and_changes(first, call):
-    run = copy_of(first, "longer")
+# ---------------------------------------------------------------- going on
+
+
+def test_resumed_with_its_own_settings_and_changes(copy_of_first, call):
+    run = copy_of_first("longer")
     flags = ["--run_id", "longer", "--resume", "--total_timesteps", 768, "--agent.actor_lr", 5e-4]
+    flags += ["--minibatch_size", 32, "--agent.entropy_coef", 0.1]
     status, out, err = call(*flags)
-    assert (status, err) == (0, [])
-    assert "resuming run longer after 640 steps" in out
-    assert "changed: total_timesteps: 640 -> 768\n" in out and "changed: agent.actor_lr: 0.001 -> 0.0005\n" in out
-    assert "changed: agent.actor_lr" in (run / "log.txt").read_text()
-    with open(run / "metrics.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["step"] for row in rows] == [str(64 * i) for i in range(1, 13)]
-    assert float(rows[-1]["ppo/learning_rate"]) == pytest.approx(5e-4 / 12)
+    assert (status, err) == (0, []) and "resuming run longer after 640 steps" in out
+    changes = ("total_timesteps: 640 -> 768", "agent.actor_lr: 0.001 -> 0.0005", "minibatch_size: 64 -> 32")
+    for line in (*changes, "agent.entropy_coef: 0.0 -> 0.1"):
+        assert f"changed: {line}\n" in out and f"changed: {line}" in (run / "log.txt").read_text()
+    assert steps_in(run) == list(range(64, 769, 64))
+    assert float(rows_of(run)[-1]["ppo/learning_rate"]) == pytest.approx(5e-4 / 12)
+    timers = json.loads((run / "timers.json").read_text())["children"]
+    assert timers["learn"]["children"]["optimizer"]["count"] == 4  # two minibatches
+    assert settings_of(run)["minibatch_size"] == 32
     status, out, err = call(*flags)
     assert (status, err) == (0, []) and "nothing to do: it has done its 768 steps" in out
 
 
-def test_damaged_checkpoints(first, call):
-    run = copy_of(first, "damaged")
-    files = checkpoints(run / "checkpoints")
-    files[-1].write_bytes(files[-1].read_bytes()[:1000])
-    content = bytearray(files[-2].read_bytes())
-    content[len(content) // 2] ^= 1
-    files[-2].write_bytes(content)
-    status, out, err = call("--run_id", "damaged", "--resume")
-    assert status == 0 and "after 384 steps" in out
-    assert len(err) == 2 and "cut short" in err[0] and "its checksum is wrong" in err[1]
-    log = (run / "log.txt").read_text()
-    assert "WARNING checkpoint" in log and "cut short" in log and "its checksum is wrong" in log
-    with open(run / "metrics.csv", newline="") as file:
-        assert [row["step"] for row in csv.DictReader(file)] == [str(64 * i) for i in range(1, 11)]
-    for file in checkpoints(run / "checkpoints"):
-        torch.save({"agent": {}}, file)
-    status, _, err = call("--run_id", "damaged", "--resume")
-    assert status == 2 and "none of the 3 checkpoints" in err[-1]
-
-
-def test_weights_of_another_run(first, call, runs):
-    status, out, err = call(*TASK, "--initialize_from", "a", "--run_id", "child", "--total_timesteps", 64)
-    assert (status, err) == (0, []) and "run child begins with the weights of" in out
-    assert load_checkpoint(runs / "child")[1]["steps"] == 64
-
-
-def test_playing_changes_nothing(first, call, runs):
-    before = {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
-    others = set(runs.iterdir())
-    status, _, err = call("--run_id", "a", "--resume", "--inference", "--total_timesteps", 128)
+def test_going_back_to_a_milestone_leaves_the_later_time_behind(copy_of_first, call):
+    """What was saved after the milestone must not be what the next --resume finds."""
+    run = copy_of_first("back")
+    flags = ["--total_timesteps", 384, "--checkpoint_every_timesteps", 64]
+    status, out, err = call("--resume", run / "milestones/main/000000000256", *flags)
     assert (status, err) == (0, [])
-    assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == before
-    (played,) = set(runs.iterdir()) - others
-    assert checkpoints(played / "checkpoints") == []
-    assert json.loads((played / "summary.json").read_text())["total_steps"] == 128
+    assert "newer checkpoints: 3 moved to" in out
+    assert f"newer milestones: 1 moved to {run / 'milestones/set_aside'}" in out
+    assert [path.name for path in (run / "milestones/set_aside/main").iterdir()] == ["000000000512"]
+    assert [path.name for path in (run / "milestones/main").iterdir()] == ["000000000256"]
+    assert names_in(run / "checkpoints") == [f"step_{steps:012d}.ckpt" for steps in (256, 320, 384)]
+    assert names_in(run / "checkpoints/set_aside") == [f"step_{steps:012d}.ckpt" for steps in (384, 512, 640)]
+    assert load_checkpoint(run)[1]["steps"] == 384
+    assert steps_in(run) == [64, 128, 192, 256, 320, 384]
+    assert [event.step for event in events(run).Scalars("ppo/entropy")] == [64, 128, 192, 256, 320, 384]
 
 
-def test_the_newest_run_that_fits_goes_on(first, call, tmp_path):
-    shutil.copytree(first, tmp_path / "fits")
+@pytest.mark.parametrize("which", [["--resume", "first"], ["--resume=True", "--run_id", "first"], ["--resume=yes"]])
+def test_a_finished_run_stays_as_it_is(first, call, which):
+    before = content_of(first)
+    status, out, err = call("--run_id", "first", *which)
+    assert (status, err) == (0, []) and "nothing to do: it has done its 640 steps" in out
+    assert content_of(first) == before
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_run_that_was_killed_before_its_summary_gets_it(copy_of_first, call, stale):
+    run = copy_of_first(f"unsummed{stale}")
+    written = json.loads((run / "summary.json").read_text())
+    if stale:  # that of an earlier stop
+        (run / "summary.json").write_text(json.dumps(written | {"total_steps": 64, "mean_return": -1.0}))
+    else:
+        (run / "summary.json").unlink()
+    assert call("--resume", run.name)[0] == 0
+    again = json.loads((run / "summary.json").read_text())
+    written |= {"run_id": run.name, "checkpoint": str(checkpoints(run / "checkpoints")[-1])}
+    assert again == written
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_again(first, begin, call, end, runs):
+    flags = [*CARTPOLE, "--run_id", "early", "--total_timesteps", 640, "--checkpoint_every_timesteps", 128]
+    flags += ["--milestone_interval", 256]
+    process = begin(*flags, *FOREVER, "--checkpoint_every_timesteps", 10**9, "--milestone_interval", 10**9)
+    until(lambda: (runs / "early/metrics.csv").exists())
+    kill(process.pid)
+    assert end(process)[0] == -signal.SIGKILL
+    assert names_in(runs / "early/checkpoints") == []
+    status, _, err = call("--resume", "early", "--inference", "--total_timesteps", 64)
+    assert status == 2 and "holds no checkpoints to play with" in err[0]
+    status, out, err = call(*flags, "--resume")
+    assert (status, err) == (0, []) and "run early has no checkpoint yet: it begins again" in out
+    assert equal(weights_of(runs / "early"), weights_of(first))
+    assert steps_in(runs / "early") == list(range(64, 641, 64))
+
+
+def test_the_newest_run_that_fits_goes_on(trained, call, tmp_path):
+    shutil.copytree(trained, tmp_path / "fits")
     time.sleep(0.01)
-    other = [*TASK[2:], "--env_id", "Acrobot-v1", "--total_timesteps", 64, "--run_id", "other"]
+    other = [*CARTPOLE[2:], "--env_id", "Acrobot-v1", "--total_timesteps", 64, "--run_id", "other"]
     assert call(*other, "--runs_dir", tmp_path)[0] == 0
-    status, out, err = call(*TASK, "--resume", "--total_timesteps", 704, "--runs_dir", tmp_path)
+    status, out, err = call(*CARTPOLE, "--resume", "--total_timesteps", 704, "--runs_dir", tmp_path)
     assert (status, err) == (0, [])
     assert "--resume: run other does not fit" in out
     assert "resuming run fits after 640 steps" in out
 
 
-def test_force_starts_again(first, call):
-    run = copy_of(first, "forced")
-    status, _, err = call(*TASK, "--run_id", "forced", "--force", "--total_timesteps", 64)
+def test_force_starts_again_unless_there_is_another_mistake(first, copy_of_first, call, refused, runs):
+    run = copy_of_first("forced")
+    again = [*CARTPOLE, "--run_id", "forced", "--force", "--total_timesteps", 64]
+    assert "--minibatch_size 9999" in refused(*again, "--minibatch_size", 9999)
+    assert equal(weights_of(run), weights_of(first))
+    assert not list(runs.glob(".*"))
+    assert call(*again)[::2] == (0, [])
+    assert names_in(run / "checkpoints") == ["step_000000000064.ckpt"]
+    assert not (run / "milestones").exists() and not list(runs.glob(".*"))
+
+
+def test_playing_changes_nothing(first, call, runs):
+    before, others = content_of(first), set(runs.iterdir())
+    status, _, err = call("--run_id", "first", "--resume", "--inference", "--total_timesteps", 128)
     assert (status, err) == (0, [])
-    assert [path.name for path in checkpoints(run / "checkpoints")] == ["step_000000000064.ckpt"]
-    assert not (run / "milestones").exists()
+    assert content_of(first) == before
+    (played,) = set(runs.iterdir()) - others
+    assert checkpoints(played / "checkpoints") == []
+    assert json.loads((played / "summary.json").read_text())["total_steps"] == 128
 
 
-def test_the_configuration_runs_again_as_it_is(first, call, runs):
-    status, _, err = call("--config", first / "config.yaml", "--run_id", "again")
+def test_checkpoints_by_minutes_say_that_they_are_inexact(call, runs):
+    flags = ["--checkpoint_every_minutes", 0.001, "--total_timesteps", 1280, "--keep_checkpoints", 100]
+    assert call(*CARTPOLE, "--run_id", "minutes", *flags)[0] == 0
+    assert len(names_in(runs / "minutes/checkpoints")) > 1
+    assert not any(load_checkpoint(path)[1]["exact"] for path in checkpoints(runs / "minutes/checkpoints"))
+
+
+# ---------------------------------------------------------------- parts of the user's own
+
+
+def test_callbacks_find_their_own_memory_and_a_logger_that_fails_is_left_out(call, runs, tmp_path):
+    (tmp_path / "more.yaml").write_text(
+        f"callbacks: [{{class_path: {PARTS}.Counting, init_args: {{every: 7}}}}, {{class_path: {PARTS}.Other}}]\n"
+    )
+    flags = [*CARTPOLE, "--run_id", "memory", "--total_timesteps"]
+    status, _, err = call(*flags, 128, "--config", tmp_path / "more.yaml", "--logger", f"{PARTS}.Broken")
+    assert status == 0 and len(err) == 1 and "Broken failed and is left out" in err[0]
+    assert "Broken failed" in (runs / "memory/log.txt").read_text()
+    assert load_checkpoint(runs / "memory")[1]["callbacks"][0] == {"seen": 2}
+    turned = [f"--callbacks+={PARTS}.Other", f"--callbacks+={PARTS}.Counting"]
+    status, _, err = call(*flags, 256, "--resume", *turned)
     assert (status, err) == (0, [])
-    again, before = (load_checkpoint(run)[1]["agent"] for run in (runs / "again", first))
-    assert all(torch.equal(again[name], before[name]) for name in before)
+    assert [row["game/seen"] for row in rows_of(runs / "memory")] == ["0.0", "1.0", "2.0", "3.0"]
+    assert [row["game/every"] for row in rows_of(runs / "memory")] == ["7.0", "7.0", "1.0", "1.0"]
 
 
-def test_callbacks_and_a_logger_that_fails(forks, runs, tmp_path):
-    (tmp_path / "more.yaml").write_text("callbacks: [{class_path: my_parts.Notify, init_args: {every: 7}}]\n")
-    flags = [*TASK, "--config", tmp_path / "more.yaml", "--logger", "my_parts.Broken", "--total_timesteps", 128]
-    here = ["--runs_dir", runs, "--run_id", "parts", "--plain", "--accelerator", "cpu"]
-    statuses, _, err = forks.wait([forks.start(*flags, *here, files={"my_parts.py": CALLBACK})])
-    assert statuses == [0], err
-    assert err.count("\n") == 1 and "Broken failed and is left out" in err
-    with open(runs / "parts/metrics.csv", newline="") as file:
-        assert [row["game/notified"] for row in csv.DictReader(file)] == ["7.0", "7.0"]
-    assert load_checkpoint(runs / "parts")[1]["callbacks"][0] == {"seen": 2}
-    assert "Broken failed" in (runs / "parts/log.txt").read_text()
+def test_any_logger_by_its_class(call, runs):
+    flags = ["--logger", f"{PARTS}.Mine", "--logger.x", 3, "--total_timesteps", 128, "--run_id", "logged"]
+    status, out, err = call(*CARTPOLE, *flags)
+    assert (status, err) == (0, [])
+    mine = [line for line in out.splitlines() if "MINE" in line]
+    assert mine == ["MINE 3 64 True", "MINE 3 128 True", "MINE success"]
+    assert steps_in(runs / "logged") == [64, 128]
+
+
+def test_profile_writes_a_trace(call, runs):
+    status, _, err = call(*CARTPOLE, "--profile", "--total_timesteps", 320, "--run_id", "profiled")
+    assert (status, err) == (0, [])  # torch's own lines about it are silenced
+    (trace,) = (runs / "profiled/profile").glob("*.pt.trace.json")
+    found = json.loads(trace.read_text())["traceEvents"]
+    assert any(event.get("name", "").startswith("Optimizer.step") for event in found)
+
+
+# ---------------------------------------------------------------- signals
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_saves_and_ends_in_order(forks, call, runs, number):
+def test_a_signal_saves_and_ends_in_order(begin, end, call, runs, number):
     name = f"signal{int(number)}"
-    flags = [*TASK, "--total_timesteps", 10_000_000, "--runs_dir", runs, "--run_id", name, "--accelerator", "cpu"]
-    process = forks.start(*flags)
+    process = begin(*CARTPOLE, "--total_timesteps", 10_000_000, "--run_id", name)
     until(lambda: re.search(r"^ +\d+/", process.out, re.MULTILINE))
     kill(process.pid, number)
-    statuses, _, err = forks.wait([process])
-    assert statuses == [0], err
+    status, _, err = end(process)
+    assert status == 0, err
     steps = load_checkpoint(runs / name)[1]["steps"]
     status, out, _ = call("--run_id", name, "--resume", "--total_timesteps", steps + 64)
     assert status == 0
     assert "(equivalent to a run without breaks, not bit-identical)" in out
+
+
+# ---------------------------------------------------------------- looking at runs
+
+
+def test_runs_are_listed_shown_and_compared(first, copy_of_first, runs, capsys):
+    copy_of_first("second")
+    assert list_runs(runs) == 0
+    out = capsys.readouterr().out
+    assert "first" in out and "finished" in out and "milestone" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert show_run("first", runs) == 0
+    out = capsys.readouterr().out
+    assert "512" in out and "384, 512, 640" in out
+    try:
+        status = compare_runs(["first", "second"], ["ppo/entropy"], runs_dir=runs)
+    except ImportError as error:
+        assert "installed; pip install" in str(error)
+    else:
+        assert status == 0 and "ppo/entropy" in capsys.readouterr().out
+        assert (runs / "compare.png").read_bytes()[:4] == b"\x89PNG"

@@ -14,6 +14,8 @@ from fabric_rl.ranks.sharding import UNIT_NUMBERS, WORKS_ON_CPU, _units
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -57,7 +59,6 @@ def assert_close(one, other, tolerance, where="state"):
         assert (one == other) if not hasattr(one, "all") else (one == other).all(), where
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["", "_accumulated"])
 def test_weights_and_momentum_are_those_of_ddp(ranks, folder, suffix):
     """With plain SGD and every step clipped: gradients and their norm are means over both ranks."""
@@ -71,7 +72,6 @@ def test_weights_and_momentum_are_those_of_ddp(ranks, folder, suffix):
     assert ranks[0]["fsdp"]["metrics"] == ranks[1]["fsdp"]["metrics"]
 
 
-@pytest.mark.slow
 def test_every_rank_holds_half(ranks):
     """Shards are padded to equal size, which costs most where rows are few: here 2 rows at most of each tensor."""
     numbers = ranks[0]["ddp"]["held"]["numbers"]
@@ -84,7 +84,6 @@ def test_every_rank_holds_half(ranks):
             assert held["optimizer"] == pytest.approx(moments * held["weights"], rel=0.12)
 
 
-@pytest.mark.slow
 def test_a_callback_plays_on_one_rank_alone(ranks):
     """Between learning and the next rollout all weights are at hand."""
     assert_close(ranks[0]["fsdp"]["acted"], ranks[0]["ddp"]["acted"], 1e-5)
@@ -92,14 +91,12 @@ def test_a_callback_plays_on_one_rank_alone(ranks):
     assert ranks[1]["fsdp"]["acted"] == []
 
 
-@pytest.mark.slow
 def test_a_resumed_run_is_bit_identical(ranks, folder):
     unbroken, resumed = last(folder, "adam"), last(folder, "adam_resumed")
     assert unbroken["optimizer"]["state"][0]["exp_avg"].any()
     assert_close(without_clock(resumed), without_clock(unbroken), 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", ["ddp_then_fsdp", "fsdp_then_ddp"])
 def test_a_run_changes_its_strategy_on_the_way(ranks, folder, run):
     ddp, mixed = last(folder, "ddp"), last(folder, run)
@@ -108,7 +105,6 @@ def test_a_run_changes_its_strategy_on_the_way(ranks, folder, run):
     assert_close(mixed["optimizer"], ddp["optimizer"], 1e-5)
 
 
-@pytest.mark.slow
 def test_one_rank_goes_on_without_fsdp(ranks, folder):
     fabric = Fabric(accelerator="cpu", devices=1)
     agent = partial(PPOLightningAgent, actor_hidden_sizes=(33,), critic_hidden_sizes=(16, 16), normalize_obs=True)
@@ -120,7 +116,6 @@ def test_one_rank_goes_on_without_fsdp(ranks, folder):
     assert (summary["world_size"], summary["total_steps"]) == (1, 256)
 
 
-@pytest.mark.slow
 def test_what_cannot_be_sharded_is_one_line(ranks):
     scalar, misspelt, bypassed = ranks[0]["refused"]
     assert ranks[1]["refused"][:2] == [scalar, misspelt]
@@ -131,7 +126,6 @@ def test_what_cannot_be_sharded_is_one_line(ranks):
     assert not any("\n" in line for line in ranks[0]["refused"])
 
 
-@pytest.mark.slow
 def test_what_becomes_nan_leaves_the_shards_as_evidence(ranks, folder):
     for number, rows in enumerate((17, 16)):
         path = folder / "exploded" / f"nonfinite-rank{number}.pt"
@@ -140,7 +134,6 @@ def test_what_becomes_nan_leaves_the_shards_as_evidence(ranks, folder):
         assert torch.load(path, weights_only=True)["weights_before"]["actor.0.weight"].shape == (rows, 4)
 
 
-@pytest.mark.slow
 def test_large_sequentials_are_units_unless_the_agent_names_some():
     class Agent(nn.Module):
         def __init__(self):
@@ -158,7 +151,6 @@ def test_large_sequentials_are_units_unless_the_agent_names_some():
     assert _units(agent) == set()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not WORKS_ON_CPU, reason="this version of torch shards on GPUs only")
 def test_one_rank_is_sharded_with_the_same_numbers(forks, tmp_path):
     """On the command line, where the launcher starts no other process."""
@@ -172,7 +164,6 @@ def test_one_rank_is_sharded_with_the_same_numbers(forks, tmp_path):
         assert_close(sharded[name], plain[name], 0, name)
 
 
-@pytest.mark.slow
 def test_bf16_mixed_reaches_a_training_step_that_is_not_wrapped():
     """Fabric itself sees to it with DDP only: not on one rank, and not with FSDP."""
     seen = []

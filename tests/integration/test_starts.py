@@ -1,111 +1,63 @@
 """How runs begin and begin again: another run's weights, lost files, somebody at the terminal who chooses."""
 
-import csv
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import sys
 import time
 
 import pytest
-import torch
 import yaml
 
-from fabric_rl import Callback, load_checkpoint
 from fabric_rl.runs.checkpoint_names import checkpoints, file_name
-from tests.integration.launching import CPU, PAUSING, TORCHRUN, Launched, kill, pause, reached, saved, until
+from tests.runs import (
+    CARTPOLE,
+    CPU,
+    PAUSING,
+    TORCHRUN,
+    Launched,
+    Terminal,
+    equal,
+    kill,
+    pause,
+    reached,
+    rows_of,
+    saved,
+    settings_of,
+    steps_in,
+    until,
+    weights_of,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="os.fork, terminals")
-TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
-TOTAL = ["--total_timesteps", 640, "--checkpoint_every_timesteps", 128]
-FOREVER = ["--total_timesteps", 100_000_000, "--checkpoint_every_timesteps", 10**9]
-SECONDS = 60
-
-
-class Fails(Callback):
-    """Raises in a hook."""
-
-    def __init__(self, at_start: bool):
-        self.at_start = at_start
-
-    def on_train_start(self, state):
-        if self.at_start:
-            raise RuntimeError("on purpose")
-
-    def on_iteration_end(self, state):
-        raise RuntimeError("on purpose")
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    return tmp_path_factory.mktemp("runs")
-
-
-@pytest.fixture(scope="module")
-def begin(forks, runs):
-    return lambda *flags, **variables: forks.start("--runs_dir", runs, *CPU, "--plain", *flags, **variables)
-
-
-@pytest.fixture(scope="module")
-def call(begin, forks):
-    """A command line to its end: status, output, lines of errors."""
-
-    def call(*flags):
-        (status,), out, err = forks.wait([begin(*flags)])
-        return status, out, err.splitlines()
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def first(call, runs):
-    status, _, err = call(*TASK, *TOTAL, "--run_id", "first", "--milestone_interval", 256)
-    assert (status, err) == (0, [])
-    return runs / "first"
+TOTAL = [*CARTPOLE, "--total_timesteps", 640, "--checkpoint_every_timesteps", 128]
+PARTS = "tests.integration.parts"
 
 
 @pytest.fixture(scope="module")
 def child(first, call, runs):
     """A run with the weights of the first that nobody has disturbed."""
-    status, _, err = call(*TASK, *TOTAL, "--run_id", "child", "--initialize_from", "first")
+    status, _, err = call(*TOTAL, "--run_id", "child", "--initialize_from", "first")
     assert (status, err) == (0, [])
     return runs / "child"
-
-
-def weights_of(run):
-    return load_checkpoint(run)[1]["agent"]
-
-
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def rows_of(run):
-    """All metrics but speeds."""
-    with open(run / "metrics.csv", newline="") as file:
-        return [{k: v for k, v in row.items() if not k.startswith("speed/")} for row in csv.DictReader(file)]
-
-
-def settings_of(run):
-    return yaml.safe_load((run / "config.yaml").read_text())
 
 
 # ---------------------------------------------------------------- with the weights of another run
 
 
-def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, first, begin, call, forks, runs):
+def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, first, begin, end, call, runs):
     """The run whose weights they were is gone by then."""
     source = shutil.copytree(first, runs / "source")
-    started = begin(*TASK, *FOREVER, "--run_id", "early", "--initialize_from", "source")
+    forever = ["--total_timesteps", 100_000_000, "--checkpoint_every_timesteps", 10**9]
+    started = begin(*CARTPOLE, *forever, "--run_id", "early", "--initialize_from", "source")
     until(lambda: (runs / "early/metrics.csv").exists())
     kill(started.pid)
-    assert forks.wait([started])[0] == [-signal.SIGKILL]
+    assert end(started)[0] == -signal.SIGKILL
     assert checkpoints(runs / "early/checkpoints") == []
     shutil.rmtree(source)
-    status, out, err = call("--run_id", "early", "--resume", *TOTAL)
+    status, out, err = call("--run_id", "early", "--resume", *TOTAL[len(CARTPOLE) :])
     assert (status, err) == (0, [])
     assert f"run early has no checkpoint yet: it begins again with the weights of {runs / 'early/initial.ckpt'}" in out
     changed = re.findall("changed: (.*)", out)
@@ -118,7 +70,7 @@ def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, fi
 
 @pytest.mark.slow
 def test_torchrun_begins_it_again(child, tmp_path, runs):
-    flags = [*TASK, *TOTAL, *CPU, "--runs_dir", tmp_path, "--run_id", "r", *PAUSING, "--plain"]
+    flags = [*TOTAL, *CPU, "--runs_dir", tmp_path, "--run_id", "r", *PAUSING, "--plain"]
     pause(tmp_path / "pauses", rank=0, iteration=1)
     source = shutil.copytree(runs / "first", tmp_path / "source")
     launcher = [*TORCHRUN, "--nproc-per-node", 1, "--max-restarts", 1, "train_fabric.py"]
@@ -144,7 +96,7 @@ def test_its_configuration_runs_again_as_it_is(child, call, runs):
     assert rows_of(runs / "again") == rows_of(child)
 
 
-def test_its_configuration_does_not_keep_it_from_going_on(child, call, runs):
+def test_its_configuration_does_not_keep_it_from_going_on(child, call, refused, runs):
     run = shutil.copytree(child, runs / "longer")
     longer = ["--run_id", "longer", "--resume", "--total_timesteps"]
     for settings, total in (([], 704), (["--config", run / "config.yaml"], 768)):
@@ -152,9 +104,8 @@ def test_its_configuration_does_not_keep_it_from_going_on(child, call, runs):
         assert (status, err) == (0, [])
         assert re.findall("changed: (.*)", out) == [f"total_timesteps: {total - 64} -> {total}"]
         assert settings_of(run)["initialize_from"] == str(run / "initial.ckpt")
-    status, _, err = call(*longer, 832, "--initialize_from", "first")
-    assert status == 2 and len(err) == 1
-    assert "--resume takes weights, optimizer and counters, --initialize_from weights only; choose one" in err[0]
+    line = refused(*longer, 832, "--initialize_from", "first")
+    assert "--resume takes weights, optimizer and counters, --initialize_from weights only; choose one" in line
     status, out, err = call(*longer, 832, "--print_config")
     assert (status, err) == (0, [])
     printed = yaml.safe_load(out)
@@ -169,9 +120,9 @@ def test_a_new_run_begins_as_its_configuration_says_where_none_fits(child, call,
     assert equal(weights_of(run), weights_of(child))
 
 
-def test_a_run_that_plays(first, call, runs):
+def test_a_run_that_plays(first, call, refused, runs):
     play = ["--run_id", "player", "--inference", "--total_timesteps", 128]
-    assert call(*TASK, "--initialize_from", "first", *play)[0] == 0
+    assert call(*CARTPOLE, "--initialize_from", "first", *play)[0] == 0
     player, whose = runs / "player", str(checkpoints(first / "checkpoints")[-1])
     own = str(player / "initial.ckpt")  # the other run may go on, and remove its checkpoints
     assert (settings_of(player)["inference"], settings_of(player)["initialize_from"]) == (True, own)
@@ -182,118 +133,87 @@ def test_a_run_that_plays(first, call, runs):
     assert checkpoints(runs / "replay/checkpoints") == []
     for flags in (["--run_id", "player", "--resume"], ["--resume", "player", "--inference"]):
         before = sorted(runs.iterdir())
-        status, _, err = call(*flags, "--total_timesteps", 640)
-        assert status == 2 and len(err) == 1
         again = f"start it again with --run_id player --force --initialize_from {own} --inference"
-        assert f"--resume: run player only plays; {again}" in err[0]
+        assert f"--resume: run player only plays; {again}" in refused(*flags, "--total_timesteps", 640)
         assert sorted(runs.iterdir()) == before
     assert len(rows_of(player)) == 2
 
 
-# ---------------------------------------------------------------- names, and what is left of a failure
-
-
-def test_the_same_name_twice(first, call):
-    status, out, err = call("--resume", "first", "--run_id", "first")
-    assert (status, err) == (0, []) and "nothing to do: it has done its 640 steps" in out
-    status, _, err = call("--resume", "first", "--run_id", "other")
-    assert status == 2 and "--resume first says which run goes on; leave --run_id out" in err[0]
-
-
-@pytest.mark.parametrize("flags", [["--run_id", ""], ["--run_id=", "--resume"]])
-def test_an_empty_name_is_refused(first, call, runs, flags):
-    before = sorted(runs.iterdir())
-    status, _, err = call(*TASK, *flags, "--total_timesteps", 64)
-    assert status == 2 and len(err) == 1 and "--run_id is empty; give the run a name" in err[0]
-    assert sorted(runs.iterdir()) == before
+# ---------------------------------------------------------------- failures, lost settings, other sizes
 
 
 def test_a_run_that_fails_in_its_first_iteration_stays(begin, forks, runs):
     """With the reason in its log; one that fails before anything is collected leaves nothing."""
-    failing = "--callbacks+=tests.integration.test_starts.Fails", "--callbacks.at_start"
-    (status,), _, err = forks.wait([begin(*TASK, *TOTAL, "--run_id", "fails", *failing, "false")])
+    failing = f"--callbacks+={PARTS}.Fails", "--callbacks.at_start"
+    (status,), _, err = forks.wait([begin(*TOTAL, "--run_id", "fails", *failing, "false")])
     assert status == 1 and "on purpose" in err
     assert "RuntimeError: on purpose" in (runs / "fails/log.txt").read_text()
     assert settings_of(runs / "fails")["total_timesteps"] == 640
-    (status,), _, err = forks.wait([begin(*TASK, *TOTAL, "--run_id", "fails2", *failing, "true")])
+    (status,), _, err = forks.wait([begin(*TOTAL, "--run_id", "fails2", *failing, "true")])
     assert status == 1 and "on purpose" in err
     assert not (runs / "fails2").exists()
 
 
-# ---------------------------------------------------------------- lost settings, other sizes
-
-
-def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, forks, runs):
-    run = runs / "lost"
+def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, end, runs):
+    run, names = runs / "lost", ("config.yaml", "environment.json", "weights.json")
     forever = ["--total_timesteps", 100_000_000, "--checkpoint_every_timesteps", 640]
-    started = begin(*TASK, *forever, "--run_id", "lost", "--initialize_from", "child")
+    started = begin(*CARTPOLE, *forever, "--run_id", "lost", "--initialize_from", "child")
     until(lambda: checkpoints(run / "checkpoints"))
-    names = ("config.yaml", "environment.json", "weights.json")
     before = {name: (run / name).read_text() for name in names}
     run.rename(runs / "elsewhere")
-    until(lambda: all((run / name).exists() for name in names))
+    until(lambda: all((run / name).exists() for name in names) and checkpoints(run / "checkpoints"))
     kill(started.pid, signal.SIGTERM)
-    assert forks.wait([started])[0] == [0]
+    assert end(started)[0] == 0
     after = {name: (run / name).read_text() for name in names}
     whose = json.loads(before["weights.json"])["from"]
     before["config.yaml"] = before["config.yaml"].replace(str(run / "initial.ckpt"), whose)
     digests = [json.loads(each["environment.json"])["config"] for each in (before, after)]
     before["environment.json"] = before["environment.json"].replace(*digests)  # it names the path, too
     assert after == before
+    steps = saved(run)["steps"]
+    assert json.loads((run / "summary.json").read_text())["total_steps"] == steps_in(run)[-1] == steps
 
 
-def test_a_run_without_settings_says_so(first, call, runs):
-    (shutil.copytree(first, runs / "nothing") / "config.yaml").unlink()
+def test_a_run_without_settings_says_so(copy_of_first, call, refused, runs):
+    (copy_of_first("nothing") / "config.yaml").unlink()
     small = ["--env.num_arenas", 1, "--num_steps", 8, "--minibatch_size", 16]
-    status, _, err = call("--run_id", "nothing", "--resume", *small)
-    assert (status, len(err)) == (2, 1)
-    assert "--resume: run nothing has no config.yaml, so its settings are not known; give them with --config" in err[0]
-    status, out, err = call(*TASK, "--run_id", "nothing", "--resume", "--total_timesteps", 704)
+    line = refused("--run_id", "nothing", "--resume", *small)
+    assert "--resume: run nothing has no config.yaml, so its settings are not known; give them with --config" in line
+    status, out, err = call(*CARTPOLE, "--run_id", "nothing", "--resume", "--total_timesteps", 704)
     assert (status, err) == (0, []) and "no config.yaml" not in out  # all was given
     assert settings_of(runs / "nothing")["total_timesteps"] == 704
 
 
-DYING = """
-import os, signal
-from envs import GymnasiumEnvs
-
-class Dying(GymnasiumEnvs):
-    def __init__(self, seed: int = 0, num_envs: int = 2):
-        if "DIES" in os.environ:
-            os.kill(os.getpid(), signal.SIGKILL)
-        super().__init__("CartPole-v1", num_envs, seed)
-"""
-
-
-def test_a_run_killed_before_its_parts_were_built_goes_on_with_its_own_task(forks, runs):
-    here = ["--runs_dir", runs, "--run_id", "died", "--plain", "--accelerator", "cpu"]
-    task = ["--env", "dying.Dying", "--env.num_envs", 3, "--num_steps", 32, "--total_timesteps", 96]
-    statuses, _, _ = forks.wait([forks.start(*here, *task, files={"dying.py": DYING}, DIES=1)])
-    assert statuses == [-signal.SIGKILL]
-    statuses, out, err = forks.wait([forks.start(*here, "--resume", files={"dying.py": DYING})])
-    assert (statuses, err) == ([0], "") and "run died has no checkpoint yet: it begins again" in out
-    assert settings_of(runs / "died")["env"]["class_path"] == "dying.Dying"
+def test_a_run_killed_before_its_parts_were_built_goes_on_with_its_own_task(call, runs):
+    task = ["--env", f"{PARTS}.Dying", "--env.num_envs", 3, "--num_steps", 32, "--total_timesteps", 96]
+    assert call("--run_id", "died", *task, DIES=1)[0] == -signal.SIGKILL
+    status, out, err = call("--run_id", "died", "--resume")
+    assert (status, err) == (0, []) and "run died has no checkpoint yet: it begins again" in out
+    assert settings_of(runs / "died")["env"]["class_path"] == f"{PARTS}.Dying"
     assert saved(runs / "died")["steps"] == 96
 
 
-def test_iterations_of_another_size_are_counted_as_what_they_were(first, call, runs):
+def test_iterations_of_another_size_are_counted_as_what_they_were(copy_of_first, call):
     """10 of 64 steps, then 2 of 96, then 3 of 64 again."""
-    run = shutil.copytree(first, runs / "sizes")
+    run = copy_of_first("sizes")
     sizes = {
         832: (["--num_envs", 3, "--minibatch_size", 96], 12),
         1024: (["--num_envs", 2, "--minibatch_size", 64], 15),
     }
     for total, (flags, iterations) in sizes.items():
-        assert call("--run_id", "sizes", "--resume", *flags, "--total_timesteps", total)[0] == 0
+        status, _, err = call("--run_id", "sizes", "--resume", *flags, "--total_timesteps", total)
+        assert status == 0 and len(err) == 1
+        assert "another number of ranks or sub-environments: equivalent, not bit-identical" in err[0]
+        assert saved(run)["exact"] is False
         assert (saved(run)["steps"], saved(run)["iteration"]) == (total, iterations)
         assert json.loads((run / "summary.json").read_text())["iterations"] == iterations
 
 
 @pytest.mark.slow
-def test_the_number_of_threads_is_a_setting_of_the_run(call, runs, begin, forks):
+def test_the_number_of_threads_is_a_setting_of_the_run(call, refused, runs):
     """Its own, then that of `OMP_NUM_THREADS`, else the share of the cores; the order of rounding depends on it."""
     run, cores = runs / "threads", len(os.sched_getaffinity(0))
-    _, out, _ = forks.wait([begin(*TASK, "--total_timesteps", 128, "--run_id", "threads", OMP_NUM_THREADS=3)])
+    _, out, _ = call(*CARTPOLE, "--total_timesteps", 128, "--run_id", "threads", OMP_NUM_THREADS=3)
     assert f"of {cores} cores each (3 for torch)" in out
     assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 3
     status, out, err = call("--run_id", "threads", "--resume", "--total_timesteps", 256)
@@ -304,33 +224,10 @@ def test_the_number_of_threads_is_a_setting_of_the_run(call, runs, begin, forks)
     assert status == 0 and "changed: num_threads: 3 -> 2" in out
     assert "--num_threads 2, where it had 3: equivalent, not bit-identical" in err[0]
     assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 2
-    status, _, err = call(*TASK, "--num_threads", 0)
-    assert status == 2 and "--num_threads must be at least 1, got 0" in err[-1]
+    assert "--num_threads must be at least 1, got 0" in refused(*CARTPOLE, "--num_threads", 0)
 
 
 # ---------------------------------------------------------------- somebody at the terminal
-
-
-class Terminal:
-    """A pseudo terminal for one command line."""
-
-    def __init__(self):
-        self.master, self.slave = os.openpty()
-        self.variables = {"TERMINAL": os.ttyname(self.slave), "TERM": "dumb", "COLUMNS": "100"}
-        self.screen = ""
-
-    def until(self, text, times=1):
-        while self.screen.count(text) < times:
-            assert select.select([self.master], [], [], SECONDS)[0], f"no {text} after {self.screen}"
-            self.screen += os.read(self.master, 65536).decode().replace("\r\n", "\n")
-
-    def types(self, keys):
-        os.write(self.master, keys.encode())
-
-    def read(self):
-        while select.select([self.master], [], [], 0)[0]:
-            self.screen += os.read(self.master, 65536).decode().replace("\r\n", "\n")
-        return self.screen
 
 
 @pytest.fixture(scope="module")
@@ -361,7 +258,7 @@ def write_meta(folder, **more):
 def ask(begin, forks, runs, keys):
     """What the terminal shows until the end, and the exit status."""
     terminal = Terminal()
-    started = begin(*TASK, "--resume", "--total_timesteps", 704, "--runs_dir", runs, **terminal.variables)
+    started = begin(*CARTPOLE, "--resume", "--total_timesteps", 704, "--runs_dir", runs, **terminal.variables)
     for number, answer in enumerate(keys, start=1):
         terminal.until("Enter for the latest checkpoint: ", times=number)
         terminal.types(answer)

@@ -13,7 +13,7 @@ import pytest
 
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
-from tests.integration.launching import (
+from tests.runs import (
     CPU,
     FABRIC,
     PAUSING,

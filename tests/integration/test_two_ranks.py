@@ -11,6 +11,9 @@ from lightning import Fabric
 from envs import RandomState, RocketSimPool
 from fabric_rl import load_checkpoint
 from tests.integration.two_ranks import gradient_steps
+from tests.runs import assert_equal
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +31,12 @@ def ranks(forks, folder):
     return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in (0, 1)]
 
 
-def assert_equal(one, other):
-    assert one.keys() == other.keys()
-    assert [name for name in one if not torch.equal(one[name], other[name])] == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("run", ["cartpole", "stopped", "rocketsim", "imitated"])
 def test_weights_are_identical_after_training(ranks, run):
     assert_equal(ranks[0][run]["weights"], ranks[1][run]["weights"])
     assert ranks[0][run]["weights"]["actor.0.bias"].any()  # which begins at zero
 
 
-@pytest.mark.slow
 def test_reward_signals_are_the_same_on_all_ranks_and_go_on_to_the_bit(ranks):
     """Networks have one gradient, statistics are of the steps of both: 2 ranks x 2 x 32 x 8 rollouts."""
     assert_equal(ranks[0]["signals"], ranks[1]["signals"])
@@ -49,7 +45,6 @@ def test_reward_signals_are_the_same_on_all_ranks_and_go_on_to_the_bit(ranks):
     assert_equal(ranks[0]["signals"], ranks[0]["signals_again"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", ["replayed", "remembered"])
 def test_sac_makes_as_many_optimizer_steps_for_each_step_with_any_number_of_ranks(ranks, run):
     """15 rounds of 3 for each of two ranks, each from steps of its own, to the same weights; also with a memory."""
@@ -58,7 +53,6 @@ def test_sac_makes_as_many_optimizer_steps_for_each_step_with_any_number_of_rank
     assert not torch.equal(ranks[0][run]["drawn"], ranks[1][run]["drawn"])
 
 
-@pytest.mark.slow
 def test_every_rank_sees_environments_of_its_own(ranks):
     """Sub-environment i of rank r is seeded with seed + 2 r + i."""
     env = gymnasium.make("CartPole-v1")
@@ -67,7 +61,6 @@ def test_every_rank_sees_environments_of_its_own(ranks):
     assert torch.equal(ranks[1]["cartpole"]["obs"], torch.from_numpy(expected[2:]))
 
 
-@pytest.mark.slow
 def test_every_rank_sees_arenas_of_its_own(ranks):
     """Arena i of rank r is seeded with seed + 2 r + i, whatever the number of cars."""
     both = torch.cat([rank["rocketsim"]["obs"] for rank in ranks])
@@ -75,7 +68,6 @@ def test_every_rank_sees_arenas_of_its_own(ranks):
     assert torch.equal(both, torch.from_numpy(expected.copy()))
 
 
-@pytest.mark.slow
 def test_every_rank_explores_with_noise_of_its_own(ranks):
     """The first policy is close to uniform, so equal noise would give almost equal actions."""
     actions = [rank["rocketsim"]["actions"][:8] for rank in ranks]
@@ -83,14 +75,12 @@ def test_every_rank_explores_with_noise_of_its_own(ranks):
     assert (actions[0] == actions[1]).float().mean() < 0.3
 
 
-@pytest.mark.slow
 def test_every_rank_shuffles_in_an_order_of_its_own(ranks, folder):
     """Both have drawn as many permutations of the same length."""
     one, other = (rank["shuffle"] for rank in load_checkpoint(folder)[1]["ranks"])
     assert not torch.equal(one, other)
 
 
-@pytest.mark.slow
 def test_the_explained_variance_is_that_of_the_steps_of_both(ranks):
     returns, value = (torch.cat([rank["cartpole"][name] for rank in ranks]).double() for name in ("returns", "value"))
     expected = 1 - (returns - value).var() / returns.var()
@@ -103,7 +93,6 @@ def test_the_explained_variance_is_that_of_the_steps_of_both(ranks):
         assert rank["cartpole"]["metrics"]["ppo/explained_variance"] == pytest.approx(float(expected), rel=1e-4)
 
 
-@pytest.mark.slow
 def test_metrics_are_sums_over_both_by_counts_of_both(ranks):
     """A step pays 1 in CartPole; an iteration has 32 steps of each rank."""
     metrics = [rank["cartpole"]["metrics"] for rank in ranks]
@@ -112,7 +101,6 @@ def test_metrics_are_sums_over_both_by_counts_of_both(ranks):
     assert metrics[0]["game/episode_length"] == metrics[0]["reward/episode_return"]
 
 
-@pytest.mark.slow
 def test_two_ranks_with_half_the_minibatch_are_one_rank_with_all_of_it(ranks):
     """Gradients, their clipping and the normalisation of advantages are over all ranks."""
     alone = gradient_steps(Fabric(accelerator="cpu", devices=1))
@@ -122,14 +110,12 @@ def test_two_ranks_with_half_the_minibatch_are_one_rank_with_all_of_it(ranks):
         torch.testing.assert_close(ranks[0]["gradient"][name], weight, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_one_rank_stops_them_all(ranks):
     summaries = [rank["stopped"]["summary"] for rank in ranks]
     assert [summary["iterations"] for summary in summaries] == [2, 2]
     assert all(summary["stopped_early"] for summary in summaries)
 
 
-@pytest.mark.slow
 def test_the_summary_counts_the_steps_of_both(ranks, folder):
     summary = json.loads((folder / "summary.json").read_text())
     assert (summary["world_size"], summary["iterations"], summary["total_steps"]) == (2, 8, 512)
@@ -138,7 +124,6 @@ def test_the_summary_counts_the_steps_of_both(ranks, folder):
     assert_equal(checkpoint["agent"], ranks[1]["cartpole"]["weights"])
 
 
-@pytest.mark.slow
 def test_the_mean_of_the_last_episodes_takes_as_many_of_each_rank(ranks, folder):
     summary = json.loads((folder / "summary.json").read_text())
     recent = [rank["episodes"]["recent"] for rank in load_checkpoint(folder)[1]["ranks"]]

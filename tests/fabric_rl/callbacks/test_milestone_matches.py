@@ -23,7 +23,7 @@ from fabric_rl.runs.records import load_run
 from fabric_rl.runs.resume import PRETRAINED
 from fabric_rl.session.stopping import StopSignals
 from tests.forks import kill
-from tests.integration.launching import descendants, until
+from tests.runs import descendants, until
 from train_fabric import cli
 
 SCHOOL = PRETRAINED / "school_1v1"

@@ -13,7 +13,7 @@ import torch
 
 from fabric_rl.cli.launcher import lightning
 from tests.forks import free_port, kill
-from tests.integration.launching import until
+from tests.runs import until
 
 FABRIC_SCRIPT = """
 import os, sys, time

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.forks import ROOT, environment, free_port, kill
-from tests.integration.launching import CPU, TASK, TORCHRUN, Launched, descendants, until
+from tests.runs import CPU, TASK, TORCHRUN, Launched, descendants, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 RANK = """

@@ -1,6 +1,8 @@
-"""Runs that somebody else launches: torchrun, `fabric run`, SLURM; on this machine or in network namespaces."""
+"""Runs that tests start: launchers, terminals, waiting; and what can be read in a run's folder."""
 
+import csv
 import os
+import select
 import subprocess
 import sys
 import sysconfig
@@ -9,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import torch
+import yaml
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from fabric_rl import Callback
+from fabric_rl import Callback, load_checkpoint
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.checkpoint_names import checkpoints
 from tests.forks import ROOT, environment, kill
@@ -21,9 +25,18 @@ TASK = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--miniba
 TASK += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]", "--agent.normalize_obs", "true"]
 TASK += ["--seed", 10, "--checkpoint_every_timesteps", 1280, "--exact_resume"]
 CPU = ["--accelerator", "cpu"]
+CARTPOLE = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 32, "--minibatch_size", 64, "--update_epochs", 1]
+"""Iterations of 64 steps."""
+POOL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--total_timesteps", "64", "--num_steps", "16"]
+POOL += ["--accelerator", "cpu", "--plain"]
+"""One iteration of Rocket League."""
+HIDDEN = ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]"]
+STACKED = ["--env.obs", "envs.StackedObs", "--env.obs.inner", "envs.AdvancedObs", "--env.obs.num_frames", "2"]
+HELD = ["--env.action", "envs.RepeatAction", "--env.action.inner", "envs.HybridTable", "--env.action.steps", "2"]
+MEMORY = ["--agent", "agents.RecurrentPPOAgent", "--agent.memory_size", "8", "--agent.sequence_length", "4"]
 STEPS = 5120
 """Of 128 each for two ranks: 40 iterations, with a checkpoint after every tenth."""
-PAUSING = ["--callbacks+=tests.integration.launching.Pause"]
+PAUSING = ["--callbacks+=tests.runs.Pause"]
 
 
 class Pause(Callback):
@@ -100,6 +113,33 @@ class Launched:
         return [pid for pid in descendants(self.process.pid) if b"train_fabric.py" in command_of(pid)]
 
 
+class Terminal:
+    """A pseudo terminal for one command line, which gets its `variables`."""
+
+    def __init__(self):
+        self.master, self.slave = os.openpty()
+        self.variables = {"TERMINAL": os.ttyname(self.slave), "TERM": "dumb", "COLUMNS": "100"}
+        self.screen = ""
+
+    def until(self, text, times=1):
+        while self.screen.count(text) < times:
+            assert self._read(seconds=60), f"no {text} after {self.screen}"
+
+    def types(self, keys):
+        os.write(self.master, keys.encode())
+
+    def read(self):
+        while self._read(seconds=0):
+            pass
+        return self.screen
+
+    def _read(self, seconds):
+        ready = select.select([self.master], [], [], seconds)[0]
+        if ready:
+            self.screen += os.read(self.master, 65536).decode().replace("\r\n", "\n")
+        return bool(ready)
+
+
 def command_of(pid):
     """The words of a command line; empty when it has ended."""
     try:
@@ -131,12 +171,82 @@ def until(condition, *launched, seconds=100):
         time.sleep(0.05)
 
 
+# ---------------------------------------------------------------- a run's folder
+
+
 def saved(run):
-    """The newest checkpoint of a run folder."""
+    """The newest checkpoint."""
     return read(checkpoints(run / "checkpoints")[-1])
 
 
+def weights_of(run):
+    """The weights of the newest good checkpoint."""
+    return load_checkpoint(run)[1]["agent"]
+
+
+def equal(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def settings_of(run):
+    return yaml.safe_load((run / "config.yaml").read_text())
+
+
+def rows_of(run):
+    """All metrics but speeds."""
+    with open(run / "metrics.csv", newline="") as file:
+        return [{k: v for k, v in row.items() if not k.startswith("speed/")} for row in csv.DictReader(file)]
+
+
+def steps_in(run):
+    return [int(row["step"]) for row in rows_of(run)]
+
+
+def names_in(folder):
+    """The file names of its checkpoints."""
+    return [path.name for path in checkpoints(folder)]
+
+
+def events(run):
+    """What TensorBoard reads."""
+    accumulator = EventAccumulator(str(run / "tensorboard"))
+    accumulator.Reload()
+    return accumulator
+
+
+def assert_equal(one, other):
+    """Of tensors by name."""
+    assert one.keys() == other.keys()
+    assert [name for name in one if not torch.equal(one[name], other[name])] == []
+
+
 def assert_same_weights(one, other):
+    """Of two checkpoints."""
     assert (one["steps"], one["iteration"], one["exact"]) == (other["steps"], other["iteration"], other["exact"])
-    assert one["agent"].keys() == other["agent"].keys()
-    assert [name for name in one["agent"] if not torch.equal(one["agent"][name], other["agent"][name])] == []
+    assert_equal(one["agent"], other["agent"])
+
+
+def outcome(runs):
+    """Of run r: the last checkpoint without what a clock decided, and all metrics but speeds."""
+    state = saved(runs / "r")
+    state["seconds"] = None
+    state["metrics"] = {name: value for name, value in state["metrics"].items() if not name.startswith("speed/")}
+    return state, rows_of(runs / "r")
+
+
+def assert_same(a, b, where="state"):
+    assert type(a) is type(b), where
+    if isinstance(a, dict):
+        assert list(a) == list(b), where
+        for key in a:
+            assert_same(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_same(x, y, f"{where}[{i}]")
+    elif isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype and torch.equal(a, b), where
+    elif hasattr(a, "tobytes"):
+        assert a.dtype == b.dtype and a.tolist() == b.tolist(), where
+    else:
+        assert a == b or (a != a and b != b), where
