@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from rlgym.api import RewardFunction
+from rlgym.rocket_league.done_conditions import TimeoutCondition as RLGymTimeout
 from rlgym.rocket_league.reward_functions import CombinedReward as RLGymCombined
 from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoal
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouch
@@ -161,6 +162,27 @@ def test_the_parts_of_the_reward_are_reported_by_class():
     alone.reset()
     alone.step(np.zeros(2, int))
     assert alone.drain_metrics()["reward/Own"] == (-1, 2)
+
+
+class BallOnTheNose(KickoffMutator):
+    """The ball flies into the first car, which touches it in the first step."""
+
+    def apply(self, state, shared_info):
+        super().apply(state, shared_info)
+        car = next(iter(state.cars.values())).physics
+        state.ball.position = car.position + 160 * car.forward + np.array([0, 0, 76])
+        state.ball.linear_velocity = -1000 * car.forward
+
+
+def test_a_contact_at_the_end_of_an_episode_does_not_go_on_in_the_next():
+    env = build_env(1)
+    env.truncation_cond = RLGymTimeout(8 / 120)  # a step
+    env.state_mutator = MutatorSequence(FixedTeamSizeMutator(1, 1), BallOnTheNose())
+    pool = RLGymPool(lambda: env, 1, seed=1)
+    pool.reset()
+    for _ in range(4):
+        assert pool.step(np.full(2, 8))[3].all()
+    assert pool.drain_metrics()["game/touches_per_minute"][0] == 4
 
 
 def test_a_part_that_pays_nan_is_named():

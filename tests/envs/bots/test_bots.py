@@ -102,6 +102,17 @@ def test_drivers_get_off_their_roofs(bot):
     assert ((up > 0.9).mean(axis=0) > 0.3).all()
 
 
+@pytest.mark.parametrize(
+    "spin", [(0, 4, 0), (0, -4, 0), (4, 0, 0), (0, 0, 4)], ids=["dives", "rears", "rolls", "turns"]
+)
+def test_cars_in_the_air_stop_spinning_and_level_out(spin):
+    setter = ExplicitState([[0, 0, 1500]], ball_pos=(3000, 3000, 93.15), car_ang_vel=[spin])
+    tape = tape_of(HopBot(), 1.5, team_size=(1, 0), arenas=1, state_setter=setter, action=ContinuousAction())
+    last = tape.steps[-1].world
+    assert last.car_pos[0, 0, 2] > 500 and last.car_up[0, 0, 2] > 0.95
+    assert np.linalg.norm(last.car_ang_vel[0, 0]) < 0.5
+
+
 def test_a_circle_ends_where_it_began():
     tape = tape_of(CircleBot(), 10, arenas=2)
     spots = np.array([state.world.car_pos[0, 0, :2] for state in tape.steps[60:]])

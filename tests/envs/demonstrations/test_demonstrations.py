@@ -40,6 +40,7 @@ from envs.demonstrations.record import (
 from envs.demonstrations.trajectories import of_observations, trajectories
 from envs.replays.format import CHUNK, TOTAL, Column, pack, pack_json
 from envs.replays.replay import ReplayWriter, read_replay
+from envs.state.game_state import GameState
 
 TEAM = 2
 STEPS = 40
@@ -103,6 +104,19 @@ def test_any_builder_sees_what_it_would_have_seen(tmp_path, obs):
         alive = trajectory.weight > 0
         assert alive.any() and np.array_equal(trajectory.action[alive], done[:, car][alive])
         assert trajectory.terminated == terminated
+
+
+def test_a_step_counts_by_the_state_in_which_it_was_decided(tmp_path):
+    """What a car that is demolished was told says nothing; what it was told just before does."""
+    about = about_states(("one", "two"), [0, 1], range(2), 8)
+    with DemonstrationWriter(tmp_path / "a.frd", columns_of_states(2), about) as writer:
+        recorder = StateRecorder(writer)
+        for frame, left in enumerate([0, 0, 3, 2, 0, 0]):
+            cars = GameState.from_numbers([(0, -1000, 17), (0, 1000, 17)], demo_respawn_timer=[left, 0])
+            cars.episode_ticks[:] = 8 * frame
+            recorder.update(cars, np.array([frame == 5]))
+    one, two = trajectories(Demonstration(tmp_path / "a.frd"), 1, DefaultObs(), LookupTable())
+    assert one.weight.tolist() == [1, 1, 0, 0, 1] and two.weight.tolist() == [1] * 5
 
 
 def test_masks_are_those_of_the_game(tmp_path):

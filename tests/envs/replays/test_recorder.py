@@ -159,6 +159,12 @@ def test_who_scores_touched_the_ball_in_this_episode():
     assert [(event["team"], event["car"], event["score"]) for event in goals] == [(0, 0, [1, 0]), (0, None, [2, 0])]
 
 
+def test_a_ball_that_stays_in_the_goal_is_one_goal():
+    goal = {"ball_pos": (0, 5300, 100)}
+    events = told([[goal, goal, {}, goal]]).games[0].events
+    assert [(event["frame"], event["score"]) for event in events] == [(1, [1, 0]), (4, [2, 0])]
+
+
 def test_pads_may_stay_away_for_long():
     """`boost_pad_cooldown_big` may be a minute."""
     timers = np.linspace(0, 60, 34)

@@ -13,7 +13,7 @@ from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
-from envs import GoalCondition, Kickoff, LookupTable, NoTouchCondition, RocketSimPool, TimeoutCondition
+from envs import ExplicitState, GoalCondition, Kickoff, LookupTable, NoTouchCondition, RocketSimPool, TimeoutCondition
 
 
 class SameKickoff(StateMutator):
@@ -107,6 +107,19 @@ def test_lookup_table_is_rlgyms():
     ours, theirs = LookupTable().table, LookupTableAction.make_lookup_table()
     assert ours.shape == (90, 8)
     np.testing.assert_array_equal(ours, theirs)
+
+
+def test_boost_burns_as_fast_as_in_rlgym():
+    """RocketSim's own rate is a thousandth higher."""
+    setter = ExplicitState([[0, -4000, 17]], car_yaw=[0.5], boost=100)
+    pool = RocketSimPool(1, (1, 0), state_setter=setter, num_threads=1)
+    pool.reset()
+    boost = []
+    for _ in range(16):
+        pool.step(np.array([FORWARD_BOOST]))
+        boost.append(float(pool.state.boost[0, 0]))
+    pool.close()
+    assert boost[0] - boost[15] == pytest.approx(rl.BOOST_CONSUMPTION_RATE, rel=1e-4)  # a second
 
 
 def test_the_controls_of_an_action_are_its_row():

@@ -173,6 +173,21 @@ def test_an_opponent_with_memory_forgets_at_the_end_of_an_episode():
         assert not remembers[env.seats.learners].any()
 
 
+def test_opponents_of_every_group_forget_at_the_end_of_an_episode():
+    env = opponents(partial(ProcessPool, pool(RocketSimPool), num_workers=2, groups=2), agent=RECURRENT)
+    try:
+        env.reset(seed=5)
+        for step in range(1, 7):
+            for group, rows in enumerate(env.group_rows):
+                env.step_group(group, np.zeros(rows.stop - rows.start, int))
+            for group in range(2):
+                env.wait_group(group)
+            remembers = env.policies.memory.any(dim=1)
+            assert remembers[env.seats.rivals].all() if step < 6 else not remembers.any()
+    finally:
+        env.close()
+
+
 def test_results_are_of_arenas_from_the_learners_side():
     env = opponents(pool(arenas=2, team_size=2, done=[GoalCondition(), TimeoutCondition(SECONDS)]))
     env.reset(seed=5)
