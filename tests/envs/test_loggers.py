@@ -3,21 +3,14 @@
 import numpy as np
 import pytest
 
-from envs import (
-    EpisodeRatios,
-    GameMetrics,
-    GameState,
-    GoalCondition,
-    Kickoff,
-    LookupTable,
-    ProcessPool,
-    RandomState,
-    RocketSimPool,
-    TimeoutCondition,
-    TurtledStart,
-    TurtleRecoveryLogger,
-)
-from tests.envs.conftest import Dropped, Shot
+from envs.actions import LookupTable
+from envs.dones import GoalCondition, TimeoutCondition
+from envs.loggers import EpisodeRatios, GameMetrics, TurtleRecoveryLogger
+from envs.pool.rocket_pool import RocketSimPool
+from envs.processes.process_pool import ProcessPool
+from envs.resets import Kickoff, RandomState, TurtledStart
+from envs.state.game_state import GameState
+from tests.envs.fakes import Dropped, Shot
 
 TABLE = LookupTable().table
 IDLE = int(np.flatnonzero(~TABLE.any(axis=1))[0])

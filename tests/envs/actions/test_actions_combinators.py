@@ -312,22 +312,6 @@ def test_a_pool_resumes_in_mid_repetition():
 # ------------------------------------------------------------------ bad input
 
 
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: ClipAction(LookupTable(), 0.5, 0), "ClipAction: .* low <= high"),
-        (lambda: ClipAction(LookupTable(), -2, 0), "ClipAction: .* -1 <= low"),
-        (lambda: ClipAction(LookupTable(), 0, 1.5), "ClipAction: .* high <= 1"),
-        (lambda: ClipAction(LookupTable(), np.nan, 1), "ClipAction: .* got low=nan"),
-        (lambda: ClipAction(LookupTable(), [0, 0], 1), "ClipAction: .* one number or five"),
-        (lambda: StickyButtons(StateAwareTable(), 2).parse(np.array([90]), arenas()), "StateAwareTable: action 90"),
-    ],
-)
-def test_bad_input_is_one_clear_line(build, message):
-    with pytest.raises(ValueError, match=rf"^{message}(?!.*\n)"):
-        build()
-
-
 @pytest.mark.parametrize("other", [DelayAction(LookupTable(), 2), StickyButtons(LookupTable(), 1)])
 def test_the_state_of_another_parser_is_refused(other):
     parser, state = DelayAction(LookupTable(), 1), arenas()

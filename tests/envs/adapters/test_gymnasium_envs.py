@@ -7,15 +7,15 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FilterObservation
 
 from envs import AtariEnvs, Gaussian, GymnasiumEnvs, ParameterRandomizer, ProcessPool, Uniform
-from envs.adapters.gymnasium_envs import EntriesBox, _entries
+from envs.adapters.gymnasium_envs import EntriesBox
 from envs.render import videos
 from envs.render.videos import RecordVideos
-from tests.envs.adapters.tasks import Entries, Numbered, Of, Seen, Worded
+from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
 
 
 def test_which_episodes_are_shown():
@@ -265,22 +265,6 @@ def test_whole_numbers_stay_whole():
     assert set(envs.parameters["max_speed"]) == {3, 4}
 
 
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
-        (
-            lambda: drawing({"lenght": Uniform(1, 2)}),
-            ValueError,
-            "CartPole-v1 has no parameter lenght; known: .*leng",
-        ),
-        (lambda: GymnasiumEnvs("CartPole-v1", parameters={"length": 1}), TypeError, "must be an envs ParameterRando"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(build, error, message):
-    with pytest.raises(error, match=message):
-        build()
-
-
 # ---------------------------------------------------------------- observations of entries, environments by class, Atari
 
 
@@ -309,9 +293,6 @@ def test_what_is_an_array_stays_as_it_is():
     assert not hasattr(space, "entries") and space.shape == (4,)
 
 
-SLASH = Dict({"a/b": Box(0, 1, (2,)), "a": Dict(b=Box(0, 1, (2,)))})
-
-
 def test_processes_keep_the_layout():
     pool = ProcessPool(partial(GymnasiumEnvs, Entries, 2), num_workers=1)
     try:
@@ -321,39 +302,6 @@ def test_processes_keep_the_layout():
     finally:
         pool.close()
     assert pickle.loads(pickle.dumps(EntriesBox({"a": Box(0, 1, (2,))}))).entries["a"].shape == (2,)
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: GymnasiumEnvs("NoSuchGame-v1", 1), "--env_id NoSuchGame-v1"),
-        (lambda: GymnasiumEnvs("CartPole-v1", 0), "num_envs must be at least 1, got 0"),
-        (lambda: GymnasiumEnvs("CartPole-v1", 10**30), "num_envs must be at most 65,536, got 1000"),
-        (lambda: GymnasiumEnvs(Worded, 1), r"observation said, a Text; leave it out: .*filter_keys=\[here\]$"),
-        (lambda: GymnasiumEnvs(Worded, 1, settings={"only": True}), "observation itself, a Text; put a wrapper"),
-        (lambda: GymnasiumEnvs(Entries, 1, settings={"size": 3}), "--env_id Entries: --env_kwargs: .* 'size'"),
-        (lambda: GymnasiumEnvs("my_file.Nothing", 1), "a class of your own goes by its path"),
-        (lambda: GymnasiumEnvs(Of, 1, settings={"space": SLASH}), "two observations are called a/b; name them without"),
-        (
-            lambda: GymnasiumEnvs(Of, 1, settings={"space": Dict({})}),
-            "--env_id Of: An empty Dict observation space is not allowed. Give",
-        ),
-        (
-            lambda: GymnasiumEnvs(Of, 1, settings={"space": Dict(a=Dict({}))}),
-            "An empty Dict observation space is not allowed",
-        ),
-        (lambda: _entries(Dict(a=Dict({})), ""), "observation a, an empty Dict; leave it out by a wrapper"),
-        (lambda: AtariEnvs("brakeout", 1), "AtariEnvs: brakeout is not a ROM"),
-        (lambda: AtariEnvs("breakout", 1, settings={"colours": 3}), "AtariEnvs: .* 'colours'"),
-        (lambda: AtariEnvs("breakout", 0), "num_envs must be at least 1"),
-    ],
-)
-def test_bad_input_is_one_clear_line(build, message):
-    if "AtariEnvs:" in message:
-        pytest.importorskip("ale_py")
-    with pytest.raises(ValueError, match=message) as caught:
-        build()
-    assert "\n" not in str(caught.value)
 
 
 def test_words_are_left_out_by_a_wrapper():

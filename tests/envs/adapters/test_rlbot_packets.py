@@ -6,21 +6,16 @@ import pytest
 pytest.importorskip("rlbot")
 from rlbot import flat
 
-from envs import (
-    AdvancedObs,
-    BallChaser,
-    Constant,
-    ContinuousAction,
-    LookupTable,
-    ObsBuilder,
-    ParameterRandomizer,
-    RandomState,
-    RocketSimPool,
-    TimeoutCondition,
-)
+from envs.actions import ContinuousAction, LookupTable
 from envs.adapters.rlbot_bot import PacketPlayer, built
 from envs.adapters.rlbot_game import PacketWriter, field
 from envs.adapters.rlbot_packets import UNSENT, PacketReader
+from envs.bots import BallChaser
+from envs.dones import TimeoutCondition
+from envs.obs import AdvancedObs, ObsBuilder
+from envs.parameters import Constant, ParameterRandomizer
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import RandomState
 from envs.state.game_state import GameState
 
 KICKOFF, ACTIVE, COUNTDOWN, PAUSED = (getattr(flat.MatchPhase, n) for n in ("Kickoff", "Active", "Countdown", "Paused"))

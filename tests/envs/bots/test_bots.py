@@ -4,34 +4,25 @@ import gymnasium
 import numpy as np
 import pytest
 
-from envs import (
+from envs.actions import (
     ActionParser,
-    BallChaser,
     ContinuousAction,
+    Controls,
     DelayAction,
-    ExplicitState,
     HybridTable,
-    IdleBot,
-    Kickoff,
-    KickoffThenShoot,
     LookupTable,
-    MixedStates,
     MultiDiscreteAction,
-    RandomBot,
-    RandomState,
     RepeatAction,
-    RocketSimPool,
-    TeamBots,
-    TimeoutCondition,
-    TurtledStart,
 )
-from envs.actions import Controls
 from envs.audit.replay import reordered, swapped
-from envs.bots import BOTS, nearest_actions
+from envs.bots import BOTS, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
 from envs.bots.scripted import CircleBot, HopBot, HoverBot, arrival_seconds, ball_after, bearing, landing_seconds
+from envs.dones import TimeoutCondition
 from envs.matches.matches import PoolRecipe
 from envs.matches.tape import record
-from tests.envs.rewards.reward_play import Scene
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import ExplicitState, Kickoff, MixedStates, RandomState, TurtledStart
+from tests.envs.fakes import Scene
 
 
 def tape_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):

@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 import RocketSim
 
-from envs import (
-    Constant,
-    ContinuousAction,
-    Gaussian,
-    HybridTable,
-    MultirangeUniform,
-    RandomState,
-    Uniform,
-)
-from envs.parameters import PARAMETERS
+from envs.actions import ContinuousAction, HybridTable
+from envs.parameters import PARAMETERS, Constant, Gaussian, MultirangeUniform, Uniform
 from envs.parameters.catalogue import default_values, mutators
+from envs.resets import RandomState
 from envs.sim.arena import SimArena, init_rocketsim
-from tests.envs.parameters.parameter_pools import TICK, HighBall, pool_with
+from tests.envs.parameters.test_parameters import TICK, HighBall, pool_with
 
 # ---------------------------------------------------------------- RocketSim takes every parameter
 
@@ -265,11 +258,7 @@ def test_a_ball_of_any_size_lies_on_the_ground_at_kickoff(radius):
 
 
 def test_flags_and_whole_numbers_are_rounded_and_tails_are_clipped():
-    samplers = {
-        "unlimited_flips": Uniform(0, 1),
-        "demo_mode": Uniform(0, 2),
-        "ball_drag": Gaussian(0.01, 0.5),
-    }
+    samplers = {"unlimited_flips": Uniform(0, 1), "demo_mode": Uniform(0, 2), "ball_drag": Gaussian(0.01, 0.5)}
     pool = pool_with(samplers, 16, team_size=(1, 0))
     pool.reset()
     values = pool.parameters

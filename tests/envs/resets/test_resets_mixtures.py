@@ -7,6 +7,7 @@ from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 from envs import GameState, RocketSimPool, TimeoutCondition
 from envs.resets import (
     ExplicitState,
+    Kickoff,
     MirroredStates,
     MixedStates,
     RandomState,
@@ -17,7 +18,7 @@ from envs.resets import (
     mirror_left_right,
 )
 from envs.resets.mixtures import PADS_MIRRORED_X
-from tests.envs.resets.written import written
+from tests.envs.fakes import written
 
 ARRAYS = ("ball_pos", "ball_vel", "ball_ang_vel", "car_pos", "car_vel", "car_ang_vel")
 BASIS = ("car_forward", "car_right", "car_up")
@@ -267,3 +268,14 @@ def test_shuffling_takes_all_of_a_car_along():
 def test_mixtures_nest():
     nested = MirroredStates(ShuffledCars(MixedStates([ASYMMETRIC, RandomState()], [1, 0])), 1)
     np.testing.assert_array_equal(written(nested).world.ball_pos[0], [500, -600, 700])
+
+
+def test_mixed_states_draw_by_weight_and_only_where_asked():
+    state, rng = GameState(2, 1, 1), np.random.default_rng(0)
+    setter, kickoffs = MixedStates([Kickoff(), RandomState()], [1, 3]), 0
+    for _ in range(400):
+        state.clear(np.array([0, 1]))
+        setter.apply(state, np.array([False, True]), rng)
+        kickoffs += np.allclose(state.boost[1], 33.3)
+    assert not state.boost[0].any()
+    assert 70 <= kickoffs <= 130

@@ -8,7 +8,7 @@ from envs.resets import Kickoff, MirroredStates, RandomState, ReplayedStates, ch
 from envs.resets.base import BALL_VECTORS, CAR_VECTORS
 from envs.resets.replay import DETAILS
 from envs.state.layout import CAR_FLAGS, CAR_TIMERS
-from tests.envs.resets.written import written
+from tests.envs.fakes import written
 
 WORLD = (*BALL_VECTORS, *CAR_VECTORS)
 

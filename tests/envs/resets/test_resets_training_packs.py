@@ -11,7 +11,7 @@ from rlgym.rocket_league.api import PhysicsObject
 
 from envs import RocketSimPool
 from envs.resets import MirroredStates, TrainingPack, check_start
-from tests.envs.resets.written import written
+from tests.envs.fakes import written
 
 
 def shot(ball=(0, 4000, 100), velocity=(100, 200, 300), car=(1000, 2000, 17), angles=(0.1, 4.0, -0.2)):
