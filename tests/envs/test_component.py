@@ -32,11 +32,6 @@ class Several(Component):
         self.parts, self.named, self.phase = (Counter(first), Counter(second)), {"third": Counter(third)}, phase
 
 
-def test_a_component_without_memory_saves_nothing():
-    assert Component().state_dict() == {}
-    Component().load_state_dict({})
-
-
 def test_copies_of_all_that_is_named_are_saved_and_restored_into_the_same_objects():
     saved, other = Several(1, 2, 3, "main"), Several(0, 0, 0, "first")
     state = saved.state_dict()
@@ -106,9 +101,6 @@ def test_a_reward_around_others_needs_neither_reset_nor_metrics():
     assert RewardSignals({"event": EventReward(goal=1.0)}).remembers()
 
 
-# ---------------------------------------------------------------- partials
-
-
 class Tuned(RocketSimPool):
     def __init__(self, num_arenas=3, **others):
         super().__init__(num_arenas, **others)
@@ -119,6 +111,12 @@ def test_nested_partials_are_one_call():
     assert call == (RocketSimPool, (4, 2), {"tick_skip": 8})
     assert call.named() == {"num_arenas": 4, "team_size": 2, "tick_skip": 8}
     assert taken_apart(RocketSimPool) == (RocketSimPool, (), {})
+    call = taken_apart(partial(ProcessPool, RocketSimPool, 2))
+    assert call.named() == {"factory": RocketSimPool, "num_workers": 2}
+    setter = Kickoff()
+    assert taken_apart(partial(Tuned, 2, state_setter=setter)).named() == {"num_arenas": 2, "state_setter": setter}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'arenas'"):
+        taken_apart(partial(RocketSimPool, arenas=4)).named()
 
 
 def test_what_jsonargparse_hands_out_is_the_class():
@@ -129,21 +127,6 @@ def test_what_jsonargparse_hands_out_is_the_class():
     assert call.function is ProcessPool and call.args == ()
     inner = taken_apart(call.named()["factory"])
     assert inner.function is RocketSimPool and inner.named()["num_arenas"] == 5
-
-
-def test_a_class_among_the_arguments_of_a_class_is_an_argument():
-    call = taken_apart(partial(ProcessPool, RocketSimPool, 2))
-    assert call.named() == {"factory": RocketSimPool, "num_workers": 2}
-
-
-def test_settings_without_a_parameter_keep_their_names():
-    setter = Kickoff()
-    assert taken_apart(partial(Tuned, 2, state_setter=setter)).named() == {"num_arenas": 2, "state_setter": setter}
-
-
-def test_wrong_arguments_are_refused():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'arenas'"):
-        taken_apart(partial(RocketSimPool, arenas=4)).named()
 
 
 def test_parts_are_written_in_the_words_of_a_configuration():

@@ -25,9 +25,6 @@ class Says(DoneCondition):
         return self.ends
 
 
-# ---------------------------------------------------------------------- the ball on the ground
-
-
 def falling(height, speed, ticks=8, age=8, touched=False):
     """Whether the episode ends with the ball at this height and vertical speed, some ticks after the last step."""
     state, condition = GameState(1, 1, 1), BallOnGroundCondition()
@@ -152,26 +149,6 @@ def test_ball_on_ground_beside_rlgym_tools():
     assert 100 < np.sum(ours) < 400
 
 
-# ---------------------------------------------------------------------- combinations
-
-
-def test_any_and_all():
-    state = GameState(4, 1, 1)
-    a, b = Says([0, 0, 1, 1]), Says([0, 1, 0, 1])
-    for build in (lambda kind: kind(a, b), lambda kind: kind([a, b]), lambda kind: kind([a], b)):
-        assert build(AnyOf).check(state).tolist() == [0, 1, 1, 1]
-        assert build(AllOf).check(state).tolist() == [0, 0, 0, 1]
-    assert AnyOf(a).check(state).dtype == np.bool_
-    assert AllOf(a, AnyOf(a, b)).check(state).tolist() == [0, 0, 1, 1]
-
-
-def test_kinds_of_combinations():
-    assert AnyOf(GoalCondition()).truncates is False
-    assert AllOf(TimeoutCondition(), NoTouchCondition()).truncates is True
-    assert AnyOf(GoalCondition(), TimeoutCondition(), truncates=True).truncates is True
-    assert AllOf(TimeoutCondition(), truncates=False).truncates is False
-
-
 def test_combinations_from_the_command_line():
     parser = ArgumentParser()
     parser.add_argument("--done", type=DoneCondition)
@@ -180,9 +157,6 @@ def test_combinations_from_the_command_line():
     done = parser.instantiate(parser.parse_object({"done": text})).done
     assert [type(c).__name__ for c in done.conditions] == ["BallOnGroundCondition", "TimeoutCondition"]
     assert done.truncates
-
-
-# ---------------------------------------------------------------------- RLGym's conditions
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.7, 1.1, 2.0, 2.3])
@@ -222,7 +196,7 @@ def test_the_same_steps_end_as_in_rlgym(seconds, tick_skip):
     assert ended["time"] and ended["goal"] and ended["any"]
 
 
-def test_by_hand():
+def test_goals_timeouts_and_combinations_by_hand():
     state = GameState(3, 1, 1)
     state.world.ball_pos[:, 1] = (5215.4, 5215.6, -5215.6)
     assert GoalCondition().check(state).tolist() == [False, True, True]
@@ -231,3 +205,14 @@ def test_by_hand():
     assert TimeoutCondition(1).check(state).tolist() == [False, False, True]
     assert NoTouchCondition(1).check(state).tolist() == [False, False, True]
     assert (GoalCondition.truncates, TimeoutCondition.truncates, NoTouchCondition.truncates) == (False, True, True)
+    state = GameState(4, 1, 1)
+    a, b = Says([0, 0, 1, 1]), Says([0, 1, 0, 1])
+    for build in (lambda kind: kind(a, b), lambda kind: kind([a, b]), lambda kind: kind([a], b)):
+        assert build(AnyOf).check(state).tolist() == [0, 1, 1, 1]
+        assert build(AllOf).check(state).tolist() == [0, 0, 0, 1]
+    assert AnyOf(a).check(state).dtype == np.bool_
+    assert AllOf(a, AnyOf(a, b)).check(state).tolist() == [0, 0, 1, 1]
+    assert AnyOf(GoalCondition()).truncates is False
+    assert AllOf(TimeoutCondition(), NoTouchCondition()).truncates is True
+    assert AnyOf(GoalCondition(), TimeoutCondition(), truncates=True).truncates is True
+    assert AllOf(TimeoutCondition(), truncates=False).truncates is False

@@ -28,9 +28,6 @@ def run(steps=1, **parts):
         pool.close()
 
 
-# ---------------------------------------------------------------- rewards, conditions, parsers
-
-
 class Pays(Reward):
     def __init__(self, value):
         self.value = value
@@ -63,9 +60,22 @@ def test_a_reward_of_the_wrong_type_is_named(value, got):
             run(reward=reward)
 
 
-def test_rewards_of_other_number_types_are_still_taken():
+def test_numbers_of_other_types_are_taken_and_parsers_named():
     run(reward=Pays(np.ones((2, 2), np.int64)))
     run(reward=CombinedReward([Pays(np.ones((2, 2), bool)), Pays(np.ones((2, 2)))], [1, 1]))
+
+    class Parses(LookupTable):
+        def parse(self, actions, state):
+            return super().parse(actions, state).rows
+
+    class Masks(LookupTable):
+        def mask(self, state):
+            return np.ones((4, 90), bool)
+
+    with one_line(ValueError, r"Parses: parse\(\) must return envs.actions.Controls, got ndarray"):
+        run(action=Parses())
+    with one_line(ValueError, r"Masks: mask\(\) must return bools .* got bool of shape \[4, 90\]"):
+        run(action=Masks())
 
 
 class Ends(DoneCondition):
@@ -92,24 +102,6 @@ def test_a_condition_of_the_wrong_type_is_named(value, got):
     for done in (Ends(value), [GoalCondition(), Ends(value)], AnyOf(Ends(value)), AllOf(GoalCondition(), Ends(value))):
         with one_line(ValueError, rf"Ends: check\(\) returned {got}, expected bools of shape \[arenas\] = \[2\]"):
             run(done=done)
-
-
-def test_a_parser_of_the_wrong_type_is_named():
-    class Parses(LookupTable):
-        def parse(self, actions, state):
-            return super().parse(actions, state).rows
-
-    class Masks(LookupTable):
-        def mask(self, state):
-            return np.ones((4, 90), bool)
-
-    with one_line(ValueError, r"Parses: parse\(\) must return envs.actions.Controls, got ndarray"):
-        run(action=Parses())
-    with one_line(ValueError, r"Masks: mask\(\) must return bools .* got bool of shape \[4, 90\]"):
-        run(action=Masks())
-
-
-# ---------------------------------------------------------------- observations
 
 
 class Columns(ObsBuilder):
@@ -151,7 +143,7 @@ def test_columns_that_nobody_writes_are_named(written):
         run(steps=0, obs=PrivilegedObs(AdvancedObs(), Columns(written, shape)))
 
 
-def test_written_nan_is_told_from_unwritten():
+def test_written_nan_and_absent_cars_are_told_from_unwritten():
     class NaN(Columns):
         def build(self, state, out):
             out[:] = np.nan
@@ -160,8 +152,6 @@ def test_written_nan_is_told_from_unwritten():
         run(steps=0, obs=NaN())
     run(obs=Columns(), team_size=[(1, 1), (1, 1)])
 
-
-def test_only_cars_that_are_there_need_to_be_written():
     class Present(Columns):
         def build(self, state, out):
             out[state.present] = 1
@@ -174,9 +164,6 @@ def test_only_cars_that_are_there_need_to_be_written():
 def test_observations_are_float32(dtype):
     with one_line(ValueError, r"Columns: space\(\) must return a Box of float32"):
         RocketSimPool(1, obs=Columns(dtype=dtype))
-
-
-# ---------------------------------------------------------------- state setters
 
 
 class Spoils(StateSetter):
@@ -194,9 +181,6 @@ def test_the_innermost_setter_is_named():
     ):
         with one_line(ValueError, f"{name}: in arena 0 car 0 would start with boost 500"):
             run(steps=0, state_setter=setter)
-
-
-# ---------------------------------------------------------------- settings
 
 
 @pytest.mark.parametrize(

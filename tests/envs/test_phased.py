@@ -73,16 +73,13 @@ class CountsResets(InAirReward):
         self.resets += 1
 
 
-def test_the_present_phase_again_forgets_nothing():
+def test_the_present_phase_again_forgets_nothing_and_metrics_keep_their_names():
     counter = CountsResets()
     pool = RocketSimPool(2, reward=PhasedReward({"easy": InAirReward(), "hard": counter}))
     pool.reset(seed=0)
     for _ in range(3):
         pool.set_phase("hard", 2)
     assert counter.resets == 1
-
-
-def test_metrics_have_the_same_names_in_all_phases():
     pool = phased_pool()
     pool.reset(seed=0)
     step(pool)

@@ -42,16 +42,13 @@ def grounded(num_cars=1):
 # ------------------------------------------------------------------ tables
 
 
-def test_lookup_table_is_rlgyms():
+def test_tables_are_rlgyms_and_what_their_description_says():
     table = LookupTable().table
     np.testing.assert_array_equal(table, LookupTableAction.make_lookup_table())
     assert table.dtype == np.float32
     ground = ~table[:, 2].astype(bool) & ~table[:, 4].astype(bool) & ~table[:, 5].astype(bool)
     assert ground.tolist() == [True] * 24 + [False] * 66
     assert LookupTable().mask(grounded()) is None
-
-
-def test_hybrid_table_is_what_its_description_says():
     parser = HybridTable()
     table = parser.table
     assert len(table) == 128 == len(np.unique(table, axis=0))
@@ -82,12 +79,9 @@ def test_a_table_hands_out_its_rows(parser):
     assert balanced(parser.table)
 
 
-def test_controls_need_no_state():
+def test_own_tables_and_controls_without_a_state():
     np.testing.assert_array_equal(told(LookupTable().controls(np.array([89, 0]))), LookupTable().table[[89, 0]])
     assert len(LookupTable().controls(np.array([], np.int64))) == 0
-
-
-def test_an_own_table():
     rows = [[0] * 8, [1, 0.25, 0, 0, 0, 0, 1, 0]]
     np.testing.assert_array_equal(ActionTable(rows).parse(np.array([1]), grounded()).rows, rows[1:])
     assert StateAwareTable(rows).action_space.n == 2
@@ -143,7 +137,7 @@ def test_row_controls_are_made_again_only_where_rows_change():
 # ------------------------------------------------------------------ python -m envs.actions
 
 
-def test_description_of_the_lookup_table():
+def test_descriptions_of_tables():
     lines = LookupTable().describe().splitlines()
     assert lines[0] == "LookupTable: 90 rows"
     assert [line.split() for line in lines[3:93]] == [
@@ -162,9 +156,6 @@ def test_description_of_the_lookup_table():
         "left and right balanced: yes",
         "all-zero row (fallback): 8",
     ]
-
-
-def test_description_finds_what_is_missing():
     text = ActionTable([[1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]).describe()
     assert "steer left: 0 rows: none" in text and "steer right: 1 rows: 0" in text
     assert "balanced: NO" in text and "(fallback): NONE" in text

@@ -103,9 +103,6 @@ def test_rlgym_rewards_pay_what_the_pools_own_pay(shot, dropped):
     assert (np.abs(rewards["ours"]) > 9).any(), "no goal"
 
 
-# ---------------------------------------------------------------- what is measured
-
-
 class Own(RewardFunction):
     """Not made of parts."""
 

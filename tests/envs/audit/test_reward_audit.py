@@ -41,12 +41,21 @@ def found(audit, kind):
     return {finding.part for finding in audit.findings if finding.kind == kind}
 
 
-# ---------------------------------------------------------------- what it catches
-
-
-def test_the_default_reward_passes(default_audit):
+def test_the_default_reward_passes_and_its_goals_are_paid_as_they_should(default_audit):
     assert default_audit.passed and default_audit.findings == []
     assert default_audit.goals_per_minute > 2
+    by_name = {part.name: part for part in default_audit.parts}
+    goal = by_name["GoalReward"]
+    assert goal.own_goal == -10 and default_audit.total.own_goal == pytest.approx(-10)
+    assert {by_name[name].own_goal for name in by_name if name != "GoalReward"} == {0}
+    assert goal.per_minute["score"] == pytest.approx(10 * default_audit.goals_per_minute)
+    assert goal.sign == "+-" and by_name["InAirReward"].sign == "+"
+    assert sum(part.share for part in default_audit.parts) == pytest.approx(1)
+    for situation, pay in default_audit.total.per_minute.items():
+        assert pay == pytest.approx(sum(part.per_minute[situation] for part in default_audit.parts), abs=1e-4)
+    # A hop is 0.9 s or so in the air of every second: at most 0.002 on each of 900 steps.
+    assert 1.0 < by_name["InAirReward"].per_minute["hop"] < 1.8
+    assert by_name["InAirReward"].per_minute["idle"] == 0
 
 
 @pytest.mark.slow
@@ -57,11 +66,8 @@ def test_it_names_what_pays_own_goals_and_nothing_else(wrong_audit):
     assert lines[0] == "AnyGoal pays for an own goal: 1 more than for the same touch to the side"
 
 
-def test_it_names_what_is_not_mirrored(wrong_audit):
+def test_it_names_what_is_not_mirrored_or_depends_on_the_order_of_cars(wrong_audit):
     assert {"BluesGoal", "RightHalf"} == found(wrong_audit, "mirror") - {"total"}
-
-
-def test_it_names_what_depends_on_the_order_of_cars(wrong_audit):
     assert {"FirstCar"} == found(wrong_audit, "order") - {"total"}
 
 
@@ -83,24 +89,6 @@ def test_it_names_what_is_better_farmed_than_scored():
     assert near.per_minute["idle"] == 0
     text = next(finding.text for finding in audit.findings if finding.part == "NearBall")
     assert text.startswith("NearBall pays farming more than scoring: ") and "`hover`" in text
-
-
-# ---------------------------------------------------------------- its numbers
-
-
-def test_goals_are_paid_and_charged_as_they_should(default_audit):
-    by_name = {part.name: part for part in default_audit.parts}
-    goal = by_name["GoalReward"]
-    assert goal.own_goal == -10 and default_audit.total.own_goal == pytest.approx(-10)
-    assert {by_name[name].own_goal for name in by_name if name != "GoalReward"} == {0}
-    assert goal.per_minute["score"] == pytest.approx(10 * default_audit.goals_per_minute)
-    assert goal.sign == "+-" and by_name["InAirReward"].sign == "+"
-    assert sum(part.share for part in default_audit.parts) == pytest.approx(1)
-    for situation, pay in default_audit.total.per_minute.items():
-        assert pay == pytest.approx(sum(part.per_minute[situation] for part in default_audit.parts), abs=1e-4)
-    # A hop is 0.9 s or so in the air of every second: at most 0.002 on each of 900 steps.
-    assert 1.0 < by_name["InAirReward"].per_minute["hop"] < 1.8
-    assert by_name["InAirReward"].per_minute["idle"] == 0
 
 
 def test_pay_by_random_actions_is_what_the_pool_pays(default_audit):
@@ -146,10 +134,7 @@ def test_mixed_team_sizes_are_audited():
     assert audit.total.own_goal == pytest.approx(-10) and found(audit, "mirror") == found(audit, "order") == set()
 
 
-# ---------------------------------------------------------------- parts
-
-
-def test_sums_are_taken_apart():
+def test_sums_are_taken_apart_and_add_up(tape):
     reward = envs.RewardSignals(
         {
             "shape": envs.CombinedReward(
@@ -184,9 +169,6 @@ def test_sums_are_taken_apart():
         "events/EventReward/goal",
         "events/EventReward/concede",
     ]
-
-
-def test_parts_add_up_to_the_reward(tape):
     face, events = (
         envs.CombinedReward([envs.FaceBallReward()], [3.0]),
         envs.EventReward(touch=1, shot=2, team_goal=5, concede=-3),
@@ -224,9 +206,6 @@ def test_phases_are_audited_each():
         reward_trace(pool, envs.IdleBot(), phase="third")
 
 
-# ---------------------------------------------------------------- tapes
-
-
 @pytest.fixture(scope="module")
 def tape():
     bots = envs.TeamBots(envs.KickoffThenShoot(), envs.RandomBot(0))
@@ -257,15 +236,6 @@ def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
     cut = Tape([*whole.frames[:6], whole.frames[0]], 4)
     with pytest.raises(ValueError, match="ends 1 steps into a step of 4"):
         coarser(cut, 4)
-
-
-def test_a_goal_is_paid_once(shot):
-    tape = record(PoolRecipe(POOL), envs.IdleBot(), 2, 0, num_arenas=1, state_setter=shot(), done=[])
-    assert sum(state.goal_scored[0] for state in tape.steps) > 2  # nothing ends the episode
-    assert replay(envs.GoalReward(), tape).sum(axis=0).tolist() == [[1, -1]]
-
-
-def test_difference_is_the_part_that_is_paid_otherwise():
     assert difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
     assert difference(np.zeros(2), np.zeros(2)) == 0
 
@@ -286,10 +256,7 @@ def test_settings_are_read_from_what_builds_the_pool():
             audit_rewards(POOL, **wrong)
 
 
-# ---------------------------------------------------------------- traces and first states
-
-
-def test_a_trace_is_what_the_pool_pays():
+def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
     rows = reward_trace(POOL, envs.KickoffThenShoot(), envs.BallChaser(), seconds=6, seed=4)
     pool, bots = (
         envs.RocketSimPool(num_arenas=1, num_threads=1, seed=4),
@@ -305,9 +272,6 @@ def test_a_trace_is_what_the_pool_pays():
     pool.close()
     assert rows[-1]["return"] == pytest.approx(sum(row["total"] for row in rows))
     assert any(row["touch"] for row in rows)
-
-
-def test_a_trace_ends_with_its_episode_and_takes_the_cars_side(shot):
     pool = partial(POOL, state_setter=shot(into_blue_goal=True), reward=envs.GoalReward())
     losing, winning = (reward_trace(pool, envs.IdleBot(), car=car) for car in (0, 1))
     assert len(losing) == len(winning) < 30
@@ -332,17 +296,6 @@ def test_first_states_are_those_of_the_setter():
     assert ("ball", "boost") not in ranges
     again = reset_rows(partial(POOL, team_size=2), episodes=40, seed=1)
     assert rows == again != reset_rows(partial(POOL, team_size=2), episodes=40, seed=2)
-
-
-def test_coarser_steps_keep_the_touches_in_between():
-    scene = Scene()
-    frames = [(np.array([True]), scene.state.copy())]
-    for touched in ([1, 0], [0, 0], [0, 0], [0, 1]):
-        frames.append((None, scene.put(4, touched=touched).state.copy()))
-    tape = coarser(Tape(frames, 4), 2)
-    assert tape.tick_skip == 8
-    assert [state.touched[0].tolist() for state in tape.steps] == [[True, False], [False, True]]
-    assert [int(state.episode_ticks[0]) for state in tape.steps] == [8, 16]
 
 
 def test_a_goal_is_paid_once_in_each_episode():

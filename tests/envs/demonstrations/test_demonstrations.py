@@ -159,7 +159,7 @@ def test_other_parsers_learn_from_the_same_file(tmp_path, action):
         assert np.array_equal(again, LookupTable().table[row])
 
 
-def test_soft_labels_share_what_lies_between_rows():
+def test_soft_labels():
     table, controls = LookupTable(), np.zeros((3, 8), np.float32)
     controls[0, :2] = 1, 0.25  # on the ground, a quarter of the way to the right
     controls[1, :2] = 1, 1  # a row
@@ -170,10 +170,7 @@ def test_soft_labels_share_what_lies_between_rows():
     assert np.allclose((soft @ table.table)[2, 2:5], controls[2, 2:5], atol=1e-6)
     assert (soft[1] > 0).sum() == 1
     assert soft_labels(ContinuousAction(), controls, np.ones(3, bool)) is None
-
-
-def test_the_mean_of_soft_labels_is_what_was_done():
-    """Rows that differ only in what does not matter count as one, also where a table has finer steps."""
+    # Rows that differ only in what does not matter count as one, also where a table has finer steps.
     rng, table = np.random.default_rng(0), LookupTable()
     ground, air = np.zeros((2, 50, 8), np.float32)
     ground[:, :2], ground[:, 7] = rng.uniform(-1, 1, (50, 2)), rng.integers(2, size=50)
@@ -238,11 +235,16 @@ def test_an_action_that_the_space_does_not_have_is_refused(tmp_path, action):
         list(of_observations(Demonstration(path), BOX, TWO))
 
 
-def test_a_file_is_whole_or_none(tmp_path):
+def test_files_that_are_none(tmp_path):
     path = tmp_path / "a.frd"
     with pytest.raises(KeyboardInterrupt), DemonstrationWriter(path, columns_of(BOX, TWO), SEEN):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
+    (tmp_path / "link.frd").symlink_to("nowhere")
+    (tmp_path / "folder.frd").mkdir()
+    for name in ("link", "folder"):
+        with pytest.raises(OSError, match=f"{name}.frd: no regular file"):
+            Demonstration(tmp_path / f"{name}.frd")
 
 
 def test_every_cut_and_every_damage_is_one_line(tmp_path):
@@ -262,12 +264,15 @@ def test_every_cut_and_every_damage_is_one_line(tmp_path):
         assert "replay" not in str(raised.value)
 
 
-def test_nan_is_named(tmp_path):
+def test_nan_is_named_and_replays_are_told_apart(tmp_path):
     path = tmp_path / "a.frd"
     with DemonstrationWriter(path, columns_of(BOX, TWO), SEEN) as writer:
         writer.add([FRAME, FRAME | {"obs": np.array([0, np.nan])}], {"terminated": True})
     with pytest.raises(ValueError, match=r"a\.frd: obs has NaN or infinity in episode 0"):
         list(Demonstration(path).episodes())
+    recorded(tmp_path / "a.frd")
+    with pytest.raises(ValueError, match="a demonstration, no game to watch"):
+        read_replay(tmp_path / "a.frd")
 
 
 def lying(path, about, parts, frame):
@@ -333,20 +338,6 @@ def test_recording_touches_no_file_of_somebody_else(tmp_path):
     with pytest.raises(OSError), DemonstrationWriter(pole, columns_of(BOX, TWO), SEEN):
         pass
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.frd", "a.frd.tmp", "b.frd"]
-
-
-def test_what_is_no_file_is_called_so(tmp_path):
-    (tmp_path / "link.frd").symlink_to("nowhere")
-    (tmp_path / "folder.frd").mkdir()
-    for name in ("link", "folder"):
-        with pytest.raises(OSError, match=f"{name}.frd: no regular file"):
-            Demonstration(tmp_path / f"{name}.frd")
-
-
-def test_replays_and_demonstrations_are_told_apart(tmp_path):
-    recorded(tmp_path / "a.frd")
-    with pytest.raises(ValueError, match="a demonstration, no game to watch"):
-        read_replay(tmp_path / "a.frd")
 
 
 def test_long_episodes_are_streamed_in_order(tmp_path):
@@ -430,15 +421,12 @@ def test_every_number_is_that_of_the_frame(tmp_path):
     assert sum(len(each.action) for each in trajectories(Demonstration(path), 1, DefaultObs(), LookupTable())) == 2 * 38
 
 
-def test_a_jump_between_two_frames_is_not_lost():
+def test_jumps_between_frames_are_kept_and_missing_frames_refused():
     first, _ = _episodes(frames_of_rlgym())
     frames = first.frames(8, 0.5)
     assert [int(frame["episode_ticks"]) for frame in frames] == list(range(0, 101, 8))
     jumps = [int(frame["controls"][0, 5]) for frame in frames]
     assert jumps == [0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]  # of frames 3, 13 and 23
-
-
-def test_frames_that_the_file_does_not_have_are_refused():
     episodes = list(_episodes(frames_of_rlgym()))
     _check_spacing(Path("a.replay"), episodes, 4)
     with pytest.raises(

@@ -18,12 +18,6 @@ def results(*goals):
     return Matches(goals, np.zeros_like(goals), minutes=1.0, cars=1, statistics={})
 
 
-def test_wins_draws_losses_and_one_difference_for_each_pair():
-    matches = results([(2, 1), (0, 0)], [(1, 3), (4, 0)])
-    assert (matches.wins, matches.draws, matches.losses) == (2, 1, 1)
-    assert matches.differences.tolist() == [0.5, 1.0]
-
-
 class Watching(Bot):
     """Plays as another and keeps what it sees: places of ball and cars, and what each car was told in the last step."""
 
@@ -92,7 +86,7 @@ def test_no_two_pairs_are_the_same_games():
         assert len(np.unique(games[:, half, 0, :9].round(3), axis=0)) == len(games)  # nor begin from the same places
 
 
-def test_sides_change_and_one_that_plays_itself_is_nobody_s_superior():
+def test_sides_change_and_players_draw_anew():
     """Deterministic, from the same kickoffs: the same game to the bit, with sides changed."""
     matches, games = watched(chaser, chaser, num_pairs=PAIRS_AT_ONCE, minutes=0.25, seed=1)
     assert (games[:, 0] == games[:, 1]).all()
@@ -102,9 +96,6 @@ def test_sides_change_and_one_that_plays_itself_is_nobody_s_superior():
     driving, standing = slice(9, 17), slice(17, 25)  # what blue and orange are told
     assert games[0, 0, :, driving].any() and not games[0, 0, :, standing].any()
     assert games[0, 1, :, standing].any() and not games[0, 1, :, driving].any()
-
-
-def test_players_draw_anew_for_each_match_of_a_pair():
     _, games = watched(RandomBot, RandomBot, num_pairs=1, minutes=0.02)
     assert (games[0, 0, 0] == games[0, 1, 0]).all() and (games[0, 0] != games[0, 1]).any()
 
@@ -167,7 +158,7 @@ def test_policy_bot_sees_and_does_what_it_would_in_a_pool_of_its_own(mixed):
     assert begun[0].all() and not np.any(begun[1:])
 
 
-def test_policy_bot_uses_its_own_parser():
+def test_policy_bot_uses_its_own_parser_and_results_count():
     """The pool has no idea of the repetition."""
     table, asked = LookupTable().table, []
 
@@ -182,9 +173,9 @@ def test_policy_bot_uses_its_own_parser():
     for row in (10, 10, 30, 30):
         pool.step(bot.actions(pool.state, pool.action_parser))
         assert (pool.state.controls[0] == table[row]).all()
-
-
-# ---------------------------------------------------------------- kickoffs of matches
+    matches = results([(2, 1), (0, 0)], [(1, 3), (4, 0)])
+    assert (matches.wins, matches.draws, matches.losses) == (2, 1, 1)
+    assert matches.differences.tolist() == [0.5, 1.0]
 
 
 def kickoffs_of(seeds, order, cars=1):

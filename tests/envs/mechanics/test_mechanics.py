@@ -63,14 +63,10 @@ def test_an_idle_car_fails(name):
     assert not drive(pool_of(lane, 10, seed=5), drivers.idle, ticks_of(lane)).any()
 
 
-def test_a_car_that_only_turns_round_is_no_half_flip():
-    assert not drive(pool_of(HalfFlipLane()), drivers.rush, ticks_of(HalfFlipLane())).any()
-
-
 # ---------------------------------------------------------------- the situations
 
 
-def test_on_the_wall_the_wheels_have_contact():
+def test_driving_on_the_wall_and_below_the_ball():
     pool, contacts = pool_of(WallToAerialLane()), []
     drive(pool, drivers.idle, 30, lambda car, tick: contacts.append((car.on_ground, car.pos)))
     grounded, places = (np.array(x) for x in zip(*contacts, strict=True))
@@ -78,9 +74,6 @@ def test_on_the_wall_the_wheels_have_contact():
     np.testing.assert_allclose(np.abs(places[..., 0]), 4096 - 17, atol=3)
     assert (places[-1, :, 2] > places[0, :, 2] + 200).all()  # it drives up
     assert set(np.sign(places[0, :, 0])) == {-1, 1}  # on either side
-
-
-def test_the_ball_stays_above_the_roof_of_a_car_that_drives_straight():
     offsets = []
     drive(pool_of(DribbleLane()), drivers.hold_straight, 60, lambda car, tick: offsets.append(car.to_ball))
     heights, across = np.array(offsets)[..., 2], np.linalg.norm(np.array(offsets)[..., :2], axis=-1)
@@ -122,11 +115,12 @@ def test_the_ball_comes_down_in_front_of_the_car():
     assert (nearest > 70).all() and (heights > 140).all() and (heights < 330).all()
 
 
-def test_the_half_flip_begins_rolling_backward_away_from_the_ball():
+def test_half_flips():
     car = drivers.Car(pool_of(HalfFlipLane()))
     along = drivers.dot(car.vel, car.forward)
     assert (along <= -500).all() and (along >= -900).all()
     assert (drivers.dot(drivers.unit(car.to_ball), car.forward) < -0.5).mean() > 0.9  # unless the wall is near
+    assert not drive(pool_of(HalfFlipLane()), drivers.rush, ticks_of(HalfFlipLane())).any()
 
 
 def kickoff_states(offset_share, count=200):
@@ -137,13 +131,10 @@ def kickoff_states(offset_share, count=200):
     return state
 
 
-def test_all_five_kickoffs_are_played_and_both_teams_have_the_same():
+def test_kickoffs_are_fair_on_their_spots_and_off_them():
     places = kickoff_states(0.0).world.car_pos
     assert {tuple(place) for place in places[:, :2].reshape(-1, 3)} == {tuple(spawn) for spawn in Kickoff.BLUE_POS}
     np.testing.assert_array_equal(places[:, 2:], places[:, :2] * (-1, -1, 1))
-
-
-def test_offset_kickoffs_begin_off_the_spot_and_just_as_fair():
     world = kickoff_states(1.0).world
     nearest = np.linalg.norm(world.car_pos[:, :2, None] - Kickoff.BLUE_POS, axis=-1).min(axis=-1)
     assert 150 < nearest.max() <= 250 * 2**0.5 and nearest.mean() > 100
@@ -218,9 +209,6 @@ def test_the_share_of_lanes_and_their_weights():
     lane = setter.episodes.lane
     assert np.mean(lane != NO_LANE) == pytest.approx(0.4, abs=0.06)  # 3 deviations of 600 draws
     assert np.mean(lane[lane != NO_LANE] == 0) == pytest.approx(0.75, abs=0.09)
-
-
-def test_without_weight_it_is_the_inner_setter():
     plain = RocketSimPool(4, 1, state_setter=RandomState())
     plain.reset(seed=0)
     off = mixed_pool(0.0, 4)
@@ -228,7 +216,16 @@ def test_without_weight_it_is_the_inner_setter():
     assert (off.state_setter.episodes.lane == NO_LANE).all()
 
 
-def test_time_limits_end_lanes_and_only_lanes():
+def test_metrics_count_ended_episodes_and_time_limits_end_lanes_only():
+    lane = KickoffLane(0.0, time_limit_seconds=5.0)
+    pool = pool_of(lane, 4)
+    won = drive(pool, drivers.rush, 599)
+    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)  # not ended yet
+    drive(pool, drivers.rush, 1)
+    metrics = pool.drain_metrics()
+    assert won.any() and metrics["lane/kickoff_success"] == (won.sum(), 4)
+    assert metrics["lane/kickoff_episodes"] == (4, 4)
+    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)
     pool = mixed_pool(0.5, 20, [HalfFlipLane(0.5)], done=GoalCondition())
     lane = pool.state_setter.episodes.lane.copy()
     for step in range(8):  # 0.5 s are 60 ticks: step 8 ends it
@@ -240,28 +237,13 @@ def test_time_limits_end_lanes_and_only_lanes():
     assert pool.drain_metrics()["lane/half_flip_episodes"] == (np.sum(lane == 0), 20)
 
 
-def test_metrics_count_successes_over_ended_episodes():
-    lane = KickoffLane(0.0, time_limit_seconds=5.0)
-    pool = pool_of(lane, 4)
-    won = drive(pool, drivers.rush, 599)
-    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)  # not ended yet
-    drive(pool, drivers.rush, 1)
-    metrics = pool.drain_metrics()
-    assert won.any() and metrics["lane/kickoff_success"] == (won.sum(), 4)
-    assert metrics["lane/kickoff_episodes"] == (4, 4)
-    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)
-
-
-def test_an_episode_that_reset_cuts_off_does_not_count():
+def test_episodes_end_their_notes_and_count_once():
     pool = pool_of(DribbleLane(), 4)
     drive(pool, drivers.balance_ball, 300)
     pool.reset()
     assert not pool.state_setter.episodes.succeeded.any()
     assert pool.drain_metrics()["lane/dribble_episodes"] == (0, 4)
-
-
-def test_an_episode_begins_without_the_notes_of_the_one_before():
-    """An air dribble is over once the ball has come down; the next one is not."""
+    # An air dribble is over once the ball has come down; the next one is not.
     pool = pool_of(AirDribbleLane(), 8)
     assert not drive(pool, drivers.idle, 300).any()
     assert (pool.state.world.ball_pos[:, 2] < 300).any()
@@ -269,7 +251,7 @@ def test_an_episode_begins_without_the_notes_of_the_one_before():
     assert drive(pool, drivers.carry_the_ball, ticks_of(AirDribbleLane())).mean() >= 0.8
 
 
-def test_success_is_remembered_in_a_snapshot():
+def test_snapshots_remember_success_and_refuse_other_lanes():
     pool, other = (pool_of(DribbleLane(), 4, done=GoalCondition()) for _ in range(2))
     drive(pool, drivers.balance_ball, 400)
     snapshot = pool.state_dict()
@@ -279,9 +261,6 @@ def test_success_is_remembered_in_a_snapshot():
         drive(each, drivers.balance_ball, 250)
     assert pool.drain_metrics() == other.drain_metrics()
     np.testing.assert_array_equal(pool.state.car_rows[..., 1:], other.state.car_rows[..., 1:])
-
-
-def test_what_was_saved_of_other_lanes_is_refused():
     pool, other = pool_of(DribbleLane(), 4), pool_of(HalfFlipLane(), 4)
     pool.state_setter.episodes.load_state_dict(pool.state_setter.episodes.state_dict())
     with pytest.raises(ValueError, match=r"logger 0 LaneEpisodes does not fit .*\['notes'\] is float64 of shape"):
@@ -319,7 +298,7 @@ def test_weights_of_a_phase_that_training_does_not_have_are_refused():
         pool.check_phases(["a", "b"])
 
 
-def test_a_lane_of_the_users_own():
+def test_a_lane_of_the_users_own_and_lanes_from_class_paths():
     class Mine(Lane):
         name = "mine"
         set_up, judge = DribbleLane.set_up, DribbleLane.judge
@@ -330,9 +309,6 @@ def test_a_lane_of_the_users_own():
     assert Mine(2.5).time_limit_seconds == 2.5
     with pytest.raises(ValueError, match="Mine: time_limit_seconds must be a number above 0, got 0"):
         Mine(0)
-
-
-def test_from_class_paths():
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--setter", type=StateSetter)
     lanes = [{"class_path": f"envs.{kind.__name__}"} for kind in LANES.values()]

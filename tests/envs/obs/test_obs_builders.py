@@ -1,9 +1,5 @@
 """What holds for every observation builder: no colours, named columns, absent cars, pools, clear errors."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -91,15 +87,13 @@ def test_meanings_and_columns_cover_everything_once(make, teams):
     assert builder.columns(*teams) == {name: slice(*ends) for name, ends in groups.items()} and len(groups) > 5
 
 
-def test_a_builder_that_names_nothing_has_one_column_range():
+def test_builders_that_name_less():
     class Nothing(DefaultObs):
         meanings = ObsBuilder.meanings
 
     assert Nothing(zero_padding=None).columns(1, 1) == {"obs": slice(0, 92)}
     assert Nothing(zero_padding=None).meanings(1, 1)[0][:4] == ("obs", "", 92, "not described")
 
-
-def test_a_builder_that_only_names_its_columns_keeps_the_names_inside_of_others():
     class Named(DefaultObs):
         meanings = ObsBuilder.meanings
 
@@ -152,7 +146,7 @@ def test_absent_cars_look_like_padding(make, room, two_vs_two):
     np.testing.assert_array_equal(obs[3:], build(make(room), two_vs_two)[3:])
 
 
-def test_an_absent_car_without_room_to_spare_is_zero(two_vs_two):
+def test_absent_cars_without_room_and_columns_of_others(two_vs_two):
     arrays = two_vs_two.state_dict()
     arrays["present"][:, 3] = False
     mixed = GameState(6, 2, 2)
@@ -163,6 +157,15 @@ def test_an_absent_car_without_room_to_spare_is_zero(two_vs_two):
         obs, columns = build(builder, mixed), builder.columns(2, 2)
         assert (obs[:, 0, columns["other_2"]] == 0).all() and (obs[:, 0, columns["other_1"]] != 0).any()
         assert (obs[:, 2, columns["other_0"]] == 0).all() and (obs[:, 2, columns["other_2"]] != 0).any()
+    # `PrivilegedObs` and callers with larger arrays hand out a part of the columns.
+    for make in BUILDERS.values():
+        if make(None).space(2, 2).shape[1:]:
+            continue
+        obs = build(make(None), two_vs_two)
+        wide = np.full((6, 4, obs.shape[-1] + 5), 7, np.float32)
+        make(None).build(two_vs_two, wide[..., 2:-3])
+        np.testing.assert_array_equal(wide[..., 2:-3], obs)
+        assert (wide[..., :2] == 7).all() and (wide[..., -3:] == 7).all()
 
 
 @every_builder
@@ -203,18 +206,6 @@ def test_the_set_does_not_know_the_order_of_allies_and_enemies(three_vs_three):
     expected[:, enemies[:4]] = obs[:, enemies[[2, 0, 1, 3]]]
     np.testing.assert_array_equal(other, expected)
     assert not np.array_equal(other, obs)
-
-
-def test_no_builder_writes_outside_its_columns(two_vs_two):
-    """`PrivilegedObs` and callers with larger arrays hand out a part of the columns."""
-    for make in BUILDERS.values():
-        if make(None).space(2, 2).shape[1:]:
-            continue
-        obs = build(make(None), two_vs_two)
-        wide = np.full((6, 4, obs.shape[-1] + 5), 7, np.float32)
-        make(None).build(two_vs_two, wide[..., 2:-3])
-        np.testing.assert_array_equal(wide[..., 2:-3], obs)
-        assert (wide[..., :2] == 7).all() and (wide[..., -3:] == 7).all()
 
 
 def test_widths():
@@ -293,7 +284,7 @@ def test_names_units_and_factors_are_those_of_the_game(builder, least, seen_play
         np.testing.assert_allclose(raw[name], true[name], rtol=2e-5, atol=2e-3, err_msg=name)
 
 
-def test_local_columns_keep_the_length_of_what_they_name(seen_play):
+def test_local_columns_and_entities_are_named_right(seen_play):
     own = seen_play.own
     true = {"vel": own.car_vel, "ball_pos": own.ball_pos - own.car_pos, "ball_vel": own.ball_vel - own.car_vel}
     true["world_up"] = np.ones((8, 4, 1))
@@ -308,9 +299,6 @@ def test_local_columns_keep_the_length_of_what_they_name(seen_play):
     nearest = raw["pad_near_car_0.offset"]
     assert (np.linalg.norm(nearest, axis=-1) <= np.linalg.norm(raw["pad_near_car_3.offset"], axis=-1) + 1e-2).all()
     assert set(np.unique(raw["pad_near_ball_1.available"])) <= {0, 1}
-
-
-def test_entities_features_are_named_right(seen_play):
     raw, builder = raw_numbers(NAMED[5], seen_play), NAMED[5]
     rows = builder.objects
     np.testing.assert_allclose(raw["pos"][:, :, 0], seen_play.own.car_pos, rtol=1e-5, atol=1e-2)
@@ -320,16 +308,13 @@ def test_entities_features_are_named_right(seen_play):
     assert (raw["team.enemy"][:, :, rows["goals"].start] == 1).all() and (raw["type.ball"][:, :, 1] == 1).all()
 
 
-def test_the_classes_columns_are_where_the_tables_say():
+def test_where_columns_are():
     starts = {DefaultObs: ("CARS", "car_0"), AdvancedObs: ("OTHERS", "other_0"), RelativeObs: ("PADS", "pad_0")}
     for kind, (name, group) in (starts | {AdvancedObsPlus: ("PADS", "pad_near_car_0")}).items():
         assert getattr(kind, name).start == kind().columns(1, 1)[group].start
     assert EntityObs().columns(1, 1)["status"] == EntityObs.STATUS == slice(EntityObs.BOOST, EntityObs.SUPERSONIC + 1)
     inside = [m.name for m in AdvancedObs().meanings(1, 1) if m.group == "self" for _ in range(m.width)]
     assert inside.index("boost") == AdvancedObs.CAR_BOOST and inside.index("demoed") == AdvancedObs.CAR_DEMOED
-
-
-def test_stacked_frames_say_how_old_they_are():
     first, second = (StackedObs(AdvancedObs(), 2).meanings(1, 1)[i] for i in (0, len(AdvancedObs().meanings(1, 1))))
     assert (first.group, second.group) == ("frame_0/ball_pos", "frame_1/ball_pos")
     assert second.text == f"{first.text} (1 steps earlier)"
@@ -381,11 +366,3 @@ def test_command_prints_every_column(capsys):
     assert "".join(lines[0].split()) == "AdvancedObsPlus:167float32,2against1"
     boost = next(row for row in rows if row[1] == "status.boost")
     assert boost == ["24", "status.boost", "boost", "left", "0..100", "1/100"]
-
-
-def test_command_runs_from_a_shell():
-    root = Path(__file__).resolve().parents[3]
-    command = [sys.executable, "-m", "envs.obs"]
-    shown = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert "DefaultObs: 92 float32, 1 against 1" in shown.stdout and "1/4096, 1/6000, 1/2044" in shown.stdout
-    assert shown.stderr == ""

@@ -184,14 +184,11 @@ def test_plus_by_hand(scene):
     close(other[at.OTHER_STATUS], (1, 0.2, 0, 0, 0, 1))
 
 
-def test_plus_defaults_scale_boost_once_and_stop_the_touch_clock_at_one(scene):
+def test_plus_at_its_limits(scene):
     scene.ticks_since_touch[0] = 60 * 120
     obs = build(AdvancedObsPlus(), scene)[0]
     close(obs[:, AdvancedObsPlus.STATUS.start], (0.25, 1))
     close(obs[:, AdvancedObsPlus.TOUCH_TIME], 1)
-
-
-def test_big_pads_are_marked(scene):
     scene.world.car_pos[0, BLUE] = (3584, 0, 17)
     write_mirrored(scene)
     builder = AdvancedObsPlus(pads_near_car=34, **UNITS)
@@ -228,10 +225,7 @@ def test_relative_by_hand(scene):
     close(other[at.OTHER_UP], (0, 0, 1))
     close(other[at.OTHER_ANG_VEL], (0, 0, 0.5))
     close(other[at.OTHER_STATUS], (0.25, 0, 1, 1, 0, 0))
-
-
-def test_relative_to_a_car_that_climbs_a_wall(scene):
-    """Nose up, wheels on the wall at +x: forward is +z, the roof points to -x, the right side to -y."""
+    # Nose up, wheels on the wall at +x: forward is +z, the roof points to -x, the right side to -y.
     world = scene.world
     world.car_forward[0, BLUE], world.car_right[0, BLUE], world.car_up[0, BLUE] = (0, 0, 1), (0, -1, 0), (-1, 0, 0)
     write_mirrored(scene)
@@ -319,9 +313,6 @@ def test_entities_by_hand(scene):
     close(obs[ORANGE][rows["pads"]][[33 - 13, 33 - 26], at.TIMER], (0.4, 0.2))
     close(blue[rows["goals"], at.POS], [(0, 5.12, 0.321388), (0, -5.12, 0.321388)])
     close(obs[ORANGE][rows["goals"], at.OFFSET], [(0, 7.12, 0.304388), (0, -3.12, 0.304388)])
-
-
-def test_padding_is_zero_and_masked(scene):
     builder = EntityObs(3)
     obs = build(builder, scene)
     mask = EntityObs.padding_mask(obs)
@@ -412,7 +403,7 @@ def begin(builder, state):
     return build(builder, state)
 
 
-def test_a_second_look_at_the_same_situation_is_no_step(states):
+def test_one_memory_and_second_looks(states):
     builder = StackedObs(AdvancedObs(), 3)
     begin(builder, states[0])
     build(builder, states[1])
@@ -422,9 +413,6 @@ def test_a_second_look_at_the_same_situation_is_no_step(states):
     newest, middle, oldest = np.split(build(builder, states[3]), 3, axis=-1)
     for frame, state in ((newest, states[3]), (middle, states[2]), (oldest, states[1])):
         np.testing.assert_array_equal(frame, build(AdvancedObs(), state))
-
-
-def test_one_memory_may_serve_actor_and_critic(states):
     shared = StackedObs(AdvancedObs(), 2)
     builder = PrivilegedObs(shared, shared)
     begin(builder, states[0])
@@ -447,14 +435,6 @@ def test_reset_reaches_the_masked_arenas_only(states):
     np.testing.assert_array_equal(after[2, :, 2 * width :], single[2])
     others = [0, 1, 3, 4]
     np.testing.assert_array_equal(after[others][..., 2 * width :], before[others][..., :width])
-
-
-def test_reset_reaches_builders_within(states):
-    builder = StackedObs(StackedObs(AdvancedObs(), 2), 2)
-    begin(builder, states[0])
-    build(builder, states[1])
-    obs = begin(builder, states[5])
-    np.testing.assert_array_equal(obs, np.concatenate([build(AdvancedObs(), states[5])] * 4, axis=-1))
 
 
 @pytest.mark.parametrize(
@@ -499,15 +479,12 @@ def test_a_pool_with_stacked_frames_resumes_exactly(shot):
     pool.close(), other.close()
 
 
-def test_what_was_saved_before_anything_was_built_loads():
+def test_frames_saved_too_early_or_of_another_number(states):
     builder = StackedObs(AdvancedObs(), 2)
     builder.load_state_dict(StackedObs(AdvancedObs(), 2).state_dict())
     state = GameState(2, 1, 1)
     single = build(AdvancedObs(), state)
     np.testing.assert_array_equal(build(builder, state), np.concatenate([single, single], axis=-1))
-
-
-def test_frames_of_another_number_are_refused(states):
     builder = StackedObs(AdvancedObs(), 2)
     begin(builder, states[0])
     with pytest.raises(ValueError, match="StackedObs: num_frames=3, but the saved state has 2 frames") as caught:

@@ -15,20 +15,14 @@ from tests.envs.processes.process_pool_parts import Trouble
 # ---------------------------------------------------------------- samplers
 
 
-def test_uniform_fills_its_interval():
+def test_samplers():
     draws = [Uniform(2, 4).sample(r) for r in [rng()] for _ in range(4000)]
     assert 2 <= min(draws) < 2.01 and 3.99 < max(draws) < 4
     assert np.mean(draws) == pytest.approx(3, abs=0.05)
-
-
-def test_gaussian_has_its_mean_and_deviation():
     dice = rng()
     draws = [Gaussian(10, 2).sample(dice) for _ in range(4000)]
     assert (np.mean(draws), np.std(draws)) == (pytest.approx(10, abs=0.15), pytest.approx(2, abs=0.1))
     assert Gaussian(10, 0).sample(dice) == 10
-
-
-def test_multirange_takes_intervals_by_their_width():
     dice, sampler = rng(), MultirangeUniform([[7, 10], [15, 16]])
     draws = np.array([sampler.sample(dice) for _ in range(4000)])
     low, high = draws[draws < 12], draws[draws > 12]
@@ -103,7 +97,7 @@ def test_an_interval_counts_steps_and_waits_for_the_end_of_the_episode():
     assert pool.parameters["gravity"].tolist() == [100] * 4
 
 
-def test_a_seed_gives_the_same_values_again():
+def test_seeds_and_samplers_of_ones_own():
     pool, other = pool_with({"gravity": Uniform(300, 900)}, seed=3), pool_with({"gravity": Uniform(300, 900)}, seed=9)
     pool.reset(seed=9), other.reset()
     first = pool.parameters["gravity"]
@@ -112,6 +106,11 @@ def test_a_seed_gives_the_same_values_again():
     assert (pool.parameters["gravity"] != first).all()
     pool.reset(seed=8)
     np.testing.assert_array_equal(pool.parameters["gravity"][1:], first[:-1])  # arena i has seed + i
+    pool = pool_with({"gravity": Alternating()}, 8)
+    pool.reset(seed=0)
+    assert set(pool.parameters["gravity"]) == {400, 800}
+    with pytest.raises(ValueError, match=r"Bad: sample\(\) must return one finite number, got nan for gravity"):
+        pool_with({"gravity": Bad()}).reset()
 
 
 class Alternating(Sampler):
@@ -124,14 +123,6 @@ class Alternating(Sampler):
 class Bad(Sampler):
     def sample(self, rng):
         return float("nan")
-
-
-def test_a_sampler_of_ones_own():
-    pool = pool_with({"gravity": Alternating()}, 8)
-    pool.reset(seed=0)
-    assert set(pool.parameters["gravity"]) == {400, 800}
-    with pytest.raises(ValueError, match=r"Bad: sample\(\) must return one finite number, got nan for gravity"):
-        pool_with({"gravity": Bad()}).reset()
 
 
 @pytest.mark.parametrize(
@@ -249,9 +240,6 @@ def test_only_lessons_are_restored_too():
     plain.reset(seed=0)
     pool.load_state_dict(plain.state_dict())
     assert pool.parameters == {} and gravity_of(pool) == [650] * 4
-
-
-def test_a_snapshot_of_other_samplers_is_refused():
     pool = pool_with({"gravity": Constant(500)})
     pool.reset()
     with pytest.raises(ValueError, match=r"draws the parameters gravity, this one none .--env.parameters"):
@@ -265,7 +253,7 @@ def cartpole(num_envs=2, seed=0):
     return GymnasiumEnvs("CartPole-v1", num_envs, seed)
 
 
-def test_gymnasium_environments_get_their_own_attributes_set():
+def test_gymnasium_and_worker_processes_get_parameters():
     envs = cartpole()
     poles = [env.unwrapped for env in envs.env.envs]
     envs.set_parameters({"gravity": 5, "force_mag": 20})
@@ -276,9 +264,6 @@ def test_gymnasium_environments_get_their_own_attributes_set():
         envs.set_parameters({"gravty": 1})
     with pytest.raises(ValueError, match="gravity takes one number"):
         envs.check_parameters({"gravity": [1, 2]})
-
-
-def test_worker_processes_get_parameters():
     changed, plain, alone = ProcessPool(cartpole, 2), ProcessPool(cartpole, 2), cartpole()
     changed.set_parameters({"force_mag": 30.0})
     alone.set_parameters({"force_mag": 30.0})

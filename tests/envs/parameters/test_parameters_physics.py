@@ -13,8 +13,6 @@ from envs.resets import RandomState
 from envs.sim.arena import SimArena, init_rocketsim
 from tests.envs.parameters.test_parameters import TICK, HighBall, pool_with
 
-# ---------------------------------------------------------------- RocketSim takes every parameter
-
 
 class Scenes:
     """Short plays of one arena with given parameters. Each returns numbers that say what happened."""
@@ -187,9 +185,12 @@ def test_the_table_above_has_all_parameters():
     assert {name for name, _, _ in EFFECTS} | {"action_delay_ticks"} == set(PARAMETERS)
     for name, parameter in PARAMETERS.items():
         assert parameter.low <= default_values(1)[name] <= parameter.high, name
-
-
-# ---------------------------------------------------------------- in a pool, with numbers by hand
+    parser = HybridTable()
+    pool_with({"action_delay_ticks": Uniform(0, 3)}, 1, action=parser)
+    assert parser.horizon_ticks == 8 + 8
+    parser = HybridTable()
+    pool_with({"gravity": Constant(600)}, 1, action=parser)
+    assert parser.horizon_ticks == 8 + 1
 
 
 def test_a_ball_falls_as_its_arenas_gravity_says():
@@ -236,15 +237,6 @@ def test_each_arena_has_the_action_delay_that_was_drawn():
     assert (speed[delay == 8] < 10).all() and (speed[delay < 8] > 250).all()
     means = [speed[delay == ticks].mean() for ticks in sorted(set(delay))]
     assert (np.diff(means) < 1).all() and means[0] > means[-2] + 20
-
-
-def test_looking_ahead_reaches_as_far_as_the_longest_delay():
-    parser = HybridTable()
-    pool_with({"action_delay_ticks": Uniform(0, 3)}, 1, action=parser)
-    assert parser.horizon_ticks == 8 + 8
-    parser = HybridTable()
-    pool_with({"gravity": Constant(600)}, 1, action=parser)
-    assert parser.horizon_ticks == 8 + 1
 
 
 @pytest.mark.parametrize("radius", [30, 80, 100, 101, 200])

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from envs.actions import ActionTable, ContinuousAction, HybridTable, LookupTable, RepeatAction, StickyButtons
 from envs.actions.base import JUMP
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
-from envs.obs import AdvancedObs, DefaultObs, StackedObs
+from envs.obs import AdvancedObs, StackedObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState, ReplayedStates, StateSetter, save_states
 from envs.rewards import CombinedReward, GoalReward, InAirReward, Reward, RewardSignals, TouchReward
@@ -60,10 +60,6 @@ def test_is_a_gymnasium_vector_env():
     pool.close()
 
 
-def test_default_observation_is_padded_to_three_a_team():
-    assert RocketSimPool(1, 1, obs=DefaultObs(), num_threads=1).single_observation_space.shape == (172,)
-
-
 def test_step_needs_reset_and_one_action_per_car():
     pool = RocketSimPool(2, 1, num_threads=1)
     with pytest.raises(RuntimeError, match="reset"):
@@ -73,6 +69,8 @@ def test_step_needs_reset_and_one_action_per_car():
         pool.step(np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="one integer"):
         pool.reset(seed=[1, 2])
+    with pytest.raises(RuntimeError, match=r"call reset\(\) before state_dict\(\)"):
+        a_pool().state_dict()
 
 
 @pytest.mark.parametrize("terminates", [True, False])
@@ -157,7 +155,7 @@ def test_trajectories_do_not_depend_on_threads_or_neighbours(team_size):
     assert_same([out[3 * cars : 4 * cars] for out in runs[0]], alone)
 
 
-def test_reset_with_a_seed_repeats_and_other_seeds_differ():
+def test_resets_with_seeds_and_episodes_stand_alone():
     pool = RocketSimPool(2, 1, state_setter=RandomState(), num_threads=1, seed=5)
     first = pool.reset()[0]
     goes_on = pool.reset()[0]
@@ -168,8 +166,6 @@ def test_reset_with_a_seed_repeats_and_other_seeds_differ():
     np.testing.assert_array_equal(first[2:], other[:2])  # arena 1 of seed 5 is arena 0 of seed 6
     assert (first[:2] != first[2:]).any()
 
-
-def test_an_episode_does_not_depend_on_the_one_before():
     class Fixed(StateSetter):
         def apply(self, state, mask, rng):
             RandomState(grounded_share=0.5).apply(state, mask, np.random.default_rng(1))
@@ -351,7 +347,7 @@ def a_pool(**parts):
     return RocketSimPool(2, **({"num_threads": 1} | parts))
 
 
-def test_the_layout_names_columns_and_rows():
+def test_the_layout_names_columns_and_rows_and_tells_what_does_not_fit():
     layout = a_pool().layout
     digest = sha256(LookupTable().table.astype("<f4").tobytes()).hexdigest()
     assert layout == {
@@ -362,9 +358,6 @@ def test_the_layout_names_columns_and_rows():
     wrapped = a_pool(action=RepeatAction(StickyButtons(HybridTable(), 2), 2)).layout["action table"]
     assert wrapped.startswith("RepeatAction(StickyButtons(HybridTable)): 128 rows, sha256 ")
     assert a_pool(action=ContinuousAction()).layout["action table"] == "ContinuousAction: Box(-1.0, 1.0, (8,), float32)"
-
-
-def test_the_layout_tells_what_does_not_fit():
     rows = LookupTable().table
     changed = rows.copy()
     changed[3, 1] = 0.5
@@ -394,11 +387,6 @@ def test_timers_cover_the_steps():
 
 
 # ---------------------------------------------------------------- states that do not fit
-
-
-def test_a_pool_without_a_game_has_no_state():
-    with pytest.raises(RuntimeError, match=r"call reset\(\) before state_dict\(\)"):
-        a_pool().state_dict()
 
 
 @pytest.mark.parametrize("snapshot", [{}, {"state": {}}])

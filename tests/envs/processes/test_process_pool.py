@@ -66,9 +66,14 @@ def test_any_number_of_workers_plays_the_same(team_size):
         pool.close()
 
 
-def test_the_constructors_seed_counts_when_reset_has_none():
+def test_gymnasium_environments_and_the_constructors_seed():
     pool, alone = ProcessPool(partial(short_games, 4), 2, seed=5), short_games(4, seed=5)
     np.testing.assert_array_equal(pool.reset()[0], alone.reset()[0])
+    pool.close()
+    factory = partial(GymnasiumEnvs, "CartPole-v1", 5)
+    alone, pool = factory(seed=1), ProcessPool(factory, 2, seed=1)
+    np.testing.assert_array_equal(alone.reset(seed=4)[0], pool.reset(seed=4)[0])
+    assert_same(play(pool, 120), play(alone, 120))
     pool.close()
 
 
@@ -81,14 +86,6 @@ def test_masks_and_returned_arrays_are_the_callers():
     copies = [array.copy() for array in kept]
     play(pool, 5)
     assert_same(kept, copies)
-    pool.close()
-
-
-def test_gymnasium_environments_shard_too():
-    factory = partial(GymnasiumEnvs, "CartPole-v1", 5)
-    alone, pool = factory(seed=1), ProcessPool(factory, 2, seed=1)
-    np.testing.assert_array_equal(alone.reset(seed=4)[0], pool.reset(seed=4)[0])
-    assert_same(play(pool, 120), play(alone, 120))
     pool.close()
 
 
@@ -107,15 +104,6 @@ def test_a_restored_pool_goes_on_to_the_bit():
         three.load_state_dict(state)
     other.close()
     three.close()
-
-
-def test_an_error_in_a_worker_comes_with_its_traceback():
-    pool = ProcessPool(partial(Trouble, 4), 2)
-    pool.reset(seed=0)
-    pool.step(actions_with(0, 0))
-    with pytest.raises(RuntimeError, match=r"worker 1 .*KeyError.*in the middle of a step") as caught:
-        pool.step(actions_with(1, 3))
-    assert "in step" in str(caught.value.__cause__) and "\n" not in str(caught.value)
 
 
 @pytest.mark.slow
@@ -156,11 +144,17 @@ def test_a_worker_that_is_started_again_is_told_what_the_others_were():
     pool.close()
 
 
-def test_workers_do_not_load_torch():
+def test_workers_do_not_load_torch_and_errors_come_with_tracebacks():
     pool = ProcessPool(partial(Trouble, 2), 1)
     pool.reset()
     assert not pool.step(np.array([4, 4]))[0].any()
     pool.close()
+    pool = ProcessPool(partial(Trouble, 4), 2)
+    pool.reset(seed=0)
+    pool.step(actions_with(0, 0))
+    with pytest.raises(RuntimeError, match=r"worker 1 .*KeyError.*in the middle of a step") as caught:
+        pool.step(actions_with(1, 3))
+    assert "in step" in str(caught.value.__cause__) and "\n" not in str(caught.value)
 
 
 def test_bad_actions_are_refused():
@@ -332,14 +326,6 @@ def test_a_worker_that_exits_while_it_is_built_says_where():
         ProcessPool(partial(Trouble, 4, exits=True), 1)
 
 
-def test_a_worker_that_exits_is_started_again(close):
-    pool = close(ProcessPool(partial(Trouble, 2), 1, restart=True))
-    pool.reset(seed=0)
-    with pytest.warns(RuntimeWarning, match="started worker 0 again, its episodes are cut off: SystemExit: no more"):
-        pool.step(np.array([5, 0]))
-    pool.step(np.array([0, 0]))
-
-
 def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
     pool = close(ProcessPool(partial(Trouble, 4), 2, restart=True))
     pool.reset(seed=0)
@@ -371,17 +357,6 @@ def test_good_steps_win_the_restarts_back(close):
             pool.step(np.array([1]))
         with pytest.raises(RuntimeError, match="failed 4 times"):
             pool.step(np.array([1]))
-
-
-def test_a_crash_that_comes_back_says_how_often(close):
-    pool = close(ProcessPool(partial(Trouble, 1), 1, restart=True))
-    pool.reset(seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for _ in range(3):
-            pool.step(np.array([2]))
-        with pytest.raises(RuntimeError, match=r"exit code 7.*; it failed 4 times without 1,000 good steps in between"):
-            pool.step(np.array([2]))
 
 
 # ---------------------------------------------------------------- what the parent refuses
@@ -449,7 +424,7 @@ def test_layout_signals_and_timers_are_the_parts(close):
     assert other.layout == {} and other.drain_timers() == {}
 
 
-def test_a_state_that_cannot_be_had_does_not_close_the_pool(close):
+def test_a_state_that_cannot_be_had_or_does_not_fit_does_not_close_the_pool(close):
     pool = close(ProcessPool(rlgym_envs, 1))
     pool.reset(seed=0)
     with pytest.raises(TypeError, match="RLGymPool: RLGym environments cannot be saved") as caught:
@@ -459,9 +434,6 @@ def test_a_state_that_cannot_be_had_does_not_close_the_pool(close):
     for state in ({}, None, {"parts": []}):
         with pytest.raises(ValueError, match="ProcessPool: this is no state of a ProcessPool"):
             pool.load_state_dict(state)
-
-
-def test_a_state_that_does_not_fit_does_not_close_the_pool(close):
     pool = close(ProcessPool(partial(short_games, 2), 1))
     pool.reset(seed=0)
     state = pool.state_dict()

@@ -149,15 +149,12 @@ def test_what_no_writer_writes_is_refused(tmp_path, data, message):
     assert "\n" not in str(error.value)
 
 
-def test_no_memory_is_taken_for_what_a_file_only_promises():
+def test_what_a_file_promises_takes_no_memory(tmp_path):
     head = struct.pack("<cII", CHUNK, 2**30, 0)
     file = io.BytesIO(START + head + struct.pack("<I", zlib.crc32(head)))
     with pytest.raises(ValueError, match="head does not fit"):
         list(unpack(file))
-
-
-def test_a_file_too_large_to_be_read_at_once(tmp_path):
-    """However many games it is in: four bytes a number, before anything is unpacked."""
+    # However many games it is in: four bytes a number, before anything is unpacked.
     data = head({"name": "x", "dtype": "|u1", "shape": [30_000], "scale": 1, "differences": 0})
     data += 5 * (pack_json(b"B", {}) + 4 * pack(CHUNK, struct.pack("<I", 550) + b"not unpacked"))
     with pytest.raises(ValueError, match=r"game.frl: 11,000 frames are more than is read at once"):

@@ -64,6 +64,9 @@ def test_frames_are_the_states_of_the_pool(game):
         real = np.stack([getattr(state, name)[0] for state in states])
         assert np.array_equal(found["car_flags"][steps].astype(int) >> bit & 1, real), name
     assert np.array_equal(found["ticks"], np.sort(found["ticks"])) and found["ticks"][-1] == len(states) * 8
+    # With rewards, values and the likeliest actions, all of them as hard to pack as noise can be.
+    made = columns(2, reward_parts=12, values=True, actions=True)
+    assert sum(column.num_bytes for column in made) * 4500 < 1_400_000  # before zlib, which halves even noisy play
 
 
 def test_goals_touches_and_score(game):
@@ -156,18 +159,16 @@ def told(episodes, sizes=(1, 1), **about):
     return read_bytes(sink)
 
 
-def test_who_scores_touched_the_ball_in_this_episode():
+def test_goals_pads_and_the_ball_as_they_are_told():
     goal = {"ball_pos": (0, 5300, 100)}
     replay = told([[{"touched": [True, False]}, goal], [{"touched": [False, True]}, goal]])
     goals = [event for event in replay.games[0].events if event["kind"] == "goal"]
     assert [(event["team"], event["car"], event["score"]) for event in goals] == [(0, 0, [1, 0]), (0, None, [2, 0])]
-
-
-def test_pads_may_stay_away_for_long():
-    """`boost_pad_cooldown_big` may be a minute."""
+    # `boost_pad_cooldown_big` may be a minute.
     timers = np.linspace(0, 60, 34)
     found = told([[{"pad_timers": timers}]]).games[0].columns["pad_timers"][1]
     assert found == pytest.approx(timers, abs=0.02 + 1e-6)
+    assert told([[]]).about["ball_radius"] == 91.25 and told([[]], ball_radius=60).about["ball_radius"] == 60
 
 
 def test_who_is_absent_has_no_flags():
@@ -182,16 +183,6 @@ def test_who_is_absent_has_no_flags():
     assert flags[:, 0].all() and not flags[:, 1].any() and flags[:, 2].all()
 
 
-def test_the_header_says_how_large_the_ball_is():
-    assert told([[]]).about["ball_radius"] == 91.25 and told([[]], ball_radius=60).about["ball_radius"] == 60
-
-
-def test_five_minutes_of_1v1_take_less_than_a_megabyte(game):
-    """With rewards, values and the likeliest actions, all of them as hard to pack as noise can be."""
-    made = columns(2, reward_parts=12, values=True, actions=True)
-    assert sum(column.num_bytes for column in made) * 4500 < 1_400_000  # before zlib, which halves even noisy play
-
-
 def read_bytes(sink):
     import tempfile
     from pathlib import Path
@@ -200,9 +191,6 @@ def read_bytes(sink):
         path = Path(folder) / "game.frl"
         path.write_bytes(sink.getvalue())
         return read_replay(path)
-
-
-# ---------------------------------------------------------------- films
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +235,7 @@ def test_at_its_frames_a_film_shows_the_states_of_the_pool(recorded):
     assert shown.goals[-1, goal["team"]] == 1
 
 
-def test_between_two_frames_things_move_evenly(recorded):
+def test_what_lies_between_frames(recorded):
     _, replay, _ = recorded
     game = replay.games[0]
     ticks = game.columns["ticks"][5:7].astype(float)
@@ -257,15 +245,7 @@ def test_between_two_frames_things_move_evenly(recorded):
     np.testing.assert_allclose(middle.ball_pos, (start.ball_pos + end.ball_pos) / 2, atol=0.01)
     np.testing.assert_allclose(middle.car_pos, (start.car_pos + end.car_pos) / 2, atol=0.01)
     assert np.linalg.norm(middle.car_forward, axis=-1) == pytest.approx(1, abs=1e-5)
-
-
-def changed(game, **columns):
-    """The game with other columns."""
-    return SimpleNamespace(columns=game.columns | columns, num_frames=game.num_frames, events=[])
-
-
-def test_what_is_fast_moves_evenly_and_nothing_moves_to_the_next_episode(recorded):
-    """At large tick skips cars drive more than 500 uu in a step; ends of episodes may be closer than that."""
+    # At large tick skips cars drive more than 500 uu in a step; ends of episodes may be closer than that.
     _, replay, _ = recorded
     game, teams = replay.games[0], replay.about["teams"]
     middle = np.array([game.columns["ticks"][5:7].astype(float).mean()])
@@ -277,9 +257,6 @@ def test_what_is_fast_moves_evenly_and_nothing_moves_to_the_next_episode(recorde
     shown = states_at(changed(game, ball_pos=far, begins=begins), teams, middle).world
     np.testing.assert_allclose(shown.ball_pos[0], far[5], atol=0.01)
     np.testing.assert_allclose(shown.car_pos[0], game.columns["car_pos"][5], atol=0.01)
-
-
-def test_cars_that_return_are_not_seen_flying_and_turns_take_the_short_way(recorded):
     _, replay, _ = recorded
     game, teams = replay.games[0], replay.about["teams"]
     middle = np.array([game.columns["ticks"][5:7].astype(float).mean()])
@@ -292,15 +269,17 @@ def test_cars_that_return_are_not_seen_flying_and_turns_take_the_short_way(recor
     assert shown.is_demoed[0].tolist() == [False, True]  # which nobody draws
     np.testing.assert_allclose(shown.world.car_pos[0, 0], wanted.car_pos[0, 0])
     np.testing.assert_allclose(shown.world.car_forward, wanted.car_forward, atol=1e-6)
-
-
-def test_nothing_flies_from_the_goal_to_the_kickoff(recorded):
     _, replay, _ = recorded
     game = replay.games[0]
     kickoff = np.flatnonzero(game.columns["begins"])[1]
     at = float(game.columns["ticks"][kickoff])
     before, there = states_at(game, replay.about["teams"], np.array([at - 4, at])).world.ball_pos
     assert abs(before[1]) > 4800 and np.allclose(there[:2], 0, atol=1)
+
+
+def changed(game, **columns):
+    """The game with other columns."""
+    return SimpleNamespace(columns=game.columns | columns, num_frames=game.num_frames, events=[])
 
 
 def test_a_film_lasts_as_long_as_its_game(recorded, tmp_path):
@@ -318,13 +297,11 @@ def test_a_film_lasts_as_long_as_its_game(recorded, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.gif", "a.mp4"]
 
 
-def test_a_replay_without_cars_to_see_is_refused(recorded):
+def test_what_cannot_be_filmed(recorded, tmp_path):
     _, replay, _ = recorded
     with pytest.raises(ValueError, match="lacks what can be seen"):
         next(film(Replay(replay.about | {"teams": [0]}, replay.games), 30))
 
-
-def test_a_film_that_fails_leaves_nothing(tmp_path):
     def broken():
         yield np.zeros((90, 160, 3), np.uint8)
         raise ValueError("no picture")

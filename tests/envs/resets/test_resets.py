@@ -147,6 +147,22 @@ def test_random_states_keep_clear_and_keep_their_shares():
 def test_resting_random_states():
     world = written(RandomState(False, False, grounded_share=1, ball_on_ground_share=1)).world
     assert not world.ball_vel.any() and not world.car_vel.any() and not world.car_ang_vel.any()
+    pool = pool_with(RandomState(random_ball_speed=False, random_car_speed=False, grounded_share=1), 8, seed=1)
+    pool.reset()
+    height = pool.state.world.ball_pos[:, 2].copy()
+    for _ in range(3):
+        pool.step(np.full(pool.num_envs, IDLE))
+    # 0.2 s: 650 / 2 * 0.04 = 13 uu
+    np.testing.assert_allclose(height - pool.state.world.ball_pos[:, 2], 13, atol=0.6)
+    state = GameState(20, 1, 1)
+    state.clear(np.arange(20))
+    RandomState(grounded_share=1, ball_on_ground_share=1).apply(state, np.ones(20, bool), np.random.default_rng(0))
+    world = state.world
+    assert not world.ball_vel[..., 2].any() and not world.car_ang_vel.any()
+    assert (np.linalg.norm(world.ball_vel, axis=-1) > 100).any()
+    speed = np.einsum("aci,aci->ac", world.car_vel, world.car_forward)
+    np.testing.assert_allclose(world.car_vel, speed[..., None] * world.car_forward, atol=1e-3)
+    assert (speed >= 0).all() and speed.max() > 1500
 
 
 def test_setters_from_the_command_line():
@@ -173,16 +189,6 @@ def test_setters_from_the_command_line():
     assert setter.probability == 0.25
     assert setter.inner.setters[1].max_spin == 2
     np.testing.assert_array_equal(setter.inner.setters[0].boost, [10, 20])
-
-
-def test_a_random_ball_without_speed_falls():
-    pool = pool_with(RandomState(random_ball_speed=False, random_car_speed=False, grounded_share=1), 8, seed=1)
-    pool.reset()
-    height = pool.state.world.ball_pos[:, 2].copy()
-    for _ in range(3):
-        pool.step(np.full(pool.num_envs, IDLE))
-    # 0.2 s: 650 / 2 * 0.04 = 13 uu
-    np.testing.assert_allclose(height - pool.state.world.ball_pos[:, 2], 13, atol=0.6)
 
 
 # ---------------------------------------------------------------------- away from the walls
@@ -237,9 +243,6 @@ def test_turtled_cars_lie_on_their_roofs_in_real_physics():
     assert state.has_world_contact.all()
     np.testing.assert_allclose(state.world_contact_normal, np.broadcast_to([0, 0, 1], (6, 4, 3)), atol=1e-3)
     assert np.linalg.norm(state.world.car_vel[..., :2], axis=-1).max() < 20
-
-
-def test_a_turtled_car_gets_up_by_jumping():
     pool = pool_with(TurtledStart(), 4, (1, 0), seed=1)
     pool.reset()
     for step in range(30):
@@ -247,7 +250,7 @@ def test_a_turtled_car_gets_up_by_jumping():
     assert (pool.state.world.car_up[..., 2] > 0.99).all() and pool.state.on_ground.all()
 
 
-def test_turtled_share_and_resting_defaults():
+def test_turtled_share_speed_and_spin():
     states = [written(TurtledStart(0.25), 3, 3, seed) for seed in range(100)]
     up = np.stack([state.world.car_up[0, :, 2] for state in states])
     grounded = np.stack([state.on_ground[0] for state in states])
@@ -257,9 +260,6 @@ def test_turtled_share_and_resting_defaults():
         assert not state.world.car_vel.any() and not state.world.car_ang_vel.any() and not state.world.ball_vel.any()
         np.testing.assert_array_equal(state.world.car_pos[0, :, 2], np.where(state.on_ground[0], 17, np.float32(39.65)))
     assert written(TurtledStart(0), 3, 3).on_ground.all()
-
-
-def test_turtled_motion_keeps_its_limits_and_leaves_the_others_alone():
     states = [written(TurtledStart(0.5, max_speed=300, max_spin=1.5), 3, 3, seed) for seed in range(60)]
     speed = np.concatenate([np.linalg.norm(s.world.car_vel[0], axis=-1) for s in states])
     spin = np.concatenate([s.world.car_ang_vel[0] for s in states])
@@ -300,7 +300,7 @@ def test_explicit_state_arrives_in_the_arena():
         assert state.pad_timers[arena].tolist() == [*([0] * 33), 7.5]
 
 
-def test_explicit_defaults():
+def test_explicit_defaults_and_absent_cars():
     state = written(ExplicitState([[0, -1000, 17], [0, 1000, 17], [500, 0, 21]], car_yaw=[0, np.pi / 2, 0]), 2, 1)
     np.testing.assert_allclose(state.world.ball_pos[0], [0, 0, 93.15], rtol=1e-6)
     np.testing.assert_allclose(state.world.car_forward[0], [[1, 0, 0], [0, 1, 0], [1, 0, 0]], atol=1e-6)
@@ -308,26 +308,11 @@ def test_explicit_defaults():
     assert state.on_ground[0].tolist() == [True, True, False]
     given = written(ExplicitState([[0, -1000, 17], [0, 1000, 17]], on_ground=[False, True]), 1, 1)
     assert given.on_ground[0].tolist() == [False, True] and given.wheels_with_contact[0, 1].all()
-
-
-def test_explicit_state_with_absent_cars():
     setter = ExplicitState([[0, -1000, 17], [500, -1000, 17], [0, 1000, 17], [500, 1000, 17]])
     pool = pool_with(setter, 2, [(1, 1), (2, 2)])
     pool.reset()
     np.testing.assert_allclose(pool.state.world.car_pos[0, [0, 2]], [[0, -1000, 17], [0, 1000, 17]])
     assert not pool.state.world.car_pos[0, [1, 3]].any() and pool.state.world.car_pos[1].any(axis=-1).all()
-
-
-def test_what_stands_on_the_ground_neither_rises_nor_tumbles():
-    state = GameState(20, 1, 1)
-    state.clear(np.arange(20))
-    RandomState(grounded_share=1, ball_on_ground_share=1).apply(state, np.ones(20, bool), np.random.default_rng(0))
-    world = state.world
-    assert not world.ball_vel[..., 2].any() and not world.car_ang_vel.any()
-    assert (np.linalg.norm(world.ball_vel, axis=-1) > 100).any()
-    speed = np.einsum("aci,aci->ac", world.car_vel, world.car_forward)
-    np.testing.assert_allclose(world.car_vel, speed[..., None] * world.car_forward, atol=1e-3)
-    assert (speed >= 0).all() and speed.max() > 1500
 
 
 # ---------------------------------------------------------------- the rules for first states
@@ -409,7 +394,7 @@ def test_the_check_finds_nan(spoil, what):
         check_start(state, 0, "Mine")
 
 
-def test_absent_cars_are_left_out_and_the_pools_arena_is_named():
+def test_absent_cars_are_left_out_and_problems_counted():
     state = written(Kickoff(), 1, 2, present=np.array([[True, True, False]]))
     state.car_rows[0, 2] = np.nan
     check_start(state, 0, "Mine")
@@ -417,9 +402,6 @@ def test_absent_cars_are_left_out_and_the_pools_arena_is_named():
     state.clear(np.arange(3))
     with pytest.raises(ValueError, match="in arena 2 the ball and car 0"):
         check_start(state.select(np.array([2])), 0, "Mine")
-
-
-def test_problems_are_counted_over_the_episodes():
     found = [["a"], [], ["b", "a", "a"], *[["a"]] * 4]
     assert describe_problems(found) == [
         "a in 6 of 7 first states (episode 0, 2, 3, 4, 5, ...)",

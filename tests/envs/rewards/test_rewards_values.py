@@ -42,7 +42,6 @@ FLIP = {"has_flipped": [1, 0], "flip_time": [0.05, 0], "vel": [(1460, 0, 0), (14
 BOTH_FLIP = {"on_ground": [0, 0], "has_flipped": [1, 1], "flip_time": [0.1, 0.1]}
 FLOWN = (556 + 0.5 * 706) / 1.5 - 256
 WALL = {"on_ground": [1, 1], "pos": [(4000, 0, 900), (0, 0, 17)], "ball": (3900, 0, 900)}
-EVENTS = {"goal": 1, "team_goal": 10, "concede": -100, "touch": 0.5, "shot": 3, "save": 7, "boost_pickup": 0.25}
 TRAVEL = partial(envs.BallTravelReward, 0.5, 1, 2, -3, 4, 5, -6)
 ON_ITS_WAY = [(-1000, 0, 17), (300, -400, 17)]
 AT_BALL = {"ball": (0, 0, 17), "pos": ON_ITS_WAY, "vel": [(-1150, 0, 0), (0, 1000, 0)]}
@@ -383,10 +382,16 @@ def test_what_is_paid_by_hand(name):
             close(paid[0], expected, atol=2e-3 if "gravity" in name else 1e-5)
 
 
-def test_absent_cars_are_not_in_the_air():
+def test_absent_cars_count_nowhere():
     scene = Scene(2, 1, present=np.array([[True, False, True]]))
     scene.put(on_ground=[0, 0, 1])
     assert envs.InAirReward().compute(scene.state).tolist() == [[1, 0, 0]]
+    # One of two blue slots is empty: the mean square of (2, 0) is 2, with the empty slot it would be 4/3.
+    scene, reward = (
+        Scene(2, 1, present=np.array([[True, False, True]])),
+        envs.EMANormalizedReward(envs.TouchReward(), 1),
+    )
+    close(scene.first(reward).step(reward, touched=[1, 0, 0]), [math.sqrt(2), 0, 0])
 
 
 def test_each_kickoff_of_a_game_is_paid_once():
@@ -479,7 +484,7 @@ def test_demolitions_of_the_real_game_and_after_a_restore():
     close(scene.step(reward, demoed=[0, 0, 1], bump_victim=[1, -1, 0]), [1, 0, 0])
 
 
-def test_goal_view_is_the_goal_mouths_solid_angle():
+def test_goal_view():
     # From 1 m in front of a wide mouth's middle: half the sphere for an endless wall, so a little less.
     assert 0.45 < goal_view(np.float32(0), np.float32(10), np.float32(321), margin=0) < 0.5
     # Far away: area / distance^2 / (4 pi).
@@ -488,9 +493,6 @@ def test_goal_view_is_the_goal_mouths_solid_angle():
     close(far, area / 50000**2 / (4 * math.pi), atol=1e-7)
     share = [float(goal_view(np.float32(x), np.float32(800), np.float32(200))) for x in (-900, 900, 0)]
     assert abs(share[0] - share[1]) < 1e-6 < share[2] - share[0]
-
-
-def test_goal_view_adds_up_to_the_goal():
     scene, reward = Scene(), envs.GoalViewReward()
     scene.put(ball=(0, 0, 300)).first(reward)
     paid = np.array([scene.step(reward, ball=(700 * math.sin(k), 500.0 * k, 300)) for k in range(1, 11)])
@@ -499,12 +501,18 @@ def test_goal_view_adds_up_to_the_goal():
     close(paid.sum(axis=0), [1, -1])  # from an even chance to a goal
 
 
-def test_a_potential_begins_anew_where_an_episode_does():
+def test_episodes_begin_anew_one_by_one():
     scene, reward = Scene(arenas=2), envs.PotentialReward(envs.SaveBoostReward())
     scene.put(boost=[100, 25]).first(reward)
     scene.put(boost=[64, 25])
     reward.reset(np.array([True, False]), scene.state)
     close(reward.compute(scene.state), [[0, 0], [-0.2, 0]])
+    scene, reward = Scene(arenas=2), envs.PerSecondReward(Ones())
+    scene.first(reward)
+    scene.put(60)
+    reward.reset(np.array([True, False]), scene.state)
+    scene.put(12)
+    close(reward.compute(scene.state), [[0.1, 0.1], [0.6, 0.6]])
 
 
 class Ones(envs.Reward):
@@ -523,15 +531,6 @@ def test_the_terms_of_a_sum_are_means_over_the_cars_that_are_there_since_the_las
     shares = {"reward_percent/TouchReward": (100 * 6, 8), "reward_percent/Ones": (100 * 2, 8)}
     assert reward.drain_metrics() == {"reward/TouchReward": (2 * 3, 4), "reward/Ones": (0.5 * 4, 4)} | shares
     assert set(reward.drain_metrics().values()) == {(0, 0)}
-
-
-def test_seconds_count_from_where_each_episode_began():
-    scene, reward = Scene(arenas=2), envs.PerSecondReward(Ones())
-    scene.first(reward)
-    scene.put(60)
-    reward.reset(np.array([True, False]), scene.state)
-    scene.put(12)
-    close(reward.compute(scene.state), [[0.1, 0.1], [0.6, 0.6]])
 
 
 def test_team_spirit_and_zero_sum():
@@ -564,15 +563,6 @@ def test_annealed():
     names = set(combined.drain_metrics())
     shares = {"reward_percent/TouchReward", "reward_percent/TouchReward_2"}
     assert names == {"reward/TouchReward", "reward/TouchReward_2", "reward_weight/TouchReward"} | shares
-
-
-def test_normalised_by_the_cars_that_are_there():
-    """One of two blue slots is empty: the mean square of (2, 0) is 2, with the empty slot it would be 4/3."""
-    scene, reward = (
-        Scene(2, 1, present=np.array([[True, False, True]])),
-        envs.EMANormalizedReward(envs.TouchReward(), 1),
-    )
-    close(scene.first(reward).step(reward, touched=[1, 0, 0]), [math.sqrt(2), 0, 0])
 
 
 def test_every_event_is_reported_with_its_share():

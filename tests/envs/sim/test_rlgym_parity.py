@@ -15,7 +15,6 @@ from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
-from envs import LookupTable
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.obs import DefaultObs
 from envs.pool.rocket_pool import RocketSimPool
@@ -231,9 +230,6 @@ def test_uneven_teams_read_as_in_rlgym(rlgym_reader, shot, team_size):
     assert met["goal"] and met["reset"]
 
 
-# ---------------------------------------------------------------- the pool beside RLGym's own environment
-
-
 class SameKickoff(StateMutator):
     """RLGym's kickoff on the spawns that the pool drew, with RLGym's own positions and yaws."""
 
@@ -319,16 +315,3 @@ def test_same_kickoff_and_actions_give_rlgyms_episode(team_size, rlbot_delay):
     assert max(worst for worst, _, _ in met) < 1e-6, met
     assert any(touched for _, _, touched in met), met
     assert max(steps for _, steps, _ in met) >= 75, met  # five seconds in which a difference could grow
-
-
-def test_lookup_table_is_rlgyms():
-    ours, theirs = LookupTable().table, LookupTableAction.make_lookup_table()
-    assert ours.shape == (90, 8)
-    np.testing.assert_array_equal(ours, theirs)
-
-
-def test_the_controls_of_an_action_are_its_row():
-    parser = LookupTable()
-    names = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
-    for row, controls in zip(parser.table, parser.controls(np.arange(90)), strict=True):
-        assert [float(getattr(controls, name)) for name in names] == row.tolist()

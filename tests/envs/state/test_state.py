@@ -59,9 +59,6 @@ def test_every_number_has_a_unit_or_none_to_have():
             assert field.name.endswith((*plain, *counters)), field
 
 
-# ---------------------------------------------------------------- columns of the state
-
-
 def reach(column):
     """The address up to which NumPy before 2.0.2 takes a column to reach, whichever axis it goes along in one go."""
     last = sum(stride * (size - 1) for stride, size in zip(column.strides, column.shape, strict=True))
@@ -84,9 +81,6 @@ def test_no_result_can_lie_where_numpy_takes_a_column_to_reach():
         for array in arrays:
             for column in range(array.shape[-1]):
                 assert reach(array[..., column]) <= end_of_memory(array)
-
-
-# ---------------------------------------------------------------- `GameState
 
 
 QUATERNIONS = {"car_quaternion", "ball_quaternion"}
@@ -129,15 +123,6 @@ def test_the_numbers_of_an_explicit_state_make_the_same_state():
     pool.close()
 
 
-def test_many_arenas_share_what_is_given_once():
-    """Three frames of a replay, in which only the ball moves."""
-    balls = [(0, 0, 93), (0, 2000, 93), (0, 5300, 93)]
-    state = GameState.from_numbers([[(0, -500, 17)]] * 3, ball_pos=balls, boost=50, episode_ticks=[0, 8, 16])
-    assert state.num_arenas == 3 and (state.num_blue, state.num_orange) == (1, 0)
-    assert state.goal_scored.tolist() == [False, False, True] and state.scoring_team.tolist() == [-1, -1, 0]
-    assert state.ticks_since_touch.tolist() == [0, 8, 16] and (state.boost == 50).all()
-
-
 def test_what_follows_from_the_numbers():
     state = GameState.from_numbers(
         [(400 * car, 0, 17) for car in range(4)],
@@ -155,6 +140,12 @@ def test_what_follows_from_the_numbers():
     state.world.car_pos[0, 2] = (1, 2, 3)
     state.complete()
     assert state.mirrored.car_pos[0, 2].tolist() == state.own.car_pos[0, 2].tolist() == [-1, -2, 3]
+    # Three frames of a replay, in which only the ball moves.
+    balls = [(0, 0, 93), (0, 2000, 93), (0, 5300, 93)]
+    state = GameState.from_numbers([[(0, -500, 17)]] * 3, ball_pos=balls, boost=50, episode_ticks=[0, 8, 16])
+    assert state.num_arenas == 3 and (state.num_blue, state.num_orange) == (1, 0)
+    assert state.goal_scored.tolist() == [False, False, True] and state.scoring_team.tolist() == [-1, -1, 0]
+    assert state.ticks_since_touch.tolist() == [0, 8, 16] and (state.boost == 50).all()
 
 
 def test_rewards_are_paid_for_it():
