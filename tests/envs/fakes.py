@@ -1,6 +1,7 @@
 """What the tests of environments share: comparing, random play, scenes by hand, situations that play rarely meets."""
 
 import numpy as np
+from jsonargparse import ArgumentParser
 
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.pool.rocket_pool import RocketSimPool
@@ -16,6 +17,18 @@ def assert_same(ours, theirs):
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         np.testing.assert_array_equal(a, b, err_msg=f"array {number}")
         assert a.dtype == b.dtype
+
+
+def path_of(name, **settings):
+    """A component as a configuration writes it."""
+    return {"class_path": f"envs.{name}", "init_args": settings}
+
+
+def configured(kind, text):
+    """The component that a configuration describes."""
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--part", type=kind)
+    return parser.instantiate(parser.parse_object({"part": text})).part
 
 
 def build(builder, state):

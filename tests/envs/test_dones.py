@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 from rlgym.rocket_league.api import PhysicsObject
 from rlgym.rocket_league.done_conditions import AnyCondition, NoTouchTimeoutCondition
 from rlgym.rocket_league.done_conditions import GoalCondition as RLGymGoal
@@ -13,6 +12,7 @@ from rlgym.rocket_league.done_conditions import TimeoutCondition as RLGymTimeout
 from envs import GameState, GoalCondition, NoTouchCondition, RandomState, RocketSimPool, TimeoutCondition
 from envs.dones import AllOf, AnyOf, BallOnGroundCondition, DoneCondition
 from envs.resets import ExplicitState
+from tests.envs.fakes import configured, path_of
 
 
 class Says(DoneCondition):
@@ -150,11 +150,8 @@ def test_ball_on_ground_beside_rlgym_tools():
 
 
 def test_combinations_from_the_command_line():
-    parser = ArgumentParser()
-    parser.add_argument("--done", type=DoneCondition)
-    inner = [{"class_path": "envs.dones.BallOnGroundCondition"}, {"class_path": "envs.dones.TimeoutCondition"}]
-    text = {"class_path": "envs.dones.AllOf", "init_args": {"conditions": inner, "truncates": True}}
-    done = parser.instantiate(parser.parse_object({"done": text})).done
+    inner = [path_of("dones.BallOnGroundCondition"), path_of("dones.TimeoutCondition")]
+    done = configured(DoneCondition, path_of("dones.AllOf", conditions=inner, truncates=True))
     assert [type(c).__name__ for c in done.conditions] == ["BallOnGroundCondition", "TimeoutCondition"]
     assert done.truncates
 

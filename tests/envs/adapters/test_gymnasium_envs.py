@@ -18,7 +18,7 @@ from envs.render.videos import RecordVideos
 from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
 
 
-def test_which_episodes_are_shown_of_what(tmp_path):
+def test_which_episodes_are_shown(tmp_path):
     shown = [episode for episode in range(3001) if videos._is_shown(episode)]
     assert shown == [0, 1, 8, 27, 64, 125, 216, 343, 512, 729, 1000, 2000, 3000]
     with pytest.raises(ValueError, match="videos need an environment that renders rgb_array, this one renders None"):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
 from envs.actions import LookupTable
 from envs.dones import GoalCondition, TimeoutCondition
@@ -23,7 +22,7 @@ from envs.mechanics.base import Seen
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter, check_start
 from envs.state.game_state import GameState
-from tests.envs.fakes import Scene
+from tests.envs.fakes import Scene, configured, path_of
 from tests.envs.mechanics import lane_drivers as drivers
 from tests.envs.mechanics.lane_drivers import drive, pool_of
 
@@ -309,12 +308,9 @@ def test_a_lane_of_the_users_own_and_lanes_from_class_paths():
     assert Mine(2.5).time_limit_seconds == 2.5
     with pytest.raises(ValueError, match="Mine: time_limit_seconds must be a number above 0, got 0"):
         Mine(0)
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--setter", type=StateSetter)
-    lanes = [{"class_path": f"envs.{kind.__name__}"} for kind in LANES.values()]
-    init = {"inner": {"class_path": "envs.Kickoff"}, "lanes": lanes, "weights": [1] * 7, "mechanics_weight": 0.1}
-    parsed = parser.parse_object({"setter": {"class_path": "envs.MechanicsLanes", "init_args": init}})
-    setter = parser.instantiate(parsed).setter
+    lanes = [path_of(kind.__name__) for kind in LANES.values()]
+    settings = {"lanes": lanes, "weights": [1] * 7, "mechanics_weight": 0.1}
+    setter = configured(StateSetter, path_of("MechanicsLanes", inner=path_of("Kickoff"), **settings))
     assert [lane.name for lane in setter.lanes] == list(LANES) and setter.mechanics_weight == 0.1
 
 

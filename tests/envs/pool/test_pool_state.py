@@ -203,7 +203,7 @@ PADDED = DefaultObs(zero_padding=3)
 
 
 def play_all(pool, steps, seed):
-    """Everything that comes out of random play_all, as one list of arrays."""
+    """Everything that comes out of random play, as one list of arrays."""
     rng, out = np.random.default_rng(seed), []
     for _ in range(steps):
         obs, reward, terminated, truncated, infos = pool.step(rng.integers(90, size=pool.num_envs))

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
 from envs import GameState, LookupTable, RocketSimPool, TimeoutCondition
 from envs.resets import (
@@ -19,7 +18,7 @@ from envs.resets import (
     check_start,
 )
 from envs.resets.first_states import describe_problems, inside_field, problems, wall_distance
-from tests.envs.fakes import written
+from tests.envs.fakes import configured, path_of, written
 
 IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
 JUMP = int(np.flatnonzero((LookupTable().table == [0, 0, 0, 0, 0, 1, 0, 0]).all(axis=1))[0])
@@ -166,26 +165,9 @@ def test_resting_random_states():
 
 
 def test_setters_from_the_command_line():
-    parser = ArgumentParser()
-    parser.add_argument("--setter", type=StateSetter)
-    explicit = {"car_pos": [[0, -100, 17], [0, 100, 17]], "car_yaw": [1.5, -1.5], "boost": [10, 20]}
-    text = {
-        "class_path": "envs.resets.MirroredStates",
-        "init_args": {
-            "probability": 0.25,
-            "inner": {
-                "class_path": "envs.resets.MixedStates",
-                "init_args": {
-                    "weights": [1, 2],
-                    "setters": [
-                        {"class_path": "envs.resets.ExplicitState", "init_args": explicit},
-                        {"class_path": "envs.resets.TurtledStart", "init_args": {"max_spin": 2}},
-                    ],
-                },
-            },
-        },
-    }
-    setter = parser.instantiate(parser.parse_object({"setter": text})).setter
+    explicit = path_of("ExplicitState", car_pos=[[0, -9, 17], [0, 9, 17]], car_yaw=[1.5, -1.5], boost=[10, 20])
+    mixed = path_of("MixedStates", weights=[1, 2], setters=[explicit, path_of("TurtledStart", max_spin=2)])
+    setter = configured(StateSetter, path_of("resets.MirroredStates", probability=0.25, inner=mixed))
     assert setter.probability == 0.25
     assert setter.inner.setters[1].max_spin == 2
     np.testing.assert_array_equal(setter.inner.setters[0].boost, [10, 20])

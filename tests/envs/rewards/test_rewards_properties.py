@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
 import envs
 import envs.rewards as library
@@ -13,7 +12,7 @@ from envs import CombinedReward, GameState, TouchReward
 from envs.rewards.__main__ import all_classes, rewards_to_choose_from, takes_rewards
 from envs.rewards.__main__ import table as reward_table
 from envs.state.quantities import Quantities
-from tests.envs.fakes import Crash, HeadOn, Scene, rearranged, replay
+from tests.envs.fakes import Crash, HeadOn, Scene, configured, path_of, rearranged, replay
 
 EVENTS = {"goal": 5, "team_goal": 2, "concede": -3, "touch": 1, "shot": 1, "save": 1, "demo": 1, "demoed": -1}
 WITH_SETTINGS = {
@@ -254,38 +253,24 @@ def test_quantities_by_hand():
     assert not (shared.any_touched or shared.any_goal or shared.any_demoed)
 
 
-ROOT = Path(__file__).parents[3]
 NEEDED = {"EventReward": {"goal": 1.0, "touch": 0.5}}
 
 
-def parse(text):
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--reward", type=envs.Reward)
-    return parser.instantiate(parser.parse_object({"reward": text})).reward
-
-
-@pytest.mark.parametrize("name", rewards_to_choose_from())
+@pytest.mark.parametrize("name", [kind.__name__ for kind in all_classes()])
 def test_from_a_class_path(name):
-    reward = parse({"class_path": f"envs.{name}", "init_args": NEEDED.get(name, {})})
-    assert type(reward).__name__ == name and reward.label() == name
-
-
-@pytest.mark.parametrize("name", [c.__name__ for c in all_classes() if takes_rewards(c)])
-def test_around_another_from_a_class_path(name):
-    inner = {"class_path": "envs.FaceBallReward"}
+    inner = path_of("FaceBallReward")
     settings = {"CombinedReward": {"rewards": [inner], "weights": [2.0]}, "RewardSignals": {"signals": {"a": inner}}}
-    reward = parse({"class_path": f"envs.{name}", "init_args": settings.get(name, {"reward": inner})})
-    assert type(reward).__name__ == name
+    around = {kind.__name__: {"reward": inner} for kind in all_classes() if takes_rewards(kind)}
+    reward = configured(envs.Reward, path_of(name, **(around | settings | NEEDED).get(name, {})))
+    assert type(reward).__name__ == name and (name not in rewards_to_choose_from() or reward.label() == name)
 
 
 def test_nested_with_settings():
-    inner = {"class_path": "envs.PerSecondReward", "init_args": {"reward": {"class_path": "envs.FaceBallReward"}}}
-    annealed = {"reward": inner, "steps": [0, 1000], "weights": [1.0, 0.1]}
-    event = {"class_path": "envs.EventReward", "init_args": {"goal": 20, "concede": -10}}
-    terms = [{"class_path": "envs.AnnealedReward", "init_args": annealed}, event]
-    spirit = {"class_path": "envs.CombinedReward", "init_args": {"rewards": terms, "weights": [0.5, 1.0]}}
-    init = {"reward": spirit, "team_spirit": 0.3}
-    reward = parse({"class_path": "envs.TeamSpiritReward", "init_args": init})
+    inner = path_of("PerSecondReward", reward=path_of("FaceBallReward"))
+    annealed = path_of("AnnealedReward", reward=inner, steps=[0, 1000], weights=[1.0, 0.1])
+    terms = [annealed, path_of("EventReward", goal=20, concede=-10)]
+    combined = path_of("CombinedReward", rewards=terms, weights=[0.5, 1.0])
+    reward = configured(envs.Reward, path_of("TeamSpiritReward", reward=combined, team_spirit=0.3))
     assert reward.team_spirit == 0.3
     assert reward.reward.rewards[0].reward.reward.label() == "FaceBallReward"
     assert reward.reward.rewards[1].weights["concede"] == -10
@@ -303,4 +288,4 @@ def test_compute_before_reset_is_named():
 
 
 def test_the_documentation_has_the_table():
-    assert reward_table().strip() in (ROOT / "docs" / "rewards.md").read_text(encoding="utf-8")
+    assert reward_table().strip() in (Path(__file__).parents[3] / "docs" / "rewards.md").read_text(encoding="utf-8")

@@ -34,7 +34,7 @@ def directions(rows):
 
 @st.composite
 def plays(draw, steps=2, most_cars=3):
-    """Steps of one arena each with the same cars, as `reward_play.record` gives them: its first state begins."""
+    """Steps of one arena each with the same cars, as `fakes.record` gives them: its first state begins."""
     blue, orange = draw(st.integers(0, most_cars)), draw(st.integers(0, most_cars))
     blue += not blue + orange
     cars = blue + orange
