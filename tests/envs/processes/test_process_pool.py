@@ -132,14 +132,15 @@ def test_a_lost_worker_is_reported_or_started_again(action, message):
     pool.close()
 
 
-def test_a_worker_that_is_started_again_is_told_what_the_others_were():
+@pytest.mark.parametrize("action", [2, 5], ids=["crashed", "SystemExit"])
+def test_a_worker_that_is_started_again_is_told_what_the_others_were(action):
     pool = ProcessPool(partial(Told, 4), 2, restart=True)
     pool.set_parameters({"value": 3.0})
     pool.set_parameters({"value": 5.0})
     pool.set_phase("late", 2)
     pool.reset(seed=0)
     with pytest.warns(RuntimeWarning, match="started worker 0 again"):
-        pool.step(actions_with(2, 1))
+        pool.step(actions_with(action, 1))
     assert pool.step(actions_with(0, 0))[0].tolist() == [[5, 2]] * 4
     pool.close()
 
