@@ -237,18 +237,16 @@ def test_at_its_frames_a_film_shows_the_states_of_the_pool(recorded):
 
 def test_what_lies_between_frames(recorded):
     _, replay, _ = recorded
-    game = replay.games[0]
-    ticks = game.columns["ticks"][5:7].astype(float)
-    start, middle, end = (
-        states_at(game, replay.about["teams"], np.array([tick])).world for tick in (ticks[0], ticks.mean(), ticks[1])
-    )
-    np.testing.assert_allclose(middle.ball_pos, (start.ball_pos + end.ball_pos) / 2, atol=0.01)
-    np.testing.assert_allclose(middle.car_pos, (start.car_pos + end.car_pos) / 2, atol=0.01)
-    assert np.linalg.norm(middle.car_forward, axis=-1) == pytest.approx(1, abs=1e-5)
-    # At large tick skips cars drive more than 500 uu in a step; ends of episodes may be closer than that.
-    _, replay, _ = recorded
     game, teams = replay.games[0], replay.about["teams"]
-    middle = np.array([game.columns["ticks"][5:7].astype(float).mean()])
+    first, last = game.columns["ticks"][5:7].astype(float)
+    middle = np.array([(first + last) / 2])
+    start, wanted, end = (
+        states_at(game, teams, ticks).world for ticks in (np.array([first]), middle, np.array([last]))
+    )
+    np.testing.assert_allclose(wanted.ball_pos, (start.ball_pos + end.ball_pos) / 2, atol=0.01)
+    np.testing.assert_allclose(wanted.car_pos, (start.car_pos + end.car_pos) / 2, atol=0.01)
+    assert np.linalg.norm(wanted.car_forward, axis=-1) == pytest.approx(1, abs=1e-5)
+    # At large tick skips cars drive more than 500 uu in a step; ends of episodes may be closer than that.
     far, begins = game.columns["ball_pos"].copy(), game.columns["begins"].copy()
     far[6] = far[5] + (0, 1000, 0)
     shown = states_at(changed(game, ball_pos=far), teams, middle).world.ball_pos[0]
@@ -257,10 +255,6 @@ def test_what_lies_between_frames(recorded):
     shown = states_at(changed(game, ball_pos=far, begins=begins), teams, middle).world
     np.testing.assert_allclose(shown.ball_pos[0], far[5], atol=0.01)
     np.testing.assert_allclose(shown.car_pos[0], game.columns["car_pos"][5], atol=0.01)
-    _, replay, _ = recorded
-    game, teams = replay.games[0], replay.about["teams"]
-    middle = np.array([game.columns["ticks"][5:7].astype(float).mean()])
-    wanted = states_at(game, teams, middle).world
     places, turns, flags = (game.columns[name].copy() for name in ("car_pos", "car_rotation", "car_flags"))
     places[6:, 1] += (0, 3000, 0)
     flags[:6, 1] += 1 << FLAGS.index("is_demoed")
@@ -269,11 +263,9 @@ def test_what_lies_between_frames(recorded):
     assert shown.is_demoed[0].tolist() == [False, True]  # which nobody draws
     np.testing.assert_allclose(shown.world.car_pos[0, 0], wanted.car_pos[0, 0])
     np.testing.assert_allclose(shown.world.car_forward, wanted.car_forward, atol=1e-6)
-    _, replay, _ = recorded
-    game = replay.games[0]
     kickoff = np.flatnonzero(game.columns["begins"])[1]
     at = float(game.columns["ticks"][kickoff])
-    before, there = states_at(game, replay.about["teams"], np.array([at - 4, at])).world.ball_pos
+    before, there = states_at(game, teams, np.array([at - 4, at])).world.ball_pos
     assert abs(before[1]) > 4800 and np.allclose(there[:2], 0, atol=1)
 
 
