@@ -146,8 +146,8 @@ def test_what_no_writer_writes_is_refused(tmp_path, data, message):
 
 
 def test_what_a_file_promises_takes_no_memory(tmp_path):
-    head = struct.pack("<cII", CHUNK, 2**30, 0)
-    file = io.BytesIO(START + head + struct.pack("<I", zlib.crc32(head)))
+    promise = struct.pack("<cII", CHUNK, 2**30, 0)
+    file = io.BytesIO(START + promise + struct.pack("<I", zlib.crc32(promise)))
     with pytest.raises(ValueError, match="head does not fit"):
         list(unpack(file))
     # However many games it is in: four bytes a number, before anything is unpacked.
