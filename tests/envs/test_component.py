@@ -1,12 +1,21 @@
 """Component: the tree of a pool's parts, and components that name what they remember."""
 
+from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from envs import EventReward, FaceBallReward, GameState, Reward, RewardSignals
 from envs.component import Component
+from envs.partials import as_settings, taken_apart
+from envs.pool.rocket_pool import RocketSimPool
+from envs.processes.process_pool import ProcessPool
+from envs.resets import Kickoff
+from envs.rewards import CombinedReward, EventReward, FaceBallReward, GoalReward, Reward, RewardSignals, TouchReward
+from envs.state.game_state import GameState
+from fabric_rl.base.parser import FlagParser
+from fabric_rl.types import EnvFactory
 
 
 class Counter(Component):
@@ -21,11 +30,6 @@ class Several(Component):
 
     def __init__(self, first, second, third, phase):
         self.parts, self.named, self.phase = (Counter(first), Counter(second)), {"third": Counter(third)}, phase
-
-
-def test_a_component_without_memory_saves_nothing():
-    assert Component().state_dict() == {}
-    Component().load_state_dict({})
 
 
 def test_copies_of_all_that_is_named_are_saved_and_restored_into_the_same_objects():
@@ -95,3 +99,75 @@ def test_a_reward_around_others_needs_neither_reset_nor_metrics():
     assert doubled.compute(after).tolist() == [[20.0, -10.0]]
     assert doubled.remembers() and not Doubled(FaceBallReward()).remembers()
     assert RewardSignals({"event": EventReward(goal=1.0)}).remembers()
+
+
+class Tuned(RocketSimPool):
+    def __init__(self, num_arenas=3, **others):
+        super().__init__(num_arenas, **others)
+
+
+def test_nested_partials_are_one_call():
+    call = taken_apart(partial(partial(RocketSimPool, 4, tick_skip=6), 2, tick_skip=8))
+    assert call == (RocketSimPool, (4, 2), {"tick_skip": 8})
+    assert call.named() == {"num_arenas": 4, "team_size": 2, "tick_skip": 8}
+    assert taken_apart(RocketSimPool) == (RocketSimPool, (), {})
+    call = taken_apart(partial(ProcessPool, RocketSimPool, 2))
+    assert call.named() == {"factory": RocketSimPool, "num_workers": 2}
+    setter = Kickoff()
+    assert taken_apart(partial(Tuned, 2, state_setter=setter)).named() == {"num_arenas": 2, "state_setter": setter}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'arenas'"):
+        taken_apart(partial(RocketSimPool, arenas=4)).named()
+
+
+def test_what_jsonargparse_hands_out_is_the_class():
+    flags = ["--env=envs.ProcessPool", "--env.factory=envs.RocketSimPool", "--env.factory.num_arenas=5"]
+    parser = FlagParser(exit_on_error=False)
+    parser.add_argument("--env", type=EnvFactory)
+    call = taken_apart(parser.instantiate(parser.parse_args(flags)).env)
+    assert call.function is ProcessPool and call.args == ()
+    inner = taken_apart(call.named()["factory"])
+    assert inner.function is RocketSimPool and inner.named()["num_arenas"] == 5
+
+
+def test_parts_are_written_in_the_words_of_a_configuration():
+    reward = CombinedReward([TouchReward(), GoalReward()], [1.0, 10.0])
+    pool = partial(RocketSimPool, 4, (1, 1), reward=reward, collision_meshes=Path("meshes"))
+    terms = [{"class_path": "envs.TouchReward"}, {"class_path": "envs.GoalReward"}]
+    assert as_settings(partial(ProcessPool, pool, num_workers=np.int64(2))) == {
+        "class_path": "envs.ProcessPool",
+        "init_args": {
+            "factory": {
+                "class_path": "envs.RocketSimPool",
+                "init_args": {
+                    "num_arenas": 4,
+                    "team_size": [1, 1],
+                    "reward": {
+                        "class_path": "envs.CombinedReward",
+                        "init_args": {"rewards": terms, "weights": [1.0, 10.0]},
+                    },
+                    "collision_meshes": "meshes",
+                },
+            },
+            "num_workers": 2,
+        },
+    }
+    assert as_settings(RocketSimPool) == "envs.RocketSimPool" and as_settings(Tuned) == f"{__name__}.Tuned"
+
+
+class Forgets:
+    def __init__(self, size):
+        self.double = 2 * size
+
+
+class Changed:
+    def __init__(self, size=1):
+        self.size, self.seen = size, 0
+
+
+def test_what_cannot_be_built_again_is_not_written():
+    assert as_settings(Changed(3))["init_args"] == {"size": 3}
+    changed = Changed(3)
+    changed.seen = 1
+    for value, name in ((lambda: 1, "<lambda>"), (Forgets(2), "Forgets"), (changed, "Changed")):
+        with pytest.raises(ValueError, match=name):
+            as_settings([value])

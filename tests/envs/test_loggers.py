@@ -3,21 +3,14 @@
 import numpy as np
 import pytest
 
-from envs import (
-    EpisodeRatios,
-    GameMetrics,
-    GameState,
-    GoalCondition,
-    Kickoff,
-    LookupTable,
-    ProcessPool,
-    RandomState,
-    RocketSimPool,
-    TimeoutCondition,
-    TurtledStart,
-    TurtleRecoveryLogger,
-)
-from tests.envs.conftest import Dropped, Shot
+from envs.actions import LookupTable
+from envs.dones import GoalCondition, TimeoutCondition
+from envs.loggers import EpisodeRatios, GameMetrics, TurtleRecoveryLogger
+from envs.pool.rocket_pool import RocketSimPool
+from envs.processes.process_pool import ProcessPool
+from envs.resets import Kickoff, RandomState, TurtledStart
+from envs.state.game_state import GameState
+from tests.envs.fakes import Dropped, Shot
 
 TABLE = LookupTable().table
 IDLE = int(np.flatnonzero(~TABLE.any(axis=1))[0])
@@ -253,12 +246,9 @@ def hold_still(pool, steps, jump_at=()):
     return pool.drain_metrics()
 
 
-def test_cars_that_lie_still_fail():
+def test_real_cars_that_lie_still_fail_and_jump_to_get_up():
     metrics = hold_still(real_pool(TurtledStart()), 50)  # 400 ticks
     assert {name: metrics[name] for name in (STARTED, RATE)} == {STARTED: (16, 16), RATE: (0, 16)}
-
-
-def test_cars_that_jump_get_up():
     pool = real_pool(TurtledStart())
     metrics = hold_still(pool, 30, jump_at=(2,))
     assert metrics[STARTED] == (16, 16) and metrics[RATE] == (16, 16)
@@ -279,16 +269,13 @@ def test_every_car_that_falls_on_its_roof_is_found():
     assert 2 <= down.sum() <= metrics[STARTED][0] <= 16
 
 
-def test_a_snapshot_goes_on_with_the_watch():
+def test_snapshots_and_other_arenas_keep_the_watch():
     pool, other = real_pool(TurtledStart()), real_pool(TurtledStart())
     for step in range(4):
         pool.step(np.full(16, JUMP if step == 2 else IDLE))
     other.load_state_dict(pool.state_dict())
     assert hold_still(pool, 30) == (metrics := hold_still(other, 30))
     assert metrics[STARTED] == (16, 16) and metrics[RATE] == (16, 16)
-
-
-def test_an_episode_that_ends_leaves_the_cars_of_other_arenas_watched():
     logger, state, every = TurtleRecoveryLogger(window_ticks=400), GameState(2, 1, 0), np.array([True, True])
     state.clear(np.arange(2))
     state.world.car_pos[:, 0] = (100, 200, 39.65)

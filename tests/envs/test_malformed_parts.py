@@ -5,36 +5,13 @@ import numpy as np
 import pytest
 
 from benchmarks.rlgym_guide import build_env
-from envs import (
-    AdvancedObs,
-    AllOf,
-    AnyOf,
-    CombinedReward,
-    DefaultObs,
-    DoneCondition,
-    GoalCondition,
-    GoalReward,
-    GymnasiumEnvs,
-    HybridTable,
-    Kickoff,
-    LookupTable,
-    MirroredStates,
-    MixedStates,
-    ObsBuilder,
-    PrivilegedObs,
-    ProcessPool,
-    RandomState,
-    RepeatAction,
-    Reward,
-    RewardSignals,
-    RLGymPool,
-    RocketSimPool,
-    ShuffledCars,
-    StackedObs,
-    StateSetter,
-    TimeoutCondition,
-)
-from tests.envs.processes.process_pool_parts import short_games
+from envs.actions import LookupTable
+from envs.adapters.rlgym_pool import RLGymPool
+from envs.dones import AllOf, AnyOf, DoneCondition, GoalCondition
+from envs.obs import AdvancedObs, ObsBuilder, PrivilegedObs, StackedObs
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import Kickoff, MirroredStates, MixedStates, ShuffledCars, StateSetter
+from envs.rewards import CombinedReward, GoalReward, Reward, RewardSignals
 
 
 def one_line(error, message):
@@ -49,9 +26,6 @@ def run(steps=1, **parts):
             pool.step(np.zeros((4, *(pool.single_action_space.shape or ())), pool.single_action_space.dtype))
     finally:
         pool.close()
-
-
-# ---------------------------------------------------------------- rewards, conditions, parsers
 
 
 class Pays(Reward):
@@ -86,9 +60,22 @@ def test_a_reward_of_the_wrong_type_is_named(value, got):
             run(reward=reward)
 
 
-def test_rewards_of_other_number_types_are_still_taken():
+def test_numbers_of_other_types_are_taken_and_parsers_named():
     run(reward=Pays(np.ones((2, 2), np.int64)))
     run(reward=CombinedReward([Pays(np.ones((2, 2), bool)), Pays(np.ones((2, 2)))], [1, 1]))
+
+    class Parses(LookupTable):
+        def parse(self, actions, state):
+            return super().parse(actions, state).rows
+
+    class Masks(LookupTable):
+        def mask(self, state):
+            return np.ones((4, 90), bool)
+
+    with one_line(ValueError, r"Parses: parse\(\) must return envs.actions.Controls, got ndarray"):
+        run(action=Parses())
+    with one_line(ValueError, r"Masks: mask\(\) must return bools .* got bool of shape \[4, 90\]"):
+        run(action=Masks())
 
 
 class Ends(DoneCondition):
@@ -115,24 +102,6 @@ def test_a_condition_of_the_wrong_type_is_named(value, got):
     for done in (Ends(value), [GoalCondition(), Ends(value)], AnyOf(Ends(value)), AllOf(GoalCondition(), Ends(value))):
         with one_line(ValueError, rf"Ends: check\(\) returned {got}, expected bools of shape \[arenas\] = \[2\]"):
             run(done=done)
-
-
-def test_a_parser_of_the_wrong_type_is_named():
-    class Parses(LookupTable):
-        def parse(self, actions, state):
-            return super().parse(actions, state).rows
-
-    class Masks(LookupTable):
-        def mask(self, state):
-            return np.ones((4, 90), bool)
-
-    with one_line(ValueError, r"Parses: parse\(\) must return envs.actions.Controls, got ndarray"):
-        run(action=Parses())
-    with one_line(ValueError, r"Masks: mask\(\) must return bools .* got bool of shape \[4, 90\]"):
-        run(action=Masks())
-
-
-# ---------------------------------------------------------------- observations
 
 
 class Columns(ObsBuilder):
@@ -174,7 +143,7 @@ def test_columns_that_nobody_writes_are_named(written):
         run(steps=0, obs=PrivilegedObs(AdvancedObs(), Columns(written, shape)))
 
 
-def test_written_nan_is_told_from_unwritten():
+def test_written_nan_and_absent_cars_are_told_from_unwritten():
     class NaN(Columns):
         def build(self, state, out):
             out[:] = np.nan
@@ -183,8 +152,6 @@ def test_written_nan_is_told_from_unwritten():
         run(steps=0, obs=NaN())
     run(obs=Columns(), team_size=[(1, 1), (1, 1)])
 
-
-def test_only_cars_that_are_there_need_to_be_written():
     class Present(Columns):
         def build(self, state, out):
             out[state.present] = 1
@@ -197,9 +164,6 @@ def test_only_cars_that_are_there_need_to_be_written():
 def test_observations_are_float32(dtype):
     with one_line(ValueError, r"Columns: space\(\) must return a Box of float32"):
         RocketSimPool(1, obs=Columns(dtype=dtype))
-
-
-# ---------------------------------------------------------------- state setters
 
 
 class Spoils(StateSetter):
@@ -217,61 +181,6 @@ def test_the_innermost_setter_is_named():
     ):
         with one_line(ValueError, f"{name}: in arena 0 car 0 would start with boost 500"):
             run(steps=0, state_setter=setter)
-
-
-# ---------------------------------------------------------------- settings
-
-
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
-        (lambda: RocketSimPool(1, 1.5), ValueError, "RocketSimPool: team_size .* got 1.5"),
-        (lambda: RocketSimPool(1, None), ValueError, "RocketSimPool: team_size .* got None"),
-        (lambda: RocketSimPool(1, True), ValueError, "RocketSimPool: team_size .* got True"),
-        (lambda: RocketSimPool(1, "11"), ValueError, "RocketSimPool: team_size .* got '11'"),
-        (lambda: RocketSimPool(1, [[1, 1], 2]), ValueError, r"RocketSimPool: team_size .* got \[\[1, 1\], 2\]"),
-        (lambda: RocketSimPool(1, [[1, 1.0]]), ValueError, "RocketSimPool: team_size"),
-        (lambda: RocketSimPool(1, tick_skip=8.5), ValueError, "RocketSimPool: tick_skip .* whole number, got 8.5"),
-        (lambda: RocketSimPool(1, action_delay_ticks=0.5), ValueError, "RocketSimPool: action_delay_ticks .* got 0.5"),
-        (lambda: RocketSimPool(2.0), ValueError, "RocketSimPool: num_arenas .* whole number, got 2.0"),
-        (lambda: RocketSimPool("2"), ValueError, "RocketSimPool: num_arenas .* whole number, got '2'"),
-        (lambda: RocketSimPool(1, num_threads=1.5), ValueError, "RocketSimPool: num_threads .* got 1.5"),
-        (lambda: RocketSimPool(1, first_arena=-1), ValueError, "RocketSimPool: first_arena"),
-        (lambda: RocketSimPool(1, seed="a"), ValueError, "RocketSimPool: seed takes one integer, 0 or more, got 'a'"),
-        (lambda: RocketSimPool(1, seed=None), ValueError, "RocketSimPool: seed .* got None"),
-        (lambda: RocketSimPool(1, seed=-5), ValueError, "RocketSimPool: seed .* got -5"),
-        (lambda: RocketSimPool(1).reset(seed=-5), ValueError, r"RocketSimPool: reset\(seed=...\).* got -5"),
-        (
-            lambda: RocketSimPool(1, obs=AdvancedObs),
-            TypeError,
-            r"obs .* got the class AdvancedObs; write AdvancedObs\(\)",
-        ),
-        (lambda: RocketSimPool(1, obs=0), TypeError, "obs .* must be an envs ObsBuilder, got int"),
-        (lambda: RocketSimPool(1, done=GoalCondition), TypeError, r"the class GoalCondition; write GoalCondition\(\)"),
-        (lambda: RocketSimPool(1, done="goal"), TypeError, "done .* got str"),
-        (
-            lambda: RewardSignals({"a": GoalReward}),
-            TypeError,
-            r"signals\[a\] .* the class GoalReward; write GoalReward\(\)",
-        ),
-        (lambda: RLGymPool(build_env, 1.5), ValueError, "RLGymPool: num_envs .* got 1.5"),
-        (lambda: RLGymPool(build_env, 1, seed="a"), ValueError, "RLGymPool: seed .* got 'a'"),
-        (lambda: RLGymPool(build_env(), 1), TypeError, "RLGymPool: build_env .* function .* got RLGym, which is one"),
-        (lambda: GymnasiumEnvs("CartPole-v1", 2.0), ValueError, "GymnasiumEnvs: num_envs .* got 2.0"),
-        (lambda: ProcessPool(short_games, 1.5), ValueError, "ProcessPool: num_workers .* got 1.5"),
-        (lambda: ProcessPool(short_games, 1, seed=-1), ValueError, "ProcessPool: seed .* got -1"),
-        (lambda: ProcessPool(short_games, 1, timeout_seconds="9"), ValueError, "ProcessPool: timeout_seconds .* '9'"),
-    ],
-)
-def test_settings_that_cannot_work_are_one_line(build, error, message):
-    with one_line(error, f".*{message}"):
-        build()
-
-
-def test_numpys_whole_numbers_are_whole():
-    pool = RocketSimPool(np.int64(2), (np.int64(1), 0), tick_skip=np.int32(4), num_threads=1, seed=np.int64(3))
-    same = RocketSimPool(2, (1, 0), tick_skip=4, num_threads=1, seed=3)
-    np.testing.assert_array_equal(pool.reset()[0], same.reset()[0])
 
 
 @pytest.mark.parametrize(
@@ -308,22 +217,3 @@ def test_rlgym_pools_refuse_actions_and_states():
     for call in (pool.state_dict, lambda: pool.load_state_dict({})):
         with one_line(TypeError, "RLGymPool: RLGym environments cannot be"):
             call()
-
-
-# ---------------------------------------------------------------- what the docstrings promise
-
-
-def test_repeated_tables_have_masks_when_the_table_has():
-    for table, has_mask in ((LookupTable(), False), (HybridTable(), True)):
-        pool = RocketSimPool(1, action=RepeatAction(table, 2), num_threads=1)
-        assert ("action_mask" in pool.reset(seed=0)[1]) is has_mask
-        infos = pool.step(np.array([5, 6]))[4]
-        if has_mask:
-            assert [row.nonzero()[0].tolist() for row in infos["action_mask"]] == [[5], [6]]
-
-
-def test_random_states_pass_the_limits():
-    pool = RocketSimPool(4, 2, obs=DefaultObs(), state_setter=RandomState(), done=TimeoutCondition(0.1), num_threads=1)
-    pool.reset(seed=1)
-    for _ in range(40):
-        pool.step(np.zeros(16, int))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rlgym.rocket_league.action_parsers import LookupTableAction
 
+from envs import MixedStates, RandomState, RocketSimPool, TimeoutCondition
 from envs.actions import (
     ActionTable,
     ContinuousAction,
@@ -19,9 +20,10 @@ from envs.actions import (
     StateAwareTable,
 )
 from envs.actions.__main__ import main
+from envs.actions.situations import AIR, AIR_WITHOUT_FLIP, DEMOLISHED, EMPTY, FLOOR, NUM_SITUATIONS, UNSURE, situations
 from envs.actions.tables import balanced
 from envs.state.game_state import GameState
-from envs.state.layout import CONTROL_NAMES
+from envs.state.layout import CAR_FLAGS, CONTROL_NAMES
 
 TABLES = [LookupTable(), StateAwareTable(), HybridTable()]
 
@@ -40,16 +42,13 @@ def grounded(num_cars=1):
 # ------------------------------------------------------------------ tables
 
 
-def test_lookup_table_is_rlgyms():
+def test_tables_are_rlgyms_and_what_their_description_says():
     table = LookupTable().table
     np.testing.assert_array_equal(table, LookupTableAction.make_lookup_table())
     assert table.dtype == np.float32
     ground = ~table[:, 2].astype(bool) & ~table[:, 4].astype(bool) & ~table[:, 5].astype(bool)
     assert ground.tolist() == [True] * 24 + [False] * 66
     assert LookupTable().mask(grounded()) is None
-
-
-def test_hybrid_table_is_what_its_description_says():
     parser = HybridTable()
     table = parser.table
     assert len(table) == 128 == len(np.unique(table, axis=0))
@@ -80,12 +79,9 @@ def test_a_table_hands_out_its_rows(parser):
     assert balanced(parser.table)
 
 
-def test_controls_need_no_state():
+def test_own_tables_and_controls_without_a_state():
     np.testing.assert_array_equal(told(LookupTable().controls(np.array([89, 0]))), LookupTable().table[[89, 0]])
     assert len(LookupTable().controls(np.array([], np.int64))) == 0
-
-
-def test_an_own_table():
     rows = [[0] * 8, [1, 0.25, 0, 0, 0, 0, 1, 0]]
     np.testing.assert_array_equal(ActionTable(rows).parse(np.array([1]), grounded()).rows, rows[1:])
     assert StateAwareTable(rows).action_space.n == 2
@@ -97,11 +93,7 @@ def test_an_own_table():
 def test_continuous_values():
     parser, state = ContinuousAction(), grounded(3)
     actions = np.array(
-        [
-            [0.5, -0.25, 1, -1, 0.125, 0.01, -0.01, 0],
-            [2, -3, 1.5, -1.5, 0, 7, 1, -7],
-            [0, 0, 0, 0, 0, 0, 0, 1e-9],
-        ]
+        [[0.5, -0.25, 1, -1, 0.125, 0.01, -0.01, 0], [2, -3, 1.5, -1.5, 0, 7, 1, -7], [0, 0, 0, 0, 0, 0, 0, 1e-9]]
     )
     expected = [[0.5, -0.25, 1, -1, 0.125, 1, 0, 0], [1, -1, 1, -1, 0, 1, 1, 0], [0, 0, 0, 0, 0, 0, 0, 1]]
     for dtype in (np.float32, np.float64):
@@ -142,59 +134,10 @@ def test_row_controls_are_made_again_only_where_rows_change():
     np.testing.assert_array_equal(told(make(rows[:2]).cars), rows[:2])
 
 
-# ------------------------------------------------------------------ bad input
-
-
-def parse(parser, actions):
-    return lambda: parser.parse(np.asarray(actions), grounded(len(actions)))
-
-
-def eight(value, column=0, dtype=np.float32):
-    row = np.zeros((1, 8), dtype)
-    row[0, column] = value
-    return row
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (parse(LookupTable(), [0.5]), "LookupTable: actions must be integers"),
-        (parse(LookupTable(), [True]), "LookupTable: actions must be integers"),
-        (parse(LookupTable(), [[1]]), "LookupTable: actions must be integers"),
-        (parse(LookupTable(), [90]), "LookupTable: action 90 is outside the table, use 0..89"),
-        (parse(HybridTable(), [3, 128]), "HybridTable: action 128 is outside the table, use 0..127"),
-        (parse(HybridTable(), [-1]), "HybridTable: action -1 is outside"),
-        (lambda: HybridTable(horizon_ticks=0), "HybridTable: horizon_ticks"),
-        (lambda: StateAwareTable(np.eye(8)), "StateAwareTable: table needs an all-zero row"),
-        (lambda: ActionTable(np.zeros((3, 7))), r"ActionTable: table must have the shape \[rows, 8\], got \[3, 7\]"),
-        (lambda: ActionTable(np.zeros((0, 8))), "ActionTable: table must have the shape"),
-        (lambda: ActionTable([[0] * 8, [0] * 7]), "ActionTable: table must be rows of eight numbers"),
-        (lambda: ActionTable([["x"] * 8]), "ActionTable: table must be rows of eight numbers"),
-        (lambda: ActionTable(eight(1.5)), "ActionTable: table must hold"),
-        (lambda: ActionTable(eight(np.nan)), "ActionTable: table must hold"),
-        (lambda: ActionTable(eight(0.5, 6)), "ActionTable: table must hold"),
-        (parse(ContinuousAction(), eight(np.nan)), "ContinuousAction: nan among the actions"),
-        (parse(ContinuousAction(), eight(-np.inf, 2)), "ContinuousAction: -inf"),
-        (parse(ContinuousAction(), np.zeros(8)), "ContinuousAction: actions must be floats of shape"),
-        (parse(ContinuousAction(), np.zeros((2, 7))), "ContinuousAction: actions must be floats of shape"),
-        (parse(ContinuousAction(), np.zeros((2, 8), int)), "ContinuousAction: actions must be floats of shape"),
-        (parse(MultiDiscreteAction(), eight(1.0)), "MultiDiscreteAction: actions must be integers of shape"),
-        (parse(MultiDiscreteAction(), np.zeros(8, int)), "MultiDiscreteAction: actions must be integers of shape"),
-        (parse(MultiDiscreteAction(), eight(3, 4, int)), "MultiDiscreteAction: choice 3 in column 4 is outside 0..2"),
-        (parse(MultiDiscreteAction(), eight(2, 5, int)), "MultiDiscreteAction: choice 2 in column 5 is outside 0..1"),
-        (parse(MultiDiscreteAction(), eight(-1, 0, int)), "MultiDiscreteAction: choice -1 in column 0"),
-        (lambda: MultiDiscreteAction(bins=4), "MultiDiscreteAction: bins must be odd"),
-    ],
-)
-def test_bad_input_is_one_clear_line(build, message):
-    with pytest.raises(ValueError, match=rf"^{message}(?!.*\n)"):
-        build()
-
-
 # ------------------------------------------------------------------ python -m envs.actions
 
 
-def test_description_of_the_lookup_table():
+def test_descriptions_of_tables():
     lines = LookupTable().describe().splitlines()
     assert lines[0] == "LookupTable: 90 rows"
     assert [line.split() for line in lines[3:93]] == [
@@ -213,9 +156,6 @@ def test_description_of_the_lookup_table():
         "left and right balanced: yes",
         "all-zero row (fallback): 8",
     ]
-
-
-def test_description_finds_what_is_missing():
     text = ActionTable([[1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]).describe()
     assert "steer left: 0 rows: none" in text and "steer right: 1 rows: 0" in text
     assert "balanced: NO" in text and "(fallback): NONE" in text
@@ -249,3 +189,299 @@ def test_command_runs():
     assert shown.stdout.startswith("LookupTable: 90 rows\n") and shown.stderr == ""
     failed = subprocess.run([*command, "envs.Nothing"], cwd=root, capture_output=True, text=True, check=False)
     assert failed.returncode == 2 and failed.stdout == "" and failed.stderr.count("\n") == 1
+
+
+# ---------------------------------------------------------------- state-aware tables
+
+
+AWARE = [StateAwareTable(), HybridTable()]
+by_name = pytest.mark.parametrize("table", AWARE, ids=lambda t: type(t).__name__)
+
+ZERO = 8  # row of the lookup table
+
+
+class HalfEmpty(RandomState):
+    """Random states in which every other car has no boost."""
+
+    def apply(self, state, mask, rng):
+        super().apply(state, mask, rng)
+        state.boost[np.flatnonzero(mask)[:, None], np.arange(0, state.num_cars, 2)] = 0
+
+
+def pool_of(head_on, table, team_size=2, seed=0, **settings):
+    """Cars everywhere, from kickoff-like rest to the air, and in every third episode a demolition."""
+    setter = MixedStates([HalfEmpty(), RandomState(grounded_share=1, ball_on_ground_share=1), head_on()], [1, 1, 1])
+    settings = {"num_threads": 1, "done": [TimeoutCondition(5)]} | settings
+    pool = RocketSimPool(8, team_size, action=table, state_setter=setter, seed=seed, **settings)
+    pool.reset()
+    return pool
+
+
+def lively(rng, table, held):
+    """Random play that holds actions for a while and often just drives, so that cars also stay on the floor."""
+    forward = np.flatnonzero((table == [1, 0, 0, 0, 0, 0, 0, 0]).all(axis=1))[0]
+    fresh = rng.integers(len(table), size=held.shape)
+    return np.where(rng.random(held.shape) < 0.3, np.where(rng.random(held.shape) < 0.5, fresh, forward), held)
+
+
+def motion(pool):
+    """All that moves in all arenas, and all that cars remember except their ids and which button was held."""
+    state = pool.state
+    flags = np.delete(state.car_flags, CAR_FLAGS.index("last_controls.jump"), axis=2)
+    details = (state.jump_time, state.air_time, state.flip_torque, state.wheels_with_contact, state.auto_flip_timer)
+    return [
+        array.copy()
+        for array in (*(state.ball_rows, state.car_rows[..., 1:], state.car_timers, flags, state.pad_timers), *details)
+    ]
+
+
+def without_contact_of_cars(state):
+    """`[A]` no two cars can touch. How two cars push each other is not always restored to the last bit."""
+    gaps = np.linalg.norm(state.world.car_pos[:, :, None] - state.world.car_pos[:, None], axis=-1)
+    gaps += 1e4 * (np.eye(state.num_cars) + state.is_demoed[:, :, None] + state.is_demoed[:, None])
+    return gaps.min(axis=(1, 2)) > 600
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "table", [AWARE[0], pytest.param(AWARE[1], marks=pytest.mark.slow)], ids=lambda table: type(table).__name__
+)
+def test_a_row_and_its_fallback_move_everything_the_same(table, head_on):
+    """Pools that act without fallbacks do it twice from the same snapshot: with rows that cannot act, and with what
+    they fall back to. Two steps, since the first tick of the second one still runs the first one's choice."""
+    pool = pool_of(head_on, ActionTable(table.table))
+    rng, seen, rows = np.random.default_rng(1), np.zeros(NUM_SITUATIONS, int), set()
+    held = np.zeros(pool.num_envs, np.int64)
+    for _ in range(250):
+        held = lively(rng, table.table, held)
+        pool.step(held)
+        situation = situations(pool.state, table.horizon_ticks).reshape(-1)
+        valid = table.mask(pool.state).reshape(len(situation), -1)
+        anything = rng.random(valid.shape)
+        chosen = np.where(valid.all(axis=1), held, (anything * ~valid).argmax(axis=1))
+        chosen = np.where(np.repeat(without_contact_of_cars(pool.state), 4), chosen, held)
+        fallback = table.fallbacks[situation, chosen]
+        compared = (chosen != fallback).reshape(8, 4).any(axis=1) & without_contact_of_cars(pool.state)
+        fallback = np.where(np.repeat(compared, 4), fallback, chosen)
+        seen += np.bincount(situation[chosen != fallback], minlength=NUM_SITUATIONS)
+        rows |= set(zip(situation[chosen != fallback].tolist(), chosen[chosen != fallback].tolist(), strict=True))
+        snapshot = pool.state_dict()
+        runs = []
+        for actions in (chosen, fallback):
+            pool.load_state_dict(snapshot)
+            runs.append([])
+            for step_actions in (actions, np.full_like(actions, table.fallback_row)):
+                _, _, _, ended, _ = pool.step(step_actions)
+                runs[-1] += [] if ended.any() else [array[compared] for array in motion(pool)]
+        for one, other in zip(*runs, strict=True):
+            np.testing.assert_array_equal(one, other)
+        pool.load_state_dict(snapshot)
+    falls = (table.fallbacks != np.arange(len(table.table))).any(axis=1)
+    assert (seen[falls] >= 5).all(), seen
+    assert len(rows) > 150
+
+
+@by_name
+def test_a_row_that_is_not_the_same_moves_something(table, head_on):
+    """The comparison above can fail: rows that the mask keeps apart do differ, sooner or later."""
+    pool = pool_of(head_on, ActionTable(table.table))
+    pool.step(np.full(pool.num_envs, table.fallback_row))
+    snapshot, runs = pool.state_dict(), []
+    for action in (table.fallback_row, int(np.flatnonzero(table.table[:, 0] == 1)[0])):
+        pool.load_state_dict(snapshot)
+        pool.step(np.full(pool.num_envs, action))
+        runs.append(motion(pool))
+    assert not all(np.array_equal(one, other) for one, other in zip(*runs, strict=True))
+
+
+@by_name
+def test_fallbacks_are_valid_rows_in_every_situation(table):
+    rows = np.arange(len(table.table))
+    assert table.fallbacks.shape == (NUM_SITUATIONS, len(rows))
+    np.testing.assert_array_equal(np.take_along_axis(table.fallbacks, table.fallbacks, axis=1), table.fallbacks)
+    valid = table.fallbacks == rows
+    assert np.take_along_axis(valid, table.fallbacks, axis=1).all()
+    assert valid[:, table.fallback_row].all()
+    assert valid[UNSURE].all()
+    assert valid[DEMOLISHED].sum() == 1
+
+
+@by_name
+def test_parse_applies_the_mapping_and_the_pool_hands_out_the_mask(table, head_on):
+    parser = type(table)()
+    pool = pool_of(head_on, parser)
+    rng, held, infos = np.random.default_rng(0), np.zeros(pool.num_envs, np.int64), {}
+    for _ in range(150):
+        held = lively(rng, parser.table, held)
+        state, situation = pool.state, situations(pool.state, 9)
+        mask = parser.mask(state)
+        assert mask.shape == (8, 4, len(parser.table)) and mask.dtype == np.bool_
+        assert mask[..., parser.fallback_row].all()
+        controls = parser.parse(held, state)
+        applied = parser.fallbacks[situation.reshape(-1), held]
+        np.testing.assert_array_equal(controls.rows, parser.table[applied])
+        assert np.take_along_axis(mask.reshape(len(held), -1), applied[:, None], axis=1).all()
+        again = parser.parse(applied, state)
+        np.testing.assert_array_equal(again.rows, controls.rows)
+        if infos:
+            np.testing.assert_array_equal(infos["action_mask"], mask.reshape(len(held), -1))
+        *_, infos = pool.step(held)
+        np.testing.assert_array_equal(pool.state.controls[~_ended(pool)], controls.rows.reshape(8, 4, 8)[~_ended(pool)])
+
+
+def _ended(pool):
+    return pool.state.episode_ticks == 0
+
+
+def test_valid_actions_never_fall_back_and_others_are_counted(head_on):
+    parser = HybridTable()
+    pool, rng = pool_of(head_on, parser), np.random.default_rng(0)
+    mask = parser.mask(pool.state).reshape(pool.num_envs, -1)
+    for _ in range(60):
+        *_, infos = pool.step((rng.random(mask.shape) * mask).argmax(axis=1))
+        mask = infos["action_mask"]
+    assert pool.drain_metrics()["action/fallback_share"] == (0, 60 * pool.num_envs)
+    pool.step((rng.random(mask.shape) * ~mask).argmax(axis=1))
+    taken = float((~mask.all(axis=1)).sum())
+    assert taken > 0
+    saved = parser.state_dict()
+    assert parser.drain_metrics() == {"action/fallback_share": (taken, pool.num_envs)}
+    assert parser.drain_metrics() == {"action/fallback_share": (0, 0)}
+    other = HybridTable()
+    other.load_state_dict(saved)
+    assert other.drain_metrics() == {"action/fallback_share": (taken, pool.num_envs)}
+
+
+@pytest.mark.slow
+def test_a_situation_lasts_as_long_as_it_is_said_to(head_on):
+    """Whatever the cars do: on the floor stays on four wheels, in the air stays in the air, empty stays empty."""
+    pool = pool_of(head_on, LookupTable(), team_size=1, tick_skip=1, action_delay_ticks=0, seed=3)
+    rng, held = np.random.default_rng(3), np.zeros(pool.num_envs, np.int64)
+    for _ in range(200):
+        for _ in range(6):
+            held = lively(rng, LookupTable().table, held)
+            pool.step(held)
+        state = pool.state
+        situation, before = situations(state, 9), state.episode_ticks.copy()
+        place, empty = situation % EMPTY, (situation >= EMPTY) & (situation < DEMOLISHED)
+        calm = rng.integers(0, 48, size=pool.num_envs)  # rows without jump
+        for _ in range(9):
+            pool.step(np.where(LookupTable().table[calm, 5] == 0, calm, ZERO))
+            same = (state.episode_ticks > before)[:, None]
+            assert state.on_ground[same & (place == FLOOR) & (situation != DEMOLISHED)].all()
+            flying = same & ((place == AIR) | (place == AIR_WITHOUT_FLIP))
+            assert not state.wheels_with_contact[flying].any()
+            assert not state.has_flip[same & (place == AIR_WITHOUT_FLIP)].any()
+            assert not state.boost[same & empty].any()
+            assert state.is_demoed[same & (situation == DEMOLISHED)].all()
+
+
+# ------------------------------------------------------------------ situations by hand
+
+
+def by_hand(num_blue=1, num_orange=1):
+    """The first car is at rest on the floor, everything else is far away."""
+    state = GameState(1, num_blue, num_orange)
+    state.clear(np.array([0]))
+    state.world.ball_pos[0] = (-3000, -3000, 93)
+    state.world.car_pos[0] = (-2000, -4000, 17)
+    state.world.car_pos[0, 0] = (1000, 2000, 17)
+    state.boost[:] = 50
+    return state
+
+
+def first(state, horizon_ticks=9):
+    return int(situations(state, horizon_ticks)[0, 0])
+
+
+def test_on_the_floor():
+    assert first(by_hand()) == FLOOR
+
+    def changed(change):
+        state = by_hand()
+        change(state)
+        return first(state)
+
+    reach = 2300 * 9 / 120  # 172.5 uu
+
+    def put(target, values):
+        target[:] = values
+
+    unsure = [
+        lambda s: put(s.controls[0, 0], [0, 0, 0, 0, 0, 1, 0, 0]),  # its jump button is still down
+        lambda s: put(s.car_flags[0, 0], [False, True, False, False, False]),  # has just jumped
+        lambda s: put(s.car_rows[0, 0, :, 8], 0),  # not on its wheels
+        lambda s: put(s.world.car_vel[0, 0], (0, 0, 200)),
+        lambda s: put(s.world.car_ang_vel[0, 0], (1, 0, 0)),
+        lambda s: put(s.world.car_up[0, 0], (0, 0.1, 0.99)),
+        lambda s: put(s.world.car_pos[0, 0], (1000, 2000, 25)),
+        lambda s: put(s.world.car_pos[0, 0], (4096 - 350 - reach - 90, 0, 17)),  # side wall
+        lambda s: put(s.world.car_pos[0, 0], (0, 4608 - 100 - reach - 90, 17)),  # where cars return
+        lambda s: put(s.world.car_pos[0, 0], (3300, -4000, 17)),  # corner
+        lambda s: put(s.world.ball_pos[0], (1000, 2800, 93)),
+        lambda s: put(s.world.car_pos[0, 1], (1500, 2000, 17)),
+    ]
+    assert [changed(change) for change in unsure] == [UNSURE] * len(unsure)
+    fast = by_hand()
+    fast.world.car_vel[0, 0] = (2300, 0, 0)
+    assert first(fast) == FLOOR
+    absent = by_hand()
+    absent.world.car_pos[0, 1] = (1500, 2000, 17)
+    absent.present[0, 1] = False
+    assert first(absent) == FLOOR
+    assert situations(absent, 9)[0, 1] == UNSURE
+    assert first(by_hand(), horizon_ticks=90) == UNSURE  # in 0.75 s everything can be there
+
+
+def test_in_the_air_without_boost_demolished():
+    state = by_hand()
+    state.world.car_pos[0, 0, 2] = 1000
+    state.car_rows[0, 0, :, 8] = 0
+    assert first(state) == AIR
+    state.car_timers[0, 0, 2] = 1.2  # air_time_since_jump
+    assert first(state) == AIR
+    state.car_timers[0, 0, 2] = 1.3
+    assert first(state) == AIR_WITHOUT_FLIP
+    state.car_timers[0, 0, 2] = 0
+    state.car_flags[0, 0, 4] = True  # has_double_jumped
+    assert first(state) == AIR_WITHOUT_FLIP
+    state.boost[0, 0] = 0
+    assert first(state) == AIR_WITHOUT_FLIP + EMPTY
+    state.world.car_pos[0, 0, :2] = (0, 1024 + 500)  # a pad within reach
+    assert first(state) == AIR_WITHOUT_FLIP
+    for z in (400, 1900):
+        state.world.car_pos[0, 0, 2] = z
+        assert first(state) == UNSURE
+    state.car_timers[0, 0, 3] = 0.1  # demo_respawn_timer: 12 ticks
+    assert first(state) == DEMOLISHED
+    assert first(state, horizon_ticks=11) == UNSURE
+
+
+def test_hand_checked_fallbacks():
+    lookup, hybrid = StateAwareTable(), HybridTable()
+
+    def row(table, *values):
+        return int(np.flatnonzero((table.table == np.array(values)).all(axis=1))[0])
+
+    def falls(table, situation, values):
+        return table.table[table.fallbacks[situation, row(table, *values)]].tolist()
+
+    # columns: throttle, steer, pitch, yaw, roll, jump, boost, handbrake
+    assert falls(lookup, FLOOR, [0, 1, -1, 1, 1, 0, 0, 0]) == [0, 1, 0, 1, 0, 0, 0, 0]
+    assert falls(lookup, FLOOR, [1, 0, 1, 0, 0, 0, 1, 0]) == [1, 0, 0, 0, 0, 0, 1, 0]
+    assert falls(lookup, FLOOR, [0, 0, -1, 0, 0, 1, 0, 1]) == [0, 0, -1, 0, 0, 1, 0, 1]
+    assert falls(lookup, EMPTY, [1, -1, 0, -1, 0, 0, 1, 1]) == [1, -1, 0, -1, 0, 0, 0, 1]
+    assert falls(lookup, EMPTY, [1, 0, 1, 0, 0, 0, 1, 0]) == [1, 0, 1, 0, 0, 0, 1, 0]  # its throttle acts alone
+    assert falls(lookup, FLOOR + EMPTY, [1, 0, 1, 0, 0, 0, 1, 0]) == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert falls(lookup, AIR_WITHOUT_FLIP, [0, 0, 0, 0, 0, 1, 0, 0]) == [0] * 8
+    assert falls(lookup, AIR, [0, 0, 0, 0, 0, 1, 0, 0]) == [0, 0, 0, 0, 0, 1, 0, 0]
+    assert falls(lookup, DEMOLISHED, [1, 1, 0, 1, 0, 0, 1, 0]) == [0] * 8
+
+    assert falls(hybrid, FLOOR, [0, 0, 1, -1, 0, 0, 0, 0]) == [0] * 8
+    assert falls(hybrid, FLOOR, [0, 0, 1, 0, 1, 1, 0, 0]) == [0, 0, 1, 0, 1, 1, 0, 0]
+    assert falls(hybrid, EMPTY, [1, 0.5, 0, 0, 0, 0, 1, 0]) == [1, 0.5, 0, 0, 0, 0, 0, 0]
+    assert falls(hybrid, EMPTY, [0, 0, 1, 0, 1, 1, 1, 1]) == [0, 0, 1, 0, 1, 1, 0, 1]
+    assert falls(hybrid, AIR, [1, -0.5, 0, 0, 0, 0, 0, 1]) == [1, 0, 0, 0, 0, 0, 0, 1]
+    assert falls(hybrid, AIR_WITHOUT_FLIP, [0, 0, 1, 0, -1, 1, 1, 0]) == [0, 0, 1, 0, -1, 0, 1, 0]
+    assert falls(hybrid, AIR_WITHOUT_FLIP, [0, 0, 1, 0, -1, 1, 1, 1]) == [0, 0, 1, 0, -1, 1, 1, 1]  # handbrake acts
+    assert falls(hybrid, AIR_WITHOUT_FLIP + EMPTY, [1, 0, 0, 0, 0, 1, 1, 0]) == [1, 0, 0, 0, 0, 0, 0, 0]

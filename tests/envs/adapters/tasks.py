@@ -9,9 +9,7 @@ class Entries(gymnasium.Env):
     """Pays for action 1; ends after `length` steps."""
 
     observation_space = Dict(
-        flags=MultiBinary(2),
-        here=Discrete(3, start=1),
-        seen=Tuple((Box(-4, 4, (2, 1)), MultiDiscrete([2, 3]))),
+        flags=MultiBinary(2), here=Discrete(3, start=1), seen=Tuple((Box(-4, 4, (2, 1)), MultiDiscrete([2, 3])))
     )
     action_space = Discrete(2)
 

@@ -7,20 +7,22 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FilterObservation
 
 from envs import AtariEnvs, Gaussian, GymnasiumEnvs, ParameterRandomizer, ProcessPool, Uniform
-from envs.adapters.gymnasium_envs import EntriesBox, _entries
+from envs.adapters.gymnasium_envs import EntriesBox
 from envs.render import videos
 from envs.render.videos import RecordVideos
-from tests.envs.adapters.tasks import Entries, Numbered, Of, Seen, Worded
+from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
 
 
-def test_which_episodes_are_shown():
+def test_which_episodes_are_shown(tmp_path):
     shown = [episode for episode in range(3001) if videos._is_shown(episode)]
     assert shown == [0, 1, 8, 27, 64, 125, 216, 343, 512, 729, 1000, 2000, 3000]
+    with pytest.raises(ValueError, match="videos need an environment that renders rgb_array, this one renders None"):
+        RecordVideos(gymnasium.make("CartPole-v1"), tmp_path)
 
 
 def test_every_environment_matches_a_plain_one_with_its_seed():
@@ -51,8 +53,16 @@ def test_every_environment_matches_a_plain_one_with_its_seed():
     envs.close()
 
 
-def test_the_time_limit_truncates():
-    """The pole can be balanced for all 500 steps by pushing toward the side it falls to."""
+def test_the_contract_and_the_time_limit():
+    envs = GymnasiumEnvs("CartPole-v1", num_envs=2, seed=0)
+    assert isinstance(envs, gymnasium.vector.VectorEnv)
+    assert (envs.num_envs, envs.num_seeds) == (2, 2)
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    assert envs.single_action_space.n == 2
+    first, second = envs.reset()[0].copy(), envs.reset()[0].copy()
+    assert (first != second).any()  # only the first reset uses the constructor's seed
+    np.testing.assert_array_equal(envs.reset(seed=0)[0], first)
+    # The pole can be balanced for all 500 steps by pushing toward the side it falls to.
     envs = GymnasiumEnvs("CartPole-v1", num_envs=1, seed=0)
     obs, _ = envs.reset()
     for step in range(1, 501):
@@ -62,17 +72,6 @@ def test_the_time_limit_truncates():
     assert (terminated.tolist(), truncated.tolist()) == ([False], [True])
     assert infos["_final_obs"].tolist() == [True]
     assert np.abs(obs).max() <= 0.05 < np.abs(infos["final_obs"]).max()  # a new episode starts within 0.05
-
-
-def test_contract():
-    envs = GymnasiumEnvs("CartPole-v1", num_envs=2, seed=0)
-    assert isinstance(envs, gymnasium.vector.VectorEnv)
-    assert (envs.num_envs, envs.num_seeds) == (2, 2)
-    assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    assert envs.single_action_space.n == 2
-    first, second = envs.reset()[0].copy(), envs.reset()[0].copy()
-    assert (first != second).any()  # only the first reset uses the constructor's seed
-    np.testing.assert_array_equal(envs.reset(seed=0)[0], first)
 
 
 def test_video_folder_receives_mp4(tmp_path):
@@ -186,11 +185,6 @@ def test_a_video_that_cannot_be_written_is_one_warning_and_the_last(tmp_path):
     assert len(warned) == 1
 
 
-def test_only_pictures_make_a_video(tmp_path):
-    with pytest.raises(ValueError, match="videos need an environment that renders rgb_array, this one renders None"):
-        RecordVideos(gymnasium.make("CartPole-v1"), tmp_path)
-
-
 # ---------------------------------------------------------------- parameters
 
 
@@ -233,17 +227,18 @@ def test_every_episode_draws_from_its_own_stream():
     envs.close()
 
 
-def test_first_states_do_not_depend_on_what_is_drawn():
+def test_first_states_intervals_and_whole_numbers():
     plain, envs = GymnasiumEnvs("CartPole-v1", 2), drawing({"length": Uniform(0.3, 0.8)}, 2)
     np.testing.assert_array_equal(plain.reset(seed=4)[0], envs.reset(seed=4)[0])
-
-
-def test_the_interval_is_in_steps():
     envs = drawing({"length": Uniform(0.3, 0.8)}, 1, interval=100)
     envs.reset(seed=1)
     over_time = played(envs, 400, lengths)[:, 0]
     changes = np.flatnonzero(np.diff(over_time)) + 1
     assert 2 <= len(changes) <= 4 and (np.diff([0, *changes]) >= 99).all()
+    envs = drawing({"max_speed": Uniform(3, 5)}, 4, env_id="Pendulum-v1")
+    envs.reset(seed=0)
+    assert {type(env.unwrapped.max_speed) for env in envs.unwrapped.envs} == {int}
+    assert set(envs.parameters["max_speed"]) == {3, 4}
 
 
 def test_lessons_take_the_place_of_samplers():
@@ -256,29 +251,6 @@ def test_lessons_take_the_place_of_samplers():
     assert len(set(drawn)) == 3 and all(0.3 <= length < 0.8 for length in drawn)
     assert {env.unwrapped.gravity for env in envs.unwrapped.envs} == {9.8}
     assert (played(envs, 60, lengths)[-1] != drawn).all()
-
-
-def test_whole_numbers_stay_whole():
-    envs = drawing({"max_speed": Uniform(3, 5)}, 4, env_id="Pendulum-v1")
-    envs.reset(seed=0)
-    assert {type(env.unwrapped.max_speed) for env in envs.unwrapped.envs} == {int}
-    assert set(envs.parameters["max_speed"]) == {3, 4}
-
-
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
-        (
-            lambda: drawing({"lenght": Uniform(1, 2)}),
-            ValueError,
-            "CartPole-v1 has no parameter lenght; known: .*leng",
-        ),
-        (lambda: GymnasiumEnvs("CartPole-v1", parameters={"length": 1}), TypeError, "must be an envs ParameterRando"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(build, error, message):
-    with pytest.raises(error, match=message):
-        build()
 
 
 # ---------------------------------------------------------------- observations of entries, environments by class, Atari
@@ -297,19 +269,15 @@ def test_entries_stand_one_behind_the_other_and_numbers_are_one_hot():
     assert obs.tolist() == [[1, 0, 1, 0, 0, -1, 1, 1, 0, 1, 0, 0]] * 2
 
 
-def test_pixels_stay_bytes_and_numbered_observations_are_floats():
+def test_the_layout_of_entries():
     assert GymnasiumEnvs(Seen, 1).single_observation_space.dtype == np.uint8
     assert GymnasiumEnvs(Seen, 1).reset()[0].tolist() == [[7] * 12 + [0, 1]]
     numbered = GymnasiumEnvs(Numbered, 1)
     assert numbered.reset()[0].tolist() == [[0, 1, 0]] and numbered.single_observation_space.dtype == np.float32
-
-
-def test_what_is_an_array_stays_as_it_is():
     space = GymnasiumEnvs("CartPole-v1", 1).single_observation_space
     assert not hasattr(space, "entries") and space.shape == (4,)
-
-
-SLASH = Dict({"a/b": Box(0, 1, (2,)), "a": Dict(b=Box(0, 1, (2,)))})
+    envs = GymnasiumEnvs(Worded, 1, wrappers=[partial(FilterObservation, filter_keys=["here"])])
+    assert envs.reset()[0].tolist() == [[0, 1]]
 
 
 def test_processes_keep_the_layout():
@@ -321,44 +289,6 @@ def test_processes_keep_the_layout():
     finally:
         pool.close()
     assert pickle.loads(pickle.dumps(EntriesBox({"a": Box(0, 1, (2,))}))).entries["a"].shape == (2,)
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: GymnasiumEnvs("NoSuchGame-v1", 1), "--env_id NoSuchGame-v1"),
-        (lambda: GymnasiumEnvs("CartPole-v1", 0), "num_envs must be at least 1, got 0"),
-        (lambda: GymnasiumEnvs("CartPole-v1", 10**30), "num_envs must be at most 65,536, got 1000"),
-        (lambda: GymnasiumEnvs(Worded, 1), r"observation said, a Text; leave it out: .*filter_keys=\[here\]$"),
-        (lambda: GymnasiumEnvs(Worded, 1, settings={"only": True}), "observation itself, a Text; put a wrapper"),
-        (lambda: GymnasiumEnvs(Entries, 1, settings={"size": 3}), "--env_id Entries: --env_kwargs: .* 'size'"),
-        (lambda: GymnasiumEnvs("my_file.Nothing", 1), "a class of your own goes by its path"),
-        (lambda: GymnasiumEnvs(Of, 1, settings={"space": SLASH}), "two observations are called a/b; name them without"),
-        (
-            lambda: GymnasiumEnvs(Of, 1, settings={"space": Dict({})}),
-            "--env_id Of: An empty Dict observation space is not allowed. Give",
-        ),
-        (
-            lambda: GymnasiumEnvs(Of, 1, settings={"space": Dict(a=Dict({}))}),
-            "An empty Dict observation space is not allowed",
-        ),
-        (lambda: _entries(Dict(a=Dict({})), ""), "observation a, an empty Dict; leave it out by a wrapper"),
-        (lambda: AtariEnvs("brakeout", 1), "AtariEnvs: brakeout is not a ROM"),
-        (lambda: AtariEnvs("breakout", 1, settings={"colours": 3}), "AtariEnvs: .* 'colours'"),
-        (lambda: AtariEnvs("breakout", 0), "num_envs must be at least 1"),
-    ],
-)
-def test_bad_input_is_one_clear_line(build, message):
-    if "AtariEnvs:" in message:
-        pytest.importorskip("ale_py")
-    with pytest.raises(ValueError, match=message) as caught:
-        build()
-    assert "\n" not in str(caught.value)
-
-
-def test_words_are_left_out_by_a_wrapper():
-    envs = GymnasiumEnvs(Worded, 1, wrappers=[partial(FilterObservation, filter_keys=["here"])])
-    assert envs.reset()[0].tolist() == [[0, 1]]
 
 
 def test_minigrid_is_known_by_its_id():

@@ -6,21 +6,16 @@ import pytest
 pytest.importorskip("rlbot")
 from rlbot import flat
 
-from envs import (
-    AdvancedObs,
-    BallChaser,
-    Constant,
-    ContinuousAction,
-    LookupTable,
-    ObsBuilder,
-    ParameterRandomizer,
-    RandomState,
-    RocketSimPool,
-    TimeoutCondition,
-)
+from envs.actions import ContinuousAction, LookupTable
 from envs.adapters.rlbot_bot import PacketPlayer, built
 from envs.adapters.rlbot_game import PacketWriter, field
 from envs.adapters.rlbot_packets import UNSENT, PacketReader
+from envs.bots import BallChaser
+from envs.dones import TimeoutCondition
+from envs.obs import AdvancedObs, ObsBuilder
+from envs.parameters import Constant, ParameterRandomizer
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import RandomState
 from envs.state.game_state import GameState
 
 KICKOFF, ACTIVE, COUNTDOWN, PAUSED = (getattr(flat.MatchPhase, n) for n in ("Kickoff", "Active", "Countdown", "Paused"))
@@ -174,24 +169,18 @@ def played(frames, delay=1, phases=None, spoilt=None):
     return found, policy, player
 
 
-def test_decisions_come_every_tick_skip_and_act_where_they_did_in_training():
+def test_decisions_come_every_tick_skip_and_a_lost_packet_delays_one():
     found, policy, player = played(range(100, 125))
     assert [found[f] for f in (100, 107, 108, 115, 116, 124)] == [0.01, 0.01, 0.02, 0.02, 0.03, 0.04]
     assert [[round(x, 4) for x in each] for each in policy.seen] == [[0, 0], [8, 0.01], [16, 0.02], [24, 0.03]]
     assert [d[0] for d in player.decisions] == [100, 108, 116, 124]
     found, _, _ = played(range(100, 125), delay=4)  # of which the game itself brings one tick
     assert [found[f] for f in (100, 102, 103, 110, 111, 119)] == [0, 0, 0.01, 0.01, 0.02, 0.03]
-
-
-def test_a_lost_packet_delays_one_decision_and_no_more():
     found, policy, _ = played([f for f in range(100, 125) if f not in (108, 109, 115)])
     assert [found[f] for f in (107, 110, 114, 116, 124)] == [0.01, 0.02, 0.02, 0.03, 0.04]
     assert [seen[0] for seen in policy.seen] == [0, 10, 16, 24]
     found, _, _ = played([f for f in range(100, 130) if f != 108], delay=8)  # of the second decision
     assert [found[f] for f in (106, 107, 114, 115, 122, 123)] == [0, 0.01, 0.01, 0.02, 0.02, 0.03]
-
-
-def test_a_game_begins_with_a_kickoff_and_goes_on_after_a_pause():
     phases = {f: PAUSED for f in range(104, 108)} | {f: COUNTDOWN for f in range(120, 130)} | {130: KICKOFF}
     found, policy, _ = played(range(100, 140), phases=phases)
     assert found[105] == found[125] == 0 and found[103] == 0.01 and found[130] == 0.04
@@ -231,8 +220,5 @@ def test_settings_become_objects():
     assert (type(stacked).__name__, type(stacked.inner).__name__, stacked.num_frames) == ("StackedObs", "DefaultObs", 2)
     guide = built({"class_path": "envs.obs.default:DefaultObs.rlgym_guide"})
     assert guide.zero_padding is None
-
-
-def test_what_is_unsent_are_attributes_of_a_state():
     state = GameState.from_numbers([[0, 0, 17]])
     assert all(hasattr(state, name) for name in UNSENT)

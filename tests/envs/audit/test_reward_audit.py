@@ -5,35 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from envs import (
-    AnnealedReward,
-    BallChaser,
-    CombinedReward,
-    ContinuousAction,
-    EventReward,
-    FaceBallReward,
-    GoalReward,
-    IdleBot,
-    InAirReward,
-    Kickoff,
-    KickoffThenShoot,
-    LiuDistanceBallToGoalReward,
-    MultiDiscreteAction,
-    NegativeVelocityTowardOwnGoalReward,
-    PerSecondReward,
-    PhasedReward,
-    PhasedStates,
-    PotentialReward,
-    ProcessPool,
-    RandomBot,
-    RandomState,
-    RewardSignals,
-    RocketSimPool,
-    TeamBots,
-    TeamSpiritReward,
-    TouchReward,
-    VelocityBallToGoalReward,
-)
+import envs
 from envs.audit.audit import audit_rewards
 from envs.audit.games import Push, actors
 from envs.audit.parts import parts_of, short_name
@@ -45,9 +17,9 @@ from envs.matches.tape import Tape, record
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
 from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
-from tests.envs.rewards.reward_play import Scene
+from tests.envs.fakes import Scene
 
-POOL = partial(RocketSimPool, num_threads=1)
+POOL = partial(envs.RocketSimPool, num_threads=1)
 QUICK = {"seconds": 10.0, "num_arenas": 4}
 ROWS = ("ball_rows", "car_rows", "car_timers", "car_flags", "pad_timers", "last_touch_car", "controls")
 
@@ -60,63 +32,18 @@ def default_audit():
 @pytest.fixture(scope="module")
 def wrong_audit():
     wrong = [AnyGoal(), BluesGoal(), RightHalf(), FirstCar(), SaysPerSecond()]
-    right = [GoalReward(), TouchReward(), VelocityBallToGoalReward()]
-    rewards = [*wrong, *right, PerSecondReward(FaceBallReward())]
-    return audit_rewards(POOL, reward=CombinedReward(rewards, [1.0] * 5 + [200.0, 1.0, 1.0, 1.0]), **QUICK)
+    right = [envs.GoalReward(), envs.TouchReward(), envs.VelocityBallToGoalReward()]
+    rewards = [*wrong, *right, envs.PerSecondReward(envs.FaceBallReward())]
+    return audit_rewards(POOL, reward=envs.CombinedReward(rewards, [1.0] * 5 + [200.0, 1.0, 1.0, 1.0]), **QUICK)
 
 
 def found(audit, kind):
     return {finding.part for finding in audit.findings if finding.kind == kind}
 
 
-# ---------------------------------------------------------------- what it catches
-
-
-def test_the_default_reward_passes(default_audit):
+def test_the_default_reward_passes_and_its_goals_are_paid_as_they_should(default_audit):
     assert default_audit.passed and default_audit.findings == []
     assert default_audit.goals_per_minute > 2
-
-
-@pytest.mark.slow
-def test_it_names_what_pays_own_goals_and_nothing_else(wrong_audit):
-    assert found(wrong_audit, "own goal") == {"AnyGoal", "BluesGoal"}  # in all, a goal of 200 outweighs them
-    assert not wrong_audit.passed
-    lines = [finding.text for finding in wrong_audit.findings if finding.kind == "own goal"]
-    assert lines[0] == "AnyGoal pays for an own goal: 1 more than for the same touch to the side"
-
-
-def test_it_names_what_is_not_mirrored(wrong_audit):
-    assert {"BluesGoal", "RightHalf"} == found(wrong_audit, "mirror") - {"total"}
-
-
-def test_it_names_what_depends_on_the_order_of_cars(wrong_audit):
-    assert {"FirstCar"} == found(wrong_audit, "order") - {"total"}
-
-
-def test_it_names_what_depends_on_the_tick_skip_against_its_word(wrong_audit):
-    assert {"SaysPerSecond"} == found(wrong_audit, "tick skip")
-    by_name = {part.name: part for part in wrong_audit.parts}
-    paid = by_name["SaysPerSecond"].tick_skip
-    assert paid[4] == pytest.approx(2 * paid[8], rel=0.05) and paid[8] == pytest.approx(2 * paid[16], rel=0.05)
-    rated = by_name["FaceBallReward"].tick_skip
-    assert rated[4] == pytest.approx(rated[16], rel=0.1)
-
-
-def test_it_names_what_is_better_farmed_than_scored():
-    audit = audit_rewards(POOL, reward=CombinedReward([NearBall(), GoalReward()], [1.0, 2.0]), **QUICK)
-    assert found(audit, "farming") == {"NearBall", "total"} and not audit.passed
-    near = audit.parts[0]
-    assert near.farmed == ("hover", near.per_minute["hover"])
-    assert near.per_minute["hover"] > 0.45 * 15 * 60  # once it is there, at 15 steps a second
-    assert near.per_minute["idle"] == 0
-    text = next(finding.text for finding in audit.findings if finding.part == "NearBall")
-    assert text.startswith("NearBall pays farming more than scoring: ") and "`hover`" in text
-
-
-# ---------------------------------------------------------------- its numbers
-
-
-def test_goals_are_paid_and_charged_as_they_should(default_audit):
     by_name = {part.name: part for part in default_audit.parts}
     goal = by_name["GoalReward"]
     assert goal.own_goal == -10 and default_audit.total.own_goal == pytest.approx(-10)
@@ -131,8 +58,41 @@ def test_goals_are_paid_and_charged_as_they_should(default_audit):
     assert by_name["InAirReward"].per_minute["idle"] == 0
 
 
+@pytest.mark.slow
+def test_it_names_what_pays_own_goals_and_nothing_else(wrong_audit):
+    assert found(wrong_audit, "own goal") == {"AnyGoal", "BluesGoal"}  # in all, a goal of 200 outweighs them
+    assert not wrong_audit.passed
+    lines = [finding.text for finding in wrong_audit.findings if finding.kind == "own goal"]
+    assert lines[0] == "AnyGoal pays for an own goal: 1 more than for the same touch to the side"
+
+
+def test_it_names_what_is_not_mirrored_or_depends_on_the_order_of_cars(wrong_audit):
+    assert {"BluesGoal", "RightHalf"} == found(wrong_audit, "mirror") - {"total"}
+    assert {"FirstCar"} == found(wrong_audit, "order") - {"total"}
+
+
+def test_it_names_what_depends_on_the_tick_skip_against_its_word(wrong_audit):
+    assert {"SaysPerSecond"} == found(wrong_audit, "tick skip")
+    by_name = {part.name: part for part in wrong_audit.parts}
+    paid = by_name["SaysPerSecond"].tick_skip
+    assert paid[4] == pytest.approx(2 * paid[8], rel=0.05) and paid[8] == pytest.approx(2 * paid[16], rel=0.05)
+    rated = by_name["FaceBallReward"].tick_skip
+    assert rated[4] == pytest.approx(rated[16], rel=0.1)
+
+
+def test_it_names_what_is_better_farmed_than_scored():
+    audit = audit_rewards(POOL, reward=envs.CombinedReward([NearBall(), envs.GoalReward()], [1.0, 2.0]), **QUICK)
+    assert found(audit, "farming") == {"NearBall", "total"} and not audit.passed
+    near = audit.parts[0]
+    assert near.farmed == ("hover", near.per_minute["hover"])
+    assert near.per_minute["hover"] > 0.45 * 15 * 60  # once it is there, at 15 steps a second
+    assert near.per_minute["idle"] == 0
+    text = next(finding.text for finding in audit.findings if finding.part == "NearBall")
+    assert text.startswith("NearBall pays farming more than scoring: ") and "`hover`" in text
+
+
 def test_pay_by_random_actions_is_what_the_pool_pays(default_audit):
-    pool, bot = RocketSimPool(num_arenas=4, num_threads=1, seed=0), RandomBot(0)
+    pool, bot = envs.RocketSimPool(num_arenas=4, num_threads=1, seed=0), envs.RandomBot(0)
     pool.reset(seed=0)
     paid = np.zeros(pool.num_envs)
     for _ in range(150):
@@ -149,21 +109,21 @@ def test_the_seed_decides_everything():
 
 
 def test_charges_and_their_sign_are_told():
-    audit = audit_rewards(POOL, seconds=4, num_arenas=2, reward=NegativeVelocityTowardOwnGoalReward())
+    audit = audit_rewards(POOL, seconds=4, num_arenas=2, reward=envs.NegativeVelocityTowardOwnGoalReward())
     (part,) = audit.parts
     assert part.sign == "-" and part.share == 1 and part.own_goal < 0 and audit.passed
 
 
 @pytest.mark.parametrize("team_size", [(1, 0), 3])
-@pytest.mark.parametrize("action", [ContinuousAction(), MultiDiscreteAction()])
+@pytest.mark.parametrize("action", [envs.ContinuousAction(), envs.MultiDiscreteAction()])
 def test_own_goals_come_about_in_every_pool(team_size, action):
     recipe = PoolRecipe(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
-    tape = record(recipe, IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
+    tape = record(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
     teams = tape.first.team[np.argmax(actors(tape.first), axis=1)]
     assert sorted(teams.tolist()) == ([0, 0, 0, 0] if team_size == (1, 0) else [0, 0, 1, 1])
     scored = np.array([state.scoring_team for state in tape.steps]).max(axis=0)
     assert scored.tolist() == (1 - teams).tolist()
-    aside = record(recipe, IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
+    aside = record(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
     assert not any(state.goal_scored.any() for state in aside.steps)
 
 
@@ -174,16 +134,17 @@ def test_mixed_team_sizes_are_audited():
     assert audit.total.own_goal == pytest.approx(-10) and found(audit, "mirror") == found(audit, "order") == set()
 
 
-# ---------------------------------------------------------------- parts
-
-
-def test_sums_are_taken_apart():
-    reward = RewardSignals(
+def test_sums_are_taken_apart_and_add_up(tape):
+    reward = envs.RewardSignals(
         {
-            "shape": CombinedReward([FaceBallReward(), TeamSpiritReward(PerSecondReward(InAirReward()))], [2.0, 3.0]),
-            "game": TeamSpiritReward(CombinedReward([GoalReward(), EventReward(touch=1.0)], [10.0, 0.5]), 0.3, 1.0),
-            "rest": AnnealedReward(GoalReward()),
-            "events": AnnealedReward(EventReward(goal=10.0, concede=-4.0)),
+            "shape": envs.CombinedReward(
+                [envs.FaceBallReward(), envs.TeamSpiritReward(envs.PerSecondReward(envs.InAirReward()))], [2.0, 3.0]
+            ),
+            "game": envs.TeamSpiritReward(
+                envs.CombinedReward([envs.GoalReward(), envs.EventReward(touch=1.0)], [10.0, 0.5]), 0.3, 1.0
+            ),
+            "rest": envs.AnnealedReward(envs.GoalReward()),
+            "events": envs.AnnealedReward(envs.EventReward(goal=10.0, concede=-4.0)),
         }
     )
     parts = {part.name: (part.weight, part.unit) for part in parts_of(reward)}
@@ -196,9 +157,9 @@ def test_sums_are_taken_apart():
         "events/EventReward/goal": (10.0, "per event"),
         "events/EventReward/concede": (-4.0, "per event"),
     }
-    discounted = PotentialReward(LiuDistanceBallToGoalReward(), gamma=0.99)
+    discounted = envs.PotentialReward(envs.LiuDistanceBallToGoalReward(), gamma=0.99)
     assert [part.unit for part in parts_of(discounted)] == [""]  # promises nothing about other tick skips
-    assert [part.name for part in parts_of(GoalReward())] == ["GoalReward"]
+    assert [part.name for part in parts_of(envs.GoalReward())] == ["GoalReward"]
     assert [short_name(name) for name in parts] == [
         "shape/FaceBall",
         "shape/InAir",
@@ -208,12 +169,16 @@ def test_sums_are_taken_apart():
         "events/EventReward/goal",
         "events/EventReward/concede",
     ]
-
-
-def test_parts_add_up_to_the_reward(tape):
-    face, events = CombinedReward([FaceBallReward()], [3.0]), EventReward(touch=1, shot=2, team_goal=5, concede=-3)
-    sums = [TeamSpiritReward(default_reward(), 0.4, 0.7), PotentialReward(face), TeamSpiritReward(events, 0.1)]
-    reward = CombinedReward(sums, [2.0, 0.5, 0.3])
+    face, events = (
+        envs.CombinedReward([envs.FaceBallReward()], [3.0]),
+        envs.EventReward(touch=1, shot=2, team_goal=5, concede=-3),
+    )
+    sums = [
+        envs.TeamSpiritReward(default_reward(), 0.4, 0.7),
+        envs.PotentialReward(face),
+        envs.TeamSpiritReward(events, 0.1),
+    ]
+    reward = envs.CombinedReward(sums, [2.0, 0.5, 0.3])
     parts = parts_of(reward)
     assert len(parts) == 9
     whole = replay(reward, tape)
@@ -223,9 +188,9 @@ def test_parts_add_up_to_the_reward(tape):
 
 @pytest.mark.slow
 def test_phases_are_audited_each():
-    rewards = {"first": TouchReward(), "second": CombinedReward([AnyGoal(), GoalReward()], [0.5, 2.0])}
-    setter = PhasedStates({"first": Kickoff(), "second": RandomState()})
-    pool = partial(POOL, num_arenas=2, reward=PhasedReward(rewards), state_setter=setter)
+    rewards = {"first": envs.TouchReward(), "second": envs.CombinedReward([AnyGoal(), envs.GoalReward()], [0.5, 2.0])}
+    setter = envs.PhasedStates({"first": envs.Kickoff(), "second": envs.RandomState()})
+    pool = partial(POOL, num_arenas=2, reward=envs.PhasedReward(rewards), state_setter=setter)
     assert PoolRecipe(pool).phases == ["first", "second"]
     recipe = PoolRecipe(pool, phase="second")
     assert [part.name for part in parts_of(recipe.reward())] == ["AnyGoal", "GoalReward"]
@@ -238,16 +203,13 @@ def test_phases_are_audited_each():
     with pytest.raises(ValueError, match=r"--phase 1: there is no such phase; there are none"):
         reset_rows(POOL, 1, phase="1")
     with pytest.raises(ValueError, match=r"--phase third: there is no such phase; it has first, second"):
-        reward_trace(pool, IdleBot(), phase="third")
-
-
-# ---------------------------------------------------------------- tapes
+        reward_trace(pool, envs.IdleBot(), phase="third")
 
 
 @pytest.fixture(scope="module")
 def tape():
-    bots = TeamBots(KickoffThenShoot(), RandomBot(0))
-    return record(PoolRecipe(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=RandomState())
+    bots = envs.TeamBots(envs.KickoffThenShoot(), envs.RandomBot(0))
+    return record(PoolRecipe(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=envs.RandomState())
 
 
 def test_seen_twice_from_the_other_side_it_is_the_same(tape):
@@ -274,21 +236,12 @@ def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
     cut = Tape([*whole.frames[:6], whole.frames[0]], 4)
     with pytest.raises(ValueError, match="ends 1 steps into a step of 4"):
         coarser(cut, 4)
-
-
-def test_a_goal_is_paid_once(shot):
-    tape = record(PoolRecipe(POOL), IdleBot(), 2, 0, num_arenas=1, state_setter=shot(), done=[])
-    assert sum(state.goal_scored[0] for state in tape.steps) > 2  # nothing ends the episode
-    assert replay(GoalReward(), tape).sum(axis=0).tolist() == [[1, -1]]
-
-
-def test_difference_is_the_part_that_is_paid_otherwise():
     assert difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
     assert difference(np.zeros(2), np.zeros(2)) == 0
 
 
 def test_settings_are_read_from_what_builds_the_pool():
-    pooled = partial(ProcessPool, partial(RocketSimPool, 4, [(1, 2), (2, 0)], tick_skip=6), num_workers=2)
+    pooled = partial(envs.ProcessPool, partial(envs.RocketSimPool, 4, [(1, 2), (2, 0)], tick_skip=6), num_workers=2)
     recipe = PoolRecipe(pooled)
     assert recipe.team_sizes == [(1, 2), (2, 0)] and recipe.tick_skip == 6
     assert recipe.arguments["num_arenas"] == 4
@@ -303,12 +256,12 @@ def test_settings_are_read_from_what_builds_the_pool():
             audit_rewards(POOL, **wrong)
 
 
-# ---------------------------------------------------------------- traces and first states
-
-
-def test_a_trace_is_what_the_pool_pays():
-    rows = reward_trace(POOL, KickoffThenShoot(), BallChaser(), seconds=6, seed=4)
-    pool, bots = RocketSimPool(num_arenas=1, num_threads=1, seed=4), TeamBots(KickoffThenShoot(), BallChaser())
+def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
+    rows = reward_trace(POOL, envs.KickoffThenShoot(), envs.BallChaser(), seconds=6, seed=4)
+    pool, bots = (
+        envs.RocketSimPool(num_arenas=1, num_threads=1, seed=4),
+        envs.TeamBots(envs.KickoffThenShoot(), envs.BallChaser()),
+    )
     pool.reset(seed=4)
     for number, row in enumerate(rows, start=1):
         paid = pool.step(bots.actions(pool.state, pool.action_parser))[1]
@@ -319,24 +272,21 @@ def test_a_trace_is_what_the_pool_pays():
     pool.close()
     assert rows[-1]["return"] == pytest.approx(sum(row["total"] for row in rows))
     assert any(row["touch"] for row in rows)
-
-
-def test_a_trace_ends_with_its_episode_and_takes_the_cars_side(shot):
-    pool = partial(POOL, state_setter=shot(into_blue_goal=True), reward=GoalReward())
-    losing, winning = (reward_trace(pool, IdleBot(), car=car) for car in (0, 1))
+    pool = partial(POOL, state_setter=shot(into_blue_goal=True), reward=envs.GoalReward())
+    losing, winning = (reward_trace(pool, envs.IdleBot(), car=car) for car in (0, 1))
     assert len(losing) == len(winning) < 30
     for rows, goal in ((losing, -1), (winning, 1)):
         assert [row["goal"] for row in rows] == [0] * (len(rows) - 1) + [goal]
         assert [row["reward/GoalReward"] for row in rows] == [row["goal"] for row in rows]
     with pytest.raises(ValueError, match="--car 2 is not there, the first arena has cars 0 to 1"):
-        reward_trace(pool, IdleBot(), car=2)
+        reward_trace(pool, envs.IdleBot(), car=2)
 
 
 def test_first_states_are_those_of_the_setter():
     rows = reset_rows(partial(POOL, team_size=2), episodes=40, seed=1)
     assert len(rows) == 40 * 5 and [row["what"] for row in rows[:5]] == ["ball", "blue", "blue", "orange", "orange"]
     spots = {(round(row["x"]), round(row["y"])) for row in rows if row["what"] == "blue"}
-    assert spots == {tuple(spot[:2]) for spot in Kickoff.BLUE_POS.tolist()}
+    assert spots == {tuple(spot[:2]) for spot in envs.Kickoff.BLUE_POS.tolist()}
     ranges = {(found.what, found.quantity): found for found in ranges_of(rows)}
     assert ranges["ball", "z"].least == pytest.approx(93.15)
     assert ranges["blue", "x"].least == pytest.approx(-2048)
@@ -348,19 +298,8 @@ def test_first_states_are_those_of_the_setter():
     assert rows == again != reset_rows(partial(POOL, team_size=2), episodes=40, seed=2)
 
 
-def test_coarser_steps_keep_the_touches_in_between():
-    scene = Scene()
-    frames = [(np.array([True]), scene.state.copy())]
-    for touched in ([1, 0], [0, 0], [0, 0], [0, 1]):
-        frames.append((None, scene.put(4, touched=touched).state.copy()))
-    tape = coarser(Tape(frames, 4), 2)
-    assert tape.tick_skip == 8
-    assert [state.touched[0].tolist() for state in tape.steps] == [[True, False], [False, True]]
-    assert [int(state.episode_ticks[0]) for state in tape.steps] == [8, 16]
-
-
 def test_a_goal_is_paid_once_in_each_episode():
     scene, begins = Scene(), np.array([True])
     start, goal = scene.state.copy(), scene.put(8, ball=(0, 5300, 300)).state.copy()
     tape = Tape([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
-    assert replay(GoalReward(), tape)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]
+    assert replay(envs.GoalReward(), tape)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]

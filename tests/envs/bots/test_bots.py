@@ -4,34 +4,25 @@ import gymnasium
 import numpy as np
 import pytest
 
-from envs import (
+from envs.actions import (
     ActionParser,
-    BallChaser,
     ContinuousAction,
+    Controls,
     DelayAction,
-    ExplicitState,
     HybridTable,
-    IdleBot,
-    Kickoff,
-    KickoffThenShoot,
     LookupTable,
-    MixedStates,
     MultiDiscreteAction,
-    RandomBot,
-    RandomState,
     RepeatAction,
-    RocketSimPool,
-    TeamBots,
-    TimeoutCondition,
-    TurtledStart,
 )
-from envs.actions import Controls
 from envs.audit.replay import reordered, swapped
-from envs.bots import BOTS, nearest_actions
+from envs.bots import BOTS, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
 from envs.bots.scripted import CircleBot, HopBot, HoverBot, arrival_seconds, ball_after, bearing, landing_seconds
+from envs.dones import TimeoutCondition
 from envs.matches.matches import PoolRecipe
 from envs.matches.tape import record
-from tests.envs.rewards.reward_play import Scene
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import ExplicitState, Kickoff, MixedStates, RandomState, TurtledStart
+from tests.envs.fakes import Scene
 
 
 def tape_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):
@@ -51,17 +42,11 @@ def goals(tape):
     return [int((scored == team).sum()) for team in (0, 1)]
 
 
-# ---------------------------------------------------------------- what they do
-
-
-def test_idle_cars_stay_where_they_are():
+def test_idle_cars_stay_where_they_are_and_chasers_touch_the_ball():
     tape = tape_of(IdleBot(), 4, team_size=2)
     first, last = tape.steps[15], tape.steps[-1]
     np.testing.assert_allclose(last.world.car_pos, first.world.car_pos, atol=0.1)
     assert not any(state.controls.any() for state in tape.steps)
-
-
-def test_chasers_touch_the_ball_and_random_cars_hardly_ever():
     mixed = {"state_setter": MixedStates([Kickoff(), RandomState()], [1, 1])}
     assert touches_a_minute(tape_of(BallChaser(), 15, team_size=(1, 0), **mixed)) > 12
     assert touches_a_minute(tape_of(RandomBot(), 15, team_size=(1, 0), **mixed)) < 2
@@ -113,11 +98,15 @@ def test_cars_in_the_air_stop_spinning_and_level_out(spin):
     assert np.linalg.norm(last.car_ang_vel[0, 0]) < 0.5
 
 
-def test_a_circle_ends_where_it_began():
+def test_circles_and_hops_go_on_where_they_began():
     tape = tape_of(CircleBot(), 10, arenas=2)
     spots = np.array([state.world.car_pos[0, 0, :2] for state in tape.steps[60:]])
     way = np.linalg.norm(np.diff(spots, axis=0), axis=-1).sum()
     assert way > 3000 and np.ptp(spots, axis=0).max() < 2300
+    tape = tape_of(HopBot(), 10)
+    assert 0.6 < np.mean([~state.on_ground for state in tape.steps]) < 0.99
+    moved = tape.steps[-1].world.car_pos - tape.steps[0].world.car_pos
+    assert np.abs(moved[..., :2]).max() < 100
 
 
 def test_hovering_stays_near_the_ball_and_does_not_touch_it():
@@ -127,13 +116,6 @@ def test_hovering_stays_near_the_ball_and_does_not_touch_it():
     assert not any(state.touched.any() for state in tape.steps)
     faces = [state.world.car_vel[:, 0] for state in tape.steps[90:]]
     assert np.linalg.norm(faces, axis=-1).mean() > 100  # to and fro
-
-
-def test_hopping_is_in_the_air_most_of_the_time_and_stays_there():
-    tape = tape_of(HopBot(), 10)
-    assert 0.6 < np.mean([~state.on_ground for state in tape.steps]) < 0.99
-    moved = tape.steps[-1].world.car_pos - tape.steps[0].world.car_pos
-    assert np.abs(moved[..., :2]).max() < 100
 
 
 def test_random_is_decided_by_its_seed_and_uses_everything():
@@ -147,9 +129,6 @@ def test_random_is_decided_by_its_seed_and_uses_everything():
     rows = np.concatenate([bot.act(pool.state) for _ in range(100)]).reshape(-1, 8)
     assert [np.unique(column).tolist() for column in rows.T] == [[-1, 0, 1]] * 5 + [[0, 1]] * 3
     pool.close()
-
-
-# ---------------------------------------------------------------- sides, cars, teams
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +163,6 @@ def test_teams_are_played_by_their_own_bots(busy_tape):
     np.testing.assert_array_equal(both[:, 3:], BallChaser().act(state)[:, 3:])
 
 
-# ---------------------------------------------------------------- action parsers
-
-
 class Listed(ActionParser):
     """Four discrete actions without a table to look at."""
 
@@ -199,14 +175,11 @@ class Listed(ActionParser):
         return Controls(self.ROWS[actions], ContinuousAction().parse(self.ROWS[actions], state).cars)
 
 
-def test_every_row_of_the_table_is_nearest_to_itself():
+def test_nearest_rows_do_what_is_meant():
     parser, rows = LookupTable(), LookupTable().table
     np.testing.assert_array_equal(nearest_actions(parser, rows, np.zeros(90, bool)), np.arange(90))
     ground = np.arange(24)
     np.testing.assert_array_equal(nearest_actions(parser, rows[:24], np.ones(24, bool)), ground)
-
-
-def test_nearest_rows_do_what_is_meant():
     wanted = np.zeros((5, 8), np.float32)
     wanted[0, :2] = 1, -0.4  # on wheels: straight on
     wanted[1, :2] = 1, -0.7  # left
@@ -235,8 +208,6 @@ def test_other_parsers_get_what_they_take():
         2,
     ]
 
-
-def test_a_parser_that_nobody_understands_is_named():
     class Odd(ActionParser):
         action_space = ContinuousAction().action_space
 
@@ -259,36 +230,24 @@ def test_all_bots_play_with_all_parsers_and_team_sizes(action, bot):
     assert touched or isinstance(bot, RandomBot)
 
 
-# ---------------------------------------------------------------- where balls will be, and how long ways take, by hand
-
-
 def close(found, expected):
     np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-3)
 
 
-def test_where_a_ball_will_be_that_flies_on():
+def test_where_things_will_be_and_when():
     scene = Scene().put(ball=(100, 200, 1000), ball_vel=(300, -400, 500))
     seconds = np.full((1, 2), 2.0, np.float32)
     high = 1000 + 2 * 500 - 650 / 2 * 4
     close(ball_after(scene.state, seconds), [(700, -600, high), (-700, 600, high)])
     scene.put(ball=(4000, 200, 1000), ball_vel=(300, 6000, -500))  # into a corner, and down to the ground
     close(ball_after(scene.state, seconds), [(4004.75, 5028.75, 91.25), (-4004.75, -5028.75, 91.25)])
-
-
-def test_when_a_ball_has_come_down():
     scene = Scene().put(ball=(0, 0, 525), ball_vel=(0, 0, 0))
     close(landing_seconds(scene.state), [1, 1])  # 325 uu under gravity
     close(landing_seconds(scene.put(ball=(0, 0, 200.001), ball_vel=(0, 0, 650)).state), [2, 2])
     close(landing_seconds(scene.put(ball=(0, 0, 199), ball_vel=(0, 0, 650)).state), [0, 0])
-
-
-def test_how_long_a_straight_way_takes():
     scene = Scene().put(pos=[(0, 0, 17), (0, 0, 17)], vel=[(0, 2000, 0), (0, 100, 0)])
     target = np.array([[(1800, 2400, 900)] * 2], np.float32)
     close(arrival_seconds(scene.state, target), [1.5, 2.5])  # 3,000 uu on the ground, at 2,000 and at least 1,200
-
-
-def test_where_a_place_lies_of_a_car():
     scene = Scene().put(pos=[(0, 0, 17), (0, 0, 17)], forward=[(0, 1, 0), (0, -1, 0)])
     scene.state.world.car_right[0] = [(1, 0, 0), (-1, 0, 0)]
     scene.state.complete()

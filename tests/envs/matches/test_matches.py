@@ -8,17 +8,14 @@ from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot
 from envs.bots.policy import PolicyBot
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, play_matches
 from envs.matches.statistics import MatchKickoffs
+from envs.resets import check_start
+from envs.resets.simple import KICKOFF_BOOST
+from envs.state.game_state import GameState
 
 
 def results(*goals):
     goals = np.array(goals)
     return Matches(goals, np.zeros_like(goals), minutes=1.0, cars=1, statistics={})
-
-
-def test_wins_draws_losses_and_one_difference_for_each_pair():
-    matches = results([(2, 1), (0, 0)], [(1, 3), (4, 0)])
-    assert (matches.wins, matches.draws, matches.losses) == (2, 1, 1)
-    assert matches.differences.tolist() == [0.5, 1.0]
 
 
 class Watching(Bot):
@@ -89,7 +86,7 @@ def test_no_two_pairs_are_the_same_games():
         assert len(np.unique(games[:, half, 0, :9].round(3), axis=0)) == len(games)  # nor begin from the same places
 
 
-def test_sides_change_and_one_that_plays_itself_is_nobody_s_superior():
+def test_sides_change_and_players_draw_anew():
     """Deterministic, from the same kickoffs: the same game to the bit, with sides changed."""
     matches, games = watched(chaser, chaser, num_pairs=PAIRS_AT_ONCE, minutes=0.25, seed=1)
     assert (games[:, 0] == games[:, 1]).all()
@@ -99,9 +96,6 @@ def test_sides_change_and_one_that_plays_itself_is_nobody_s_superior():
     driving, standing = slice(9, 17), slice(17, 25)  # what blue and orange are told
     assert games[0, 0, :, driving].any() and not games[0, 0, :, standing].any()
     assert games[0, 1, :, standing].any() and not games[0, 1, :, driving].any()
-
-
-def test_players_draw_anew_for_each_match_of_a_pair():
     _, games = watched(RandomBot, RandomBot, num_pairs=1, minutes=0.02)
     assert (games[0, 0, 0] == games[0, 1, 0]).all() and (games[0, 0] != games[0, 1]).any()
 
@@ -164,7 +158,7 @@ def test_policy_bot_sees_and_does_what_it_would_in_a_pool_of_its_own(mixed):
     assert begun[0].all() and not np.any(begun[1:])
 
 
-def test_policy_bot_uses_its_own_parser():
+def test_policy_bot_uses_its_own_parser_and_results_count():
     """The pool has no idea of the repetition."""
     table, asked = LookupTable().table, []
 
@@ -179,3 +173,50 @@ def test_policy_bot_uses_its_own_parser():
     for row in (10, 10, 30, 30):
         pool.step(bot.actions(pool.state, pool.action_parser))
         assert (pool.state.controls[0] == table[row]).all()
+    matches = results([(2, 1), (0, 0)], [(1, 3), (4, 0)])
+    assert (matches.wins, matches.draws, matches.losses) == (2, 1, 1)
+    assert matches.differences.tolist() == [0.5, 1.0]
+
+
+def kickoffs_of(seeds, order, cars=1):
+    """The states that arenas begin with, in that order."""
+    setter, found = MatchKickoffs([np.random.SeedSequence(seed) for seed in seeds], 2 * cars), []
+    state = GameState(len(seeds), cars, cars)
+    for arena in order:
+        state.clear(np.array([arena]))
+        setter.apply(state, np.arange(len(seeds)) == arena, np.random.default_rng(len(found)))
+        state.invalidate()
+        check_start(state, arena, "MatchKickoffs")
+        found.append((arena, state.copy(), setter.delay_ticks[arena].copy()))
+    return found
+
+
+def test_the_same_seed_gives_the_same_kickoffs_whenever_they_come():
+    """Goals fall at other times in the second match of a pair, and other cars are demolished."""
+    found = kickoffs_of([3, 3], [0, 1, 1, 1, 0, 0])
+    of = [[(state.world.car_pos[arena], late) for arena, state, late in found if arena == each] for each in (0, 1)]
+    for (ours, late), (theirs, too) in zip(*of, strict=True):
+        assert (ours == theirs).all() and (late == too).all()
+    assert len({ours.tobytes() for ours, _ in of[0]}) == 3
+
+
+def test_both_teams_begin_alike_near_a_spawn():
+    spots, delays, boosts, turns = [], [], [], []
+    for arena, state, late in kickoffs_of([1], [0] * 400, cars=3):
+        world = state.world
+        np.testing.assert_array_equal(world.car_pos[arena, :3], world.car_pos[arena, 3:] * [-1, -1, 1])
+        np.testing.assert_allclose(world.car_forward[arena, :3], world.car_forward[arena, 3:] * [-1, -1, 1], atol=1e-6)
+        np.testing.assert_array_equal(state.boost[arena, :3], state.boost[arena, 3:])
+        away = world.car_pos[arena, :3, None, :2] - Kickoff.BLUE_POS[:, :2]
+        nearest = np.abs(away).max(axis=2).argmin(axis=1)
+        assert len(set(nearest)) == 3
+        spots.append(away[np.arange(3), nearest])
+        yaw = np.arctan2(world.car_forward[arena, :3, 1], world.car_forward[arena, :3, 0])
+        turns.append(yaw - Kickoff.BLUE_YAW[nearest])
+        boosts.append(state.boost[arena, :3] - KICKOFF_BOOST)
+        delays.append(late)
+    for found, most in ((spots, MatchKickoffs.MAX_SHIFT), (turns, MatchKickoffs.MAX_TURN), (boosts, 10)):
+        assert 0.95 * most < np.max(found) <= most * 1.001 and -most * 1.001 <= np.min(found) < -0.95 * most
+        assert abs(np.mean(found)) < 0.1 * most
+    assert set(np.ravel(delays)) == set(range(MatchKickoffs.MAX_DELAY))
+    assert abs(np.corrcoef(np.array(delays)[:, [0, 3]].T)[0, 1]) < 0.2  # every car its own

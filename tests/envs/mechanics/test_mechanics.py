@@ -2,20 +2,9 @@
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
-from envs import (
-    GameState,
-    GoalCondition,
-    Kickoff,
-    LookupTable,
-    MirroredStates,
-    MixedStates,
-    RandomState,
-    RocketSimPool,
-    StateSetter,
-    TimeoutCondition,
-)
+from envs.actions import LookupTable
+from envs.dones import GoalCondition, TimeoutCondition
 from envs.mechanics import (
     NO_LANE,
     AirDribbleLane,
@@ -29,7 +18,11 @@ from envs.mechanics import (
     WallToAerialLane,
     default_lanes,
 )
-from envs.resets import check_start
+from envs.mechanics.base import Seen
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import Kickoff, MixedStates, RandomState, StateSetter, check_start
+from envs.state.game_state import GameState
+from tests.envs.fakes import Scene, configured, path_of
 from tests.envs.mechanics import lane_drivers as drivers
 from tests.envs.mechanics.lane_drivers import drive, pool_of
 
@@ -69,14 +62,10 @@ def test_an_idle_car_fails(name):
     assert not drive(pool_of(lane, 10, seed=5), drivers.idle, ticks_of(lane)).any()
 
 
-def test_a_car_that_only_turns_round_is_no_half_flip():
-    assert not drive(pool_of(HalfFlipLane()), drivers.rush, ticks_of(HalfFlipLane())).any()
-
-
 # ---------------------------------------------------------------- the situations
 
 
-def test_on_the_wall_the_wheels_have_contact():
+def test_driving_on_the_wall_and_below_the_ball():
     pool, contacts = pool_of(WallToAerialLane()), []
     drive(pool, drivers.idle, 30, lambda car, tick: contacts.append((car.on_ground, car.pos)))
     grounded, places = (np.array(x) for x in zip(*contacts, strict=True))
@@ -84,9 +73,6 @@ def test_on_the_wall_the_wheels_have_contact():
     np.testing.assert_allclose(np.abs(places[..., 0]), 4096 - 17, atol=3)
     assert (places[-1, :, 2] > places[0, :, 2] + 200).all()  # it drives up
     assert set(np.sign(places[0, :, 0])) == {-1, 1}  # on either side
-
-
-def test_the_ball_stays_above_the_roof_of_a_car_that_drives_straight():
     offsets = []
     drive(pool_of(DribbleLane()), drivers.hold_straight, 60, lambda car, tick: offsets.append(car.to_ball))
     heights, across = np.array(offsets)[..., 2], np.linalg.norm(np.array(offsets)[..., :2], axis=-1)
@@ -128,11 +114,12 @@ def test_the_ball_comes_down_in_front_of_the_car():
     assert (nearest > 70).all() and (heights > 140).all() and (heights < 330).all()
 
 
-def test_the_half_flip_begins_rolling_backward_away_from_the_ball():
+def test_half_flips():
     car = drivers.Car(pool_of(HalfFlipLane()))
     along = drivers.dot(car.vel, car.forward)
     assert (along <= -500).all() and (along >= -900).all()
     assert (drivers.dot(drivers.unit(car.to_ball), car.forward) < -0.5).mean() > 0.9  # unless the wall is near
+    assert not drive(pool_of(HalfFlipLane()), drivers.rush, ticks_of(HalfFlipLane())).any()
 
 
 def kickoff_states(offset_share, count=200):
@@ -143,13 +130,10 @@ def kickoff_states(offset_share, count=200):
     return state
 
 
-def test_all_five_kickoffs_are_played_and_both_teams_have_the_same():
+def test_kickoffs_are_fair_on_their_spots_and_off_them():
     places = kickoff_states(0.0).world.car_pos
     assert {tuple(place) for place in places[:, :2].reshape(-1, 3)} == {tuple(spawn) for spawn in Kickoff.BLUE_POS}
     np.testing.assert_array_equal(places[:, 2:], places[:, :2] * (-1, -1, 1))
-
-
-def test_offset_kickoffs_begin_off_the_spot_and_just_as_fair():
     world = kickoff_states(1.0).world
     nearest = np.linalg.norm(world.car_pos[:, :2, None] - Kickoff.BLUE_POS, axis=-1).min(axis=-1)
     assert 150 < nearest.max() <= 250 * 2**0.5 and nearest.mean() > 100
@@ -224,9 +208,6 @@ def test_the_share_of_lanes_and_their_weights():
     lane = setter.episodes.lane
     assert np.mean(lane != NO_LANE) == pytest.approx(0.4, abs=0.06)  # 3 deviations of 600 draws
     assert np.mean(lane[lane != NO_LANE] == 0) == pytest.approx(0.75, abs=0.09)
-
-
-def test_without_weight_it_is_the_inner_setter():
     plain = RocketSimPool(4, 1, state_setter=RandomState())
     plain.reset(seed=0)
     off = mixed_pool(0.0, 4)
@@ -234,7 +215,16 @@ def test_without_weight_it_is_the_inner_setter():
     assert (off.state_setter.episodes.lane == NO_LANE).all()
 
 
-def test_time_limits_end_lanes_and_only_lanes():
+def test_metrics_count_ended_episodes_and_time_limits_end_lanes_only():
+    lane = KickoffLane(0.0, time_limit_seconds=5.0)
+    pool = pool_of(lane, 4)
+    won = drive(pool, drivers.rush, 599)
+    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)  # not ended yet
+    drive(pool, drivers.rush, 1)
+    metrics = pool.drain_metrics()
+    assert won.any() and metrics["lane/kickoff_success"] == (won.sum(), 4)
+    assert metrics["lane/kickoff_episodes"] == (4, 4)
+    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)
     pool = mixed_pool(0.5, 20, [HalfFlipLane(0.5)], done=GoalCondition())
     lane = pool.state_setter.episodes.lane.copy()
     for step in range(8):  # 0.5 s are 60 ticks: step 8 ends it
@@ -246,28 +236,13 @@ def test_time_limits_end_lanes_and_only_lanes():
     assert pool.drain_metrics()["lane/half_flip_episodes"] == (np.sum(lane == 0), 20)
 
 
-def test_metrics_count_successes_over_ended_episodes():
-    lane = KickoffLane(0.0, time_limit_seconds=5.0)
-    pool = pool_of(lane, 4)
-    won = drive(pool, drivers.rush, 599)
-    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)  # not ended yet
-    drive(pool, drivers.rush, 1)
-    metrics = pool.drain_metrics()
-    assert won.any() and metrics["lane/kickoff_success"] == (won.sum(), 4)
-    assert metrics["lane/kickoff_episodes"] == (4, 4)
-    assert pool.drain_metrics()["lane/kickoff_success"] == (0, 0)
-
-
-def test_an_episode_that_reset_cuts_off_does_not_count():
+def test_episodes_end_their_notes_and_count_once():
     pool = pool_of(DribbleLane(), 4)
     drive(pool, drivers.balance_ball, 300)
     pool.reset()
     assert not pool.state_setter.episodes.succeeded.any()
     assert pool.drain_metrics()["lane/dribble_episodes"] == (0, 4)
-
-
-def test_an_episode_begins_without_the_notes_of_the_one_before():
-    """An air dribble is over once the ball has come down; the next one is not."""
+    # An air dribble is over once the ball has come down; the next one is not.
     pool = pool_of(AirDribbleLane(), 8)
     assert not drive(pool, drivers.idle, 300).any()
     assert (pool.state.world.ball_pos[:, 2] < 300).any()
@@ -275,7 +250,7 @@ def test_an_episode_begins_without_the_notes_of_the_one_before():
     assert drive(pool, drivers.carry_the_ball, ticks_of(AirDribbleLane())).mean() >= 0.8
 
 
-def test_success_is_remembered_in_a_snapshot():
+def test_snapshots_remember_success_and_refuse_other_lanes():
     pool, other = (pool_of(DribbleLane(), 4, done=GoalCondition()) for _ in range(2))
     drive(pool, drivers.balance_ball, 400)
     snapshot = pool.state_dict()
@@ -285,9 +260,6 @@ def test_success_is_remembered_in_a_snapshot():
         drive(each, drivers.balance_ball, 250)
     assert pool.drain_metrics() == other.drain_metrics()
     np.testing.assert_array_equal(pool.state.car_rows[..., 1:], other.state.car_rows[..., 1:])
-
-
-def test_what_was_saved_of_other_lanes_is_refused():
     pool, other = pool_of(DribbleLane(), 4), pool_of(HalfFlipLane(), 4)
     pool.state_setter.episodes.load_state_dict(pool.state_setter.episodes.state_dict())
     with pytest.raises(ValueError, match=r"logger 0 LaneEpisodes does not fit .*\['notes'\] is float64 of shape"):
@@ -325,23 +297,7 @@ def test_weights_of_a_phase_that_training_does_not_have_are_refused():
         pool.check_phases(["a", "b"])
 
 
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: MechanicsLanes(Kickoff(), [DribbleLane()], [1, 2]), "one weight >= 0 for each lane"),
-        (lambda: MechanicsLanes(Kickoff(), [DribbleLane(), DribbleLane(1)]), "a name of its own, got drib"),
-        (lambda: MirroredStates(MechanicsLanes(Kickoff())), "put this into it instead"),
-        (lambda: DribbleLane(6, 5), "DribbleLane: hold_seconds must be below time_limit_seconds=5, got 6"),
-        (lambda: AirDribbleLane(5), "AirDribbleLane: hold_seconds must be below time_limit_seconds=4, got 5"),
-        (lambda: KickoffLane(judged_seconds=9), "KickoffLane: judged_seconds must be below time"),
-    ],
-)
-def test_settings_that_do_not_fit_one_another_are_one_clear_line(build, message):
-    with pytest.raises(ValueError, match=rf"^(?!.*\n).*{message}"):
-        build()
-
-
-def test_a_lane_of_the_users_own():
+def test_a_lane_of_the_users_own_and_lanes_from_class_paths():
     class Mine(Lane):
         name = "mine"
         set_up, judge = DribbleLane.set_up, DribbleLane.judge
@@ -352,13 +308,181 @@ def test_a_lane_of_the_users_own():
     assert Mine(2.5).time_limit_seconds == 2.5
     with pytest.raises(ValueError, match="Mine: time_limit_seconds must be a number above 0, got 0"):
         Mine(0)
-
-
-def test_from_class_paths():
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--setter", type=StateSetter)
-    lanes = [{"class_path": f"envs.{kind.__name__}"} for kind in LANES.values()]
-    init = {"inner": {"class_path": "envs.Kickoff"}, "lanes": lanes, "weights": [1] * 7, "mechanics_weight": 0.1}
-    parsed = parser.parse_object({"setter": {"class_path": "envs.MechanicsLanes", "init_args": init}})
-    setter = parser.instantiate(parsed).setter
+    lanes = [path_of(kind.__name__) for kind in LANES.values()]
+    settings = {"lanes": lanes, "weights": [1] * 7, "mechanics_weight": 0.1}
+    setter = configured(StateSetter, path_of("MechanicsLanes", inner=path_of("Kickoff"), **settings))
     assert [lane.name for lane in setter.lanes] == list(LANES) and setter.mechanics_weight == 0.1
+
+
+# ---------------------------------------------------------------- what each lane takes for a success, in scenes by hand
+
+
+FAR = (2000, 2000, 17)
+
+
+class Judged:
+    """A lane that looks at a scene; all is given as the lane's car sees it, which is blue or orange."""
+
+    def __init__(self, lane, orange=False):
+        self.lane, self.orange, self.scene = lane, orange, Scene()
+        self.notes = np.zeros((1, lane.num_notes))
+
+    def begin(self, **changes):
+        self._put(0, changes)
+        self.lane.begin(self._seen(), self.notes)
+        return self
+
+    def __call__(self, ticks=0, **changes):
+        """Whether it is a success, `ticks` later."""
+        self._put(ticks, changes)
+        return bool(self.lane.judge(self._seen(), self.notes)[0])
+
+    def _seen(self):
+        return Seen(self.scene.state, np.array([0]), np.array([int(self.orange)]))
+
+    def _put(self, ticks, changes):
+        turned = np.array([-1, -1, 1]) if self.orange else np.ones(3)
+        told = {"touched": changes.pop("touched", False), "by_other": changes.pop("by_other", False)}
+        both = [told["by_other"], told["touched"]] if self.orange else [told["touched"], told["by_other"]]
+        for name, value in changes.items():
+            if name in ("ball", "ball_vel"):
+                changes[name] = np.multiply(value, turned)
+            elif name in ("pos", "vel", "up", "forward"):
+                own, other = np.multiply(value, turned), FAR if name == "pos" else (0, 0, 1)
+                changes[name] = [other, own] if self.orange else [own, other]
+            else:
+                changes[name] = [False, value] if self.orange else [value, False]
+        self.scene.put(ticks, touched=both, **changes)
+
+
+@pytest.fixture(params=[False, True], ids=["blue", "orange"])
+def judged(request):
+    return lambda lane: Judged(lane, request.param)
+
+
+def test_wall_to_aerial(judged):
+    look = judged(WallToAerialLane(min_height=500))
+    wall, air, floor = (
+        {"pos": pos, "on_ground": on} for pos, on in (((4079, 0, 900), 1), ((3000, 0, 900), 0), (FAR, 1))
+    )
+    high, low = {"ball": (2900, 0, 501), "touched": True}, {"ball": (2900, 0, 500), "touched": True}
+    assert not look(**air, **high)  # it has not been on a wall
+    assert not look(**wall, **high)
+    assert not look(**wall) and not look(**wall, **high) and not look(**wall)
+    assert not look(**air)
+    assert not look(**air, **low)
+    assert look(**air, **high)
+    assert look(**(air | {"on_ground": 1}), **high)  # wheels on the ball are not a landing
+    assert not look(**floor) and not look(**air)
+    assert not look(**air, **high)  # off the floor
+    assert not look(**wall) and not look(**air) and look(**air, **high)
+
+
+def test_air_dribble(judged):
+    def carried(look):
+        """Touches after 0.5 s, 0.6 s (too soon to count), 1.5 s."""
+        for ticks, touched in ((60, True), (12, True), (108, True)):
+            assert not look(ticks, ball=(0, 0, 600), pos=(0, 0, 450), on_ground=0, touched=touched)
+        return look
+
+    look = carried(judged(AirDribbleLane()))
+    assert not look(59)  # 1.99 s
+    assert look(1)
+    assert not look(0, ball=(0, 0, 350)) and look(0, ball=(0, 0, 351))
+    assert look(18)  # 0.65 s after the last touch
+    assert not look(12)
+    look = judged(AirDribbleLane())
+    for ticks in (200, 12):
+        assert not look(ticks, ball=(0, 0, 600), pos=(0, 0, 450), on_ground=0, touched=True)  # that is one
+    assert not look(30)
+    assert look(0, touched=True)
+    for down in ({"on_ground": 1}, {"ball": (0, 0, 94)}):
+        look = carried(judged(AirDribbleLane()))
+        assert not look(30, **down)
+        assert not look(30, ball=(0, 0, 600), on_ground=0)
+
+
+def test_flip_reset(judged):
+    spent = {"has_flipped": True, "flip_time": 0.9, "on_ground": 0}
+    above = {"pos": (0, 0, 1050), "ball": (0, 0, 900), "up": (0, 0, 1)}
+    for changes, expected in (
+        ({}, True),
+        ({"up": (1, 0, 0)}, False),
+        ({"up": (0, 0, -1)}, False),
+        ({"up": (0.6, 0, 0.8)}, True),
+        ({"up": (0.8, 0, 0.6)}, False),
+        ({"pos": (0, 0, 1099)}, True),
+        ({"pos": (0, 0, 1100)}, False),
+        ({"pos": (0, 0, 300), "ball": (0, 0, 150)}, False),
+        ({"pos": (0, 0, 301), "ball": (0, 0, 150)}, True),
+    ):
+        look = judged(FlipResetLane()).begin(**spent, **above)
+        assert not look()
+        assert look(has_flipped=False, **changes) is expected, changes
+        assert not look(has_flipped=False, **above)  # it had it before
+
+
+def test_jump_shot(judged):
+    air = {"has_jumped": True, "on_ground": 0, "pos": (0, 3800, 250)}
+    shot, away = ({"ball": (0, 4000, 300), "ball_vel": (0, speed, 0)} for speed in (2500, -2500))
+    scored = {"ball": (0, 5300, 300), "ball_vel": (0, 2500, 0)}
+    look = judged(JumpShotLane())
+    assert not look(**air, **shot)  # nobody has touched it
+    assert look(**air, **shot, touched=True)
+    assert not look(**air, **away, touched=True)
+    assert look(**air, **scored)  # by that touch
+    assert not look(**air, **shot, by_other=True)
+    assert not look(**air, **scored)
+    assert not look(**(air | {"on_ground": 1}), **shot, touched=True) and not look(**scored)
+    assert not look(**(air | {"has_jumped": False}), **shot, touched=True)
+    assert not look(**air, **away, touched=True)
+    assert not look(ball=(0, -5300, 300))  # an own goal
+
+
+def test_dribble(judged):
+    def ball(across, up):
+        return {"ball": (across, 0, 17 + up), "pos": (0, 0, 17), "on_ground": 1}
+
+    look = judged(DribbleLane(hold_seconds=2.0))
+    assert not look(120, **ball(0, 130)) and not look(239)
+    assert look(1) and look(1)
+    assert not look(1, **ball(110, 130)) and not look(1, **ball(109, 130))  # it begins anew
+    assert not look(239) and look(1)
+    for off in (ball(0, 60), ball(0, 140), ball(0, 130) | {"on_ground": 0}):
+        assert not look(0, **off)
+        assert not look(0, **ball(0, 139))
+        assert not look(239, **ball(0, 61)) and look(1)
+
+
+def test_half_flip(judged):
+    fast = {"vel": (0, -1000, 0), "forward": (0, -1, 0), "up": (0, 0, 1), "on_ground": 1}
+    slanted = (0.45, -0.89, 0)
+    for changes, expected in (
+        ({}, True),
+        ({"vel": (0, -999, 0)}, False),
+        ({"vel": (0, 1500, 0)}, False),
+        ({"up": (0, 0, 0.9)}, False),
+        ({"on_ground": 0}, False),
+        ({"forward": slanted, "vel": np.multiply(slanted, 1500)}, False),
+        ({"forward": (0, 1, 0), "vel": (0, 1500, 0)}, False),
+    ):
+        look = judged(HalfFlipLane()).begin(forward=(0, 1, 0))
+        assert look(**(fast | changes)) is expected, changes
+
+
+def test_kickoff(judged):
+    """The ball in the other half a second after the own touch, or a goal; looked at once."""
+    theirs, ours = {"ball": (0, 1, 93)}, {"ball": (0, -1, 93)}
+    look = judged(KickoffLane(judged_seconds=1.0))
+    assert not look(240, **theirs) and not look(0, touched=True) and not look(119)
+    assert look(1)
+    assert not look(1)  # not again
+    assert look(1, ball=(0, 5300, 93))
+    look = judged(KickoffLane(judged_seconds=1.0))
+    assert not look(240, **theirs, touched=True) and not look(120, **ours) and not look(1, **theirs)
+    look = judged(KickoffLane(judged_seconds=1.0))
+    assert not look(240, **theirs, by_other=True) and not look(0, touched=True)
+    assert not look(120) and not look(1, ball=(0, 5300, 93))
+    look = judged(KickoffLane(judged_seconds=1.0))
+    assert not look(240, **theirs, touched=True, by_other=True)
+    assert look(120)  # both at once is one's own

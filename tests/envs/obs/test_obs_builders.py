@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from envs import GameState, RocketSimPool, TimeoutCondition
+from envs import ActionTable, GameState, RocketSimPool, TimeoutCondition
+from envs.checks import from_class_path
 from envs.obs import (
     AdvancedObs,
     AdvancedObsPlus,
@@ -13,9 +14,11 @@ from envs.obs import (
     PrivilegedObs,
     RelativeObs,
     StackedObs,
-    TeamRoleObs,
 )
-from tests.envs.comparing import build, random_play
+from envs.obs.__main__ import main
+from envs.obs.base import factor_text
+from envs.state.layout import CONTROL_NAMES
+from tests.envs.fakes import build, random_play
 
 BUILDERS = {
     "default": lambda room: DefaultObs(zero_padding=room),
@@ -84,15 +87,13 @@ def test_meanings_and_columns_cover_everything_once(make, teams):
     assert builder.columns(*teams) == {name: slice(*ends) for name, ends in groups.items()} and len(groups) > 5
 
 
-def test_a_builder_that_names_nothing_has_one_column_range():
+def test_builders_that_name_less():
     class Nothing(DefaultObs):
         meanings = ObsBuilder.meanings
 
     assert Nothing(zero_padding=None).columns(1, 1) == {"obs": slice(0, 92)}
     assert Nothing(zero_padding=None).meanings(1, 1)[0][:4] == ("obs", "", 92, "not described")
 
-
-def test_a_builder_that_only_names_its_columns_keeps_the_names_inside_of_others():
     class Named(DefaultObs):
         meanings = ObsBuilder.meanings
 
@@ -145,7 +146,7 @@ def test_absent_cars_look_like_padding(make, room, two_vs_two):
     np.testing.assert_array_equal(obs[3:], build(make(room), two_vs_two)[3:])
 
 
-def test_an_absent_car_without_room_to_spare_is_zero(two_vs_two):
+def test_absent_cars_without_room_and_columns_of_others(two_vs_two):
     arrays = two_vs_two.state_dict()
     arrays["present"][:, 3] = False
     mixed = GameState(6, 2, 2)
@@ -156,6 +157,15 @@ def test_an_absent_car_without_room_to_spare_is_zero(two_vs_two):
         obs, columns = build(builder, mixed), builder.columns(2, 2)
         assert (obs[:, 0, columns["other_2"]] == 0).all() and (obs[:, 0, columns["other_1"]] != 0).any()
         assert (obs[:, 2, columns["other_0"]] == 0).all() and (obs[:, 2, columns["other_2"]] != 0).any()
+    # `PrivilegedObs` and callers with larger arrays hand out a part of the columns.
+    for make in BUILDERS.values():
+        if make(None).space(2, 2).shape[1:]:
+            continue
+        obs = build(make(None), two_vs_two)
+        wide = np.full((6, 4, obs.shape[-1] + 5), 7, np.float32)
+        make(None).build(two_vs_two, wide[..., 2:-3])
+        np.testing.assert_array_equal(wide[..., 2:-3], obs)
+        assert (wide[..., :2] == 7).all() and (wide[..., -3:] == 7).all()
 
 
 @every_builder
@@ -198,18 +208,6 @@ def test_the_set_does_not_know_the_order_of_allies_and_enemies(three_vs_three):
     assert not np.array_equal(other, obs)
 
 
-def test_no_builder_writes_outside_its_columns(two_vs_two):
-    """`PrivilegedObs` and callers with larger arrays hand out a part of the columns."""
-    for make in BUILDERS.values():
-        if make(None).space(2, 2).shape[1:]:
-            continue
-        obs = build(make(None), two_vs_two)
-        wide = np.full((6, 4, obs.shape[-1] + 5), 7, np.float32)
-        make(None).build(two_vs_two, wide[..., 2:-3])
-        np.testing.assert_array_equal(wide[..., 2:-3], obs)
-        assert (wide[..., :2] == 7).all() and (wide[..., -3:] == 7).all()
-
-
 def test_widths():
     assert AdvancedObs().space(1, 1).shape == (107,)
     assert AdvancedObs().space(3, 3).shape == (231,)
@@ -223,19 +221,148 @@ def test_widths():
     assert PrivilegedObs(AdvancedObs(), DefaultObs(None)).space(1, 1).shape == (107 + 92,)
 
 
+# ---------------------------------------------------------------- what the columns mean
+
+
+NAMED = [
+    DefaultObs(),
+    DefaultObs.rlgym_guide(),
+    AdvancedObs(pos_coef=(0.1, 0.2, 0.3), zero_padding=3),
+    AdvancedObsPlus(lin_vel_coef=0.5, timer_coef=0.25),
+    RelativeObs(boost_coef=0.125, num_pads=3),
+    EntityObs(include_pads=True, include_goals=True),
+    StackedObs(AdvancedObs(), 2),
+]
+
+
+@pytest.fixture(scope="module")
+def seen_play() -> GameState:
+    state = random_play(8, 2)
+    state.pad_timers[:, 5] = 3.0
+    return state
+
+
+def raw_numbers(builder, state):
+    """Name -> the columns without their factors, as the meanings tell where they are."""
+    obs, raw, start = build(builder, state), {}, 0
+    for meaning in builder.meanings(2, 2):
+        name = f"{meaning.group}.{meaning.name}" if meaning.name else meaning.group
+        assert name not in raw
+        raw[name] = obs[..., start : start + meaning.width] / meaning.factor
+        start += meaning.width
+    assert start == obs.shape[-1]
+    return raw
+
+
+def true_numbers(state):
+    """Name -> the quantity in the units of the game, from each car's own side."""
+    own = state.own
+    jumps = ("is_holding_jump", "has_jumped", "is_jumping", "has_flipped", "is_flipping", "has_double_jumped")
+    jumps += ("can_flip", "handbrake", "air_time_since_jump")
+    status = {"boost": "boost", "on_ground": "on_ground", "has_flip": "has_flip", "boosting": "is_boosting"}
+    status |= {"supersonic": "is_supersonic", "timer": "demo_respawn_timer", "demo_timer": "demo_respawn_timer"}
+    true = {f"previous_action.{name}": state.controls[..., i, None] for i, name in enumerate(CONTROL_NAMES)}
+    for group in ("jumps", "self_flags"):
+        true |= {f"{group}.{name}": getattr(state, name)[..., None] for name in jumps}
+    for group in ("status", "car_0", "self"):
+        true |= {f"{group}.{name}": getattr(state, source)[..., None] for name, source in status.items()}
+    for group in ("", "car_0.", "self."):
+        true |= {f"{group}{name}": getattr(own, f"car_{name}") for name in ("pos", "forward", "up", "vel", "ang_vel")}
+    true |= {name: getattr(own, name) for name in ("ball_pos", "ball_vel", "ball_ang_vel", "pad_timers")}
+    true["pads"] = own.pad_timers == 0
+    true["self.to_ball"] = own.ball_pos - own.car_pos
+    true["ball_distance"] = np.linalg.norm(own.ball_pos - own.car_pos, axis=-1, keepdims=True)
+    return true
+
+
+@pytest.mark.parametrize(("builder", "least"), list(zip(NAMED[:4], (22, 22, 21, 32), strict=True)))
+def test_names_units_and_factors_are_those_of_the_game(builder, least, seen_play):
+    raw, true = raw_numbers(builder, seen_play), true_numbers(seen_play)
+    both = sorted(raw.keys() & true.keys())
+    assert len(both) >= least, both
+    for name in both:
+        np.testing.assert_allclose(raw[name], true[name], rtol=2e-5, atol=2e-3, err_msg=name)
+
+
+def test_local_columns_and_entities_are_named_right(seen_play):
+    own = seen_play.own
+    true = {"vel": own.car_vel, "ball_pos": own.ball_pos - own.car_pos, "ball_vel": own.ball_vel - own.car_vel}
+    true["world_up"] = np.ones((8, 4, 1))
+    for builder, names in ((RelativeObs(pos_coef=0.1), {n: n for n in true}), (NAMED[3], {"local_vel": "vel"})):
+        raw = raw_numbers(builder, seen_play)
+        for name, source in names.items():
+            lengths, expected = np.linalg.norm(raw[name], axis=-1), np.linalg.norm(true[source], axis=-1)
+            np.testing.assert_allclose(lengths, expected, rtol=1e-3, atol=1e-2, err_msg=name)
+    raw = raw_numbers(NAMED[3], seen_play)
+    for direction in ("local_own_goal.direction", "ball_to_opponent_goal.direction"):
+        np.testing.assert_allclose(np.linalg.norm(raw[direction], axis=-1), 1, atol=1e-4)
+    nearest = raw["pad_near_car_0.offset"]
+    assert (np.linalg.norm(nearest, axis=-1) <= np.linalg.norm(raw["pad_near_car_3.offset"], axis=-1) + 1e-2).all()
+    assert set(np.unique(raw["pad_near_ball_1.available"])) <= {0, 1}
+    raw, builder = raw_numbers(NAMED[5], seen_play), NAMED[5]
+    rows = builder.objects
+    np.testing.assert_allclose(raw["pos"][:, :, 0], seen_play.own.car_pos, rtol=1e-5, atol=1e-2)
+    np.testing.assert_allclose(raw["status.boost"][:, :, 0, 0], seen_play.boost, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(raw["status.timer"][:, :, rows["pads"], 0], seen_play.own.pad_timers, atol=1e-4)
+    assert (raw["type.pad"][:, :, rows["pads"]] == 1).all() and (raw["team.self"][:, :, 0] == 1).all()
+    assert (raw["team.enemy"][:, :, rows["goals"].start] == 1).all() and (raw["type.ball"][:, :, 1] == 1).all()
+
+
+def test_where_columns_are():
+    starts = {DefaultObs: ("CARS", "car_0"), AdvancedObs: ("OTHERS", "other_0"), RelativeObs: ("PADS", "pad_0")}
+    for kind, (name, group) in (starts | {AdvancedObsPlus: ("PADS", "pad_near_car_0")}).items():
+        assert getattr(kind, name).start == kind().columns(1, 1)[group].start
+    assert EntityObs().columns(1, 1)["status"] == EntityObs.STATUS == slice(EntityObs.BOOST, EntityObs.SUPERSONIC + 1)
+    inside = [m.name for m in AdvancedObs().meanings(1, 1) if m.group == "self" for _ in range(m.width)]
+    assert inside.index("boost") == AdvancedObs.CAR_BOOST and inside.index("demoed") == AdvancedObs.CAR_DEMOED
+    first, second = (StackedObs(AdvancedObs(), 2).meanings(1, 1)[i] for i in (0, len(AdvancedObs().meanings(1, 1))))
+    assert (first.group, second.group) == ("frame_0/ball_pos", "frame_1/ball_pos")
+    assert second.text == f"{first.text} (1 steps earlier)"
+
+
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("factor", "text"),
+    [(1, "1"), (np.float32(1 / 2300), "1/2300"), ((1 / 4096, 0.5), "1/4096, 1/2"), ([0.1] * 3, "1/10"), (0, "0")],
+)
+def test_factors_in_words(factor, text):
+    assert factor_text(factor) == text
+
+
+@pytest.mark.parametrize("path", ["AdvancedObs", "envs.AdvancedObs", "envs.obs.AdvancedObs"])
+def test_class_names_work_with_and_without_the_package(path):
+    assert type(from_class_path(path, ObsBuilder)) is AdvancedObs
+    assert (
+        len(from_class_path(path.replace("AdvancedObs", "HybridTable").replace("obs", "actions"), ActionTable).table)
+        == 128
+    )
+    assert type(from_class_path("StackedObs", ObsBuilder, path).inner) is AdvancedObs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
     [
-        (lambda: AdvancedObs(pos_coef=(1, 2)), "AdvancedObs: pos_coef must be one number or three"),
-        (lambda: EntityObs(pos_coef=np.nan), "EntityObs: pos_coef must be a finite number"),
-        (lambda: AdvancedObs(zero_padding=2).space(3, 1), "AdvancedObs: zero_padding=2 is too small for 3 cars"),
-        (lambda: EntityObs(2).space(1, 3), "EntityObs: max_cars_per_team=2 is too small for 3 cars"),
-        (lambda: RocketSimPool(1, 4, obs=DefaultObs()), "DefaultObs: zero_padding=3 is too small for 4 cars"),
-        (lambda: PrivilegedObs(EntityObs(), AdvancedObs()).space(1, 1), "PrivilegedObs: actor must build flat"),
-        (lambda: PrivilegedObs(AdvancedObs(), EntityObs()).space(1, 1), "PrivilegedObs: critic must build flat"),
-        (lambda: TeamRoleObs(EntityObs()).space(1, 1), "TeamRoleObs: inner must build flat"),
+        (["Nothing"], "no class 'Nothing'"),
+        (["envs.HybridTable"], "is no ObsBuilder"),
+        (["PrivilegedObs"], "cannot be made without arguments"),
+        (["DefaultObs", "--team_size", "4"], "zero_padding=3 is too small"),
+        (["--team_size", "9"], "team_size"),
     ],
 )
-def test_bad_input_is_one_clear_line(make, message):
-    with pytest.raises(ValueError, match=rf"^{message}(?!.*\n)"):
-        make()
+def test_command_says_in_one_line_what_is_wrong(arguments, why, capsys):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and why in err
+
+
+def test_command_prints_every_column(capsys):
+    assert main(["AdvancedObsPlus", "--team_size", "2", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split() for line in lines if line.strip()[:1].isdigit()]
+    shown = np.zeros(AdvancedObsPlus().space(2, 1).shape[0], int)
+    for row in rows:
+        first, _, last = row[0].partition("-")
+        shown[int(first) : int(last or first) + 1] += 1
+    assert (shown == 1).all()
+    assert "".join(lines[0].split()) == "AdvancedObsPlus:167float32,2against1"
+    boost = next(row for row in rows if row[1] == "status.boost")
+    assert boost == ["24", "status.boost", "boost", "left", "0..100", "1/100"]

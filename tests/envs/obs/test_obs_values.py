@@ -1,14 +1,19 @@
 """Observation builders by numbers: scenes worked out by hand, RLGym's reader, and scenes that are turned."""
 
 import math
+from collections import deque
 
 import numpy as np
 import pytest
 
-from envs import GameState, LookupTable, RocketSimPool, TimeoutCondition
-from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs
+from envs.actions import LookupTable
+from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
+from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs, StackedObs
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import MixedStates, RandomState
+from envs.state.game_state import GameState
 from envs.state.layout import CAR_PHYSICS, IS_DEMOED, MIRROR, ON_GROUND, VECTORS
-from tests.envs.comparing import build, random_play
+from tests.envs.fakes import build, random_play
 
 BLUE, ORANGE = 0, 1
 UNITS = {"pos_coef": 1 / 1000, "lin_vel_coef": 1 / 1000, "ang_vel_coef": 1.0}
@@ -179,14 +184,11 @@ def test_plus_by_hand(scene):
     close(other[at.OTHER_STATUS], (1, 0.2, 0, 0, 0, 1))
 
 
-def test_plus_defaults_scale_boost_once_and_stop_the_touch_clock_at_one(scene):
+def test_plus_at_its_limits(scene):
     scene.ticks_since_touch[0] = 60 * 120
     obs = build(AdvancedObsPlus(), scene)[0]
     close(obs[:, AdvancedObsPlus.STATUS.start], (0.25, 1))
     close(obs[:, AdvancedObsPlus.TOUCH_TIME], 1)
-
-
-def test_big_pads_are_marked(scene):
     scene.world.car_pos[0, BLUE] = (3584, 0, 17)
     write_mirrored(scene)
     builder = AdvancedObsPlus(pads_near_car=34, **UNITS)
@@ -223,10 +225,7 @@ def test_relative_by_hand(scene):
     close(other[at.OTHER_UP], (0, 0, 1))
     close(other[at.OTHER_ANG_VEL], (0, 0, 0.5))
     close(other[at.OTHER_STATUS], (0.25, 0, 1, 1, 0, 0))
-
-
-def test_relative_to_a_car_that_climbs_a_wall(scene):
-    """Nose up, wheels on the wall at +x: forward is +z, the roof points to -x, the right side to -y."""
+    # Nose up, wheels on the wall at +x: forward is +z, the roof points to -x, the right side to -y.
     world = scene.world
     world.car_forward[0, BLUE], world.car_right[0, BLUE], world.car_up[0, BLUE] = (0, 0, 1), (0, -1, 0), (-1, 0, 0)
     write_mirrored(scene)
@@ -314,9 +313,6 @@ def test_entities_by_hand(scene):
     close(obs[ORANGE][rows["pads"]][[33 - 13, 33 - 26], at.TIMER], (0.4, 0.2))
     close(blue[rows["goals"], at.POS], [(0, 5.12, 0.321388), (0, -5.12, 0.321388)])
     close(obs[ORANGE][rows["goals"], at.OFFSET], [(0, 7.12, 0.304388), (0, -3.12, 0.304388)])
-
-
-def test_padding_is_zero_and_masked(scene):
     builder = EntityObs(3)
     obs = build(builder, scene)
     mask = EntityObs.padding_mask(obs)
@@ -338,3 +334,159 @@ def test_privileged_is_the_actors_columns_then_the_critics(scene):
     np.testing.assert_array_equal(obs[..., split:], build(critic, scene))
     columns = builder.columns(1, 1)
     assert columns["actor/vel"] == slice(0, 3) and columns["critic/ball_vel"] == slice(split + 3, split + 6)
+
+
+# ---------------------------------------------------------------- stackedObs
+
+
+ARENAS, CARS = 5, 2
+
+
+def make_pool(obs, shot, **kwargs):
+    setter = MixedStates([RandomState(), shot(), shot(into_blue_goal=True)], [1, 1, 1])
+    done = [GoalCondition(), NoTouchCondition(0.6), TimeoutCondition(1.5)]
+    return RocketSimPool(ARENAS, 1, obs=obs, state_setter=setter, done=done, num_threads=1, seed=4, **kwargs)
+
+
+def by_arena(obs):
+    return obs.reshape(ARENAS, CARS, *obs.shape[1:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_frames", [1, 2, 4])
+@pytest.mark.parametrize("inner", [AdvancedObs, EntityObs])
+def test_frames_are_the_last_observations_of_the_same_episode(inner, num_frames, shot):
+    """Against frames kept by hand from a pool that plays the same games with single frames."""
+    plain, stacked = make_pool(inner(), shot), make_pool(StackedObs(inner(), num_frames), shot)
+    single, obs = by_arena(plain.reset()[0]), by_arena(stacked.reset()[0])
+    memory = [deque([frame] * num_frames, maxlen=num_frames) for frame in single]
+    rng, goals, cuts, partial = np.random.default_rng(0), 0, 0, 0
+    for _ in range(80):
+        for i in range(ARENAS):
+            np.testing.assert_array_equal(obs[i], np.concatenate(memory[i], axis=-1))
+        actions = rng.integers(90, size=plain.num_envs)
+        single, _, terminated, truncated, infos = plain.step(actions)
+        obs, *_, stacked_infos = stacked.step(actions)
+        single, obs = by_arena(single), by_arena(obs)
+        done = (terminated | truncated)[::CARS]
+        for i in range(ARENAS):
+            if done[i]:
+                memory[i].appendleft(by_arena(infos["final_obs"])[i])
+                final = by_arena(stacked_infos["final_obs"])[i]
+                np.testing.assert_array_equal(final, np.concatenate(memory[i], axis=-1))
+                memory[i].extend([single[i]] * num_frames)
+            else:
+                memory[i].appendleft(single[i])
+        goals, cuts = goals + terminated.sum(), cuts + truncated.sum()
+        partial += 0 < done.sum() < ARENAS
+    assert goals and cuts and partial
+    plain.close(), stacked.close()
+
+
+@pytest.fixture
+def states(shot):
+    """Copies of the states of ten steps of one episode in every arena, the beginning first."""
+    pool = RocketSimPool(
+        ARENAS, 1, state_setter=RandomState(), done=[TimeoutCondition(100)], num_threads=1, seed=1, obs=AdvancedObs()
+    )
+    pool.reset()
+    rng, kept = np.random.default_rng(0), [pool.state.select(np.arange(ARENAS))]
+    for _ in range(10):
+        pool.step(rng.integers(90, size=pool.num_envs))
+        kept.append(pool.state.select(np.arange(ARENAS)))
+    pool.close()
+    return kept
+
+
+def begin(builder, state):
+    builder.reset(np.ones(ARENAS, bool), state)
+    return build(builder, state)
+
+
+def test_one_memory_and_second_looks(states):
+    builder = StackedObs(AdvancedObs(), 3)
+    begin(builder, states[0])
+    build(builder, states[1])
+    first = build(builder, states[2])
+    np.testing.assert_array_equal(build(builder, states[2]), first)
+    np.testing.assert_array_equal(build(builder, states[2].select(np.array([3, 1]))), first[[3, 1]])
+    newest, middle, oldest = np.split(build(builder, states[3]), 3, axis=-1)
+    for frame, state in ((newest, states[3]), (middle, states[2]), (oldest, states[1])):
+        np.testing.assert_array_equal(frame, build(AdvancedObs(), state))
+    shared = StackedObs(AdvancedObs(), 2)
+    builder = PrivilegedObs(shared, shared)
+    begin(builder, states[0])
+    obs = build(builder, states[1])
+    actor, critic = np.split(obs, 2, axis=-1)
+    np.testing.assert_array_equal(actor, critic)
+    np.testing.assert_array_equal(actor, np.concatenate([build(AdvancedObs(), s) for s in (states[1], states[0])], -1))
+
+
+def test_reset_reaches_the_masked_arenas_only(states):
+    builder = PrivilegedObs(AdvancedObs(), StackedObs(AdvancedObs(), 2))
+    begin(builder, states[0])
+    before = build(builder, states[1])
+    builder.reset(np.arange(ARENAS) == 2, states[5])
+    part = build(builder, states[5].select(np.array([2])))
+    single = build(AdvancedObs(), states[5])
+    np.testing.assert_array_equal(part[0], np.concatenate([single[2]] * 3, axis=-1))
+    after = build(builder, states[6])
+    width = single.shape[-1]
+    np.testing.assert_array_equal(after[2, :, 2 * width :], single[2])
+    others = [0, 1, 3, 4]
+    np.testing.assert_array_equal(after[others][..., 2 * width :], before[others][..., :width])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: StackedObs(AdvancedObs(), 3),
+        lambda: StackedObs(EntityObs(), 2),
+        lambda: StackedObs(StackedObs(AdvancedObs(), 2), 2),
+        lambda: PrivilegedObs(AdvancedObs(), StackedObs(AdvancedObs(), 3)),
+    ],
+)
+def test_saved_and_loaded_it_goes_on_as_before(make, states):
+    builder, other, ignorant = make(), make(), make()
+    begin(builder, states[0])
+    for state in states[1:4]:
+        build(builder, state)
+    saved = builder.state_dict()
+    assert saved and all(isinstance(value, np.ndarray) for value in saved.values())
+    expected = [build(builder, state) for state in states[4:7]]
+    other.load_state_dict(saved)
+    differs = False
+    for state, obs in zip(states[4:7], expected, strict=True):
+        np.testing.assert_array_equal(build(other, state), obs)
+        differs |= not np.array_equal(build(ignorant, state), obs)
+    assert differs
+    third = make()  # neither of the two has written into what was saved
+    third.load_state_dict(saved)
+    np.testing.assert_array_equal(build(third, states[4]), expected[0])
+
+
+def test_a_pool_with_stacked_frames_resumes_exactly(shot):
+    pool, other = (make_pool(StackedObs(AdvancedObs(), 3), shot) for _ in range(2))
+    pool.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        pool.step(rng.integers(90, size=pool.num_envs))
+    snapshot = pool.state_dict()
+    other.load_state_dict(snapshot)
+    for _ in range(20):
+        actions = rng.integers(90, size=pool.num_envs)
+        np.testing.assert_array_equal(other.step(actions)[0], pool.step(actions)[0])
+    pool.close(), other.close()
+
+
+def test_frames_saved_too_early_or_of_another_number(states):
+    builder = StackedObs(AdvancedObs(), 2)
+    builder.load_state_dict(StackedObs(AdvancedObs(), 2).state_dict())
+    state = GameState(2, 1, 1)
+    single = build(AdvancedObs(), state)
+    np.testing.assert_array_equal(build(builder, state), np.concatenate([single, single], axis=-1))
+    builder = StackedObs(AdvancedObs(), 2)
+    begin(builder, states[0])
+    with pytest.raises(ValueError, match="StackedObs: num_frames=3, but the saved state has 2 frames") as caught:
+        StackedObs(AdvancedObs(), 3).load_state_dict(builder.state_dict())
+    assert "\n" not in str(caught.value)

@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 import RocketSim
 
-from envs import (
-    Constant,
-    ContinuousAction,
-    Gaussian,
-    HybridTable,
-    MultirangeUniform,
-    RandomState,
-    Uniform,
-)
-from envs.parameters import PARAMETERS
+from envs.actions import ContinuousAction, HybridTable
+from envs.parameters import PARAMETERS, Constant, Gaussian, MultirangeUniform, Uniform
 from envs.parameters.catalogue import default_values, mutators
+from envs.resets import RandomState
 from envs.sim.arena import SimArena, init_rocketsim
-from tests.envs.parameters.parameter_pools import TICK, HighBall, pool_with
-
-# ---------------------------------------------------------------- RocketSim takes every parameter
+from tests.envs.parameters.test_parameters import TICK, HighBall, pool_with
 
 
 class Scenes:
@@ -194,9 +185,12 @@ def test_the_table_above_has_all_parameters():
     assert {name for name, _, _ in EFFECTS} | {"action_delay_ticks"} == set(PARAMETERS)
     for name, parameter in PARAMETERS.items():
         assert parameter.low <= default_values(1)[name] <= parameter.high, name
-
-
-# ---------------------------------------------------------------- in a pool, with numbers by hand
+    parser = HybridTable()
+    pool_with({"action_delay_ticks": Uniform(0, 3)}, 1, action=parser)
+    assert parser.horizon_ticks == 8 + 8
+    parser = HybridTable()
+    pool_with({"gravity": Constant(600)}, 1, action=parser)
+    assert parser.horizon_ticks == 8 + 1
 
 
 def test_a_ball_falls_as_its_arenas_gravity_says():
@@ -245,15 +239,6 @@ def test_each_arena_has_the_action_delay_that_was_drawn():
     assert (np.diff(means) < 1).all() and means[0] > means[-2] + 20
 
 
-def test_looking_ahead_reaches_as_far_as_the_longest_delay():
-    parser = HybridTable()
-    pool_with({"action_delay_ticks": Uniform(0, 3)}, 1, action=parser)
-    assert parser.horizon_ticks == 8 + 8
-    parser = HybridTable()
-    pool_with({"gravity": Constant(600)}, 1, action=parser)
-    assert parser.horizon_ticks == 8 + 1
-
-
 @pytest.mark.parametrize("radius", [30, 80, 100, 101, 200])
 def test_a_ball_of_any_size_lies_on_the_ground_at_kickoff(radius):
     pool = pool_with({"ball_radius": Constant(radius)}, 2, episode_seconds=0.2)
@@ -265,11 +250,7 @@ def test_a_ball_of_any_size_lies_on_the_ground_at_kickoff(radius):
 
 
 def test_flags_and_whole_numbers_are_rounded_and_tails_are_clipped():
-    samplers = {
-        "unlimited_flips": Uniform(0, 1),
-        "demo_mode": Uniform(0, 2),
-        "ball_drag": Gaussian(0.01, 0.5),
-    }
+    samplers = {"unlimited_flips": Uniform(0, 1), "demo_mode": Uniform(0, 2), "ball_drag": Gaussian(0.01, 0.5)}
     pool = pool_with(samplers, 16, team_size=(1, 0))
     pool.reset()
     values = pool.parameters

@@ -1,26 +1,23 @@
 """RocketSimPool as a vector environment: autoreset, determinism, metrics, broken physics."""
 
+import copy
+import time
+from hashlib import sha256
+
 import numpy as np
 import pytest
 import RocketSim
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from envs import (
-    CombinedReward,
-    DefaultObs,
-    GoalCondition,
-    Kickoff,
-    MixedStates,
-    NoTouchCondition,
-    RandomState,
-    Reward,
-    RewardSignals,
-    RocketSimPool,
-    StateSetter,
-    TimeoutCondition,
-    TouchReward,
-)
-from tests.envs.comparing import assert_same
+from envs.actions import ActionTable, ContinuousAction, HybridTable, LookupTable, RepeatAction, StickyButtons
+from envs.actions.base import JUMP
+from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
+from envs.obs import AdvancedObs, StackedObs
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import Kickoff, MixedStates, RandomState, ReplayedStates, StateSetter, save_states
+from envs.rewards import CombinedReward, GoalReward, InAirReward, Reward, RewardSignals, TouchReward
+from envs.state.game_state import GameState
+from tests.envs.fakes import assert_same
 
 
 def random_setter():
@@ -63,10 +60,6 @@ def test_is_a_gymnasium_vector_env():
     pool.close()
 
 
-def test_default_observation_is_padded_to_three_a_team():
-    assert RocketSimPool(1, 1, obs=DefaultObs(), num_threads=1).single_observation_space.shape == (172,)
-
-
 def test_step_needs_reset_and_one_action_per_car():
     pool = RocketSimPool(2, 1, num_threads=1)
     with pytest.raises(RuntimeError, match="reset"):
@@ -76,6 +69,8 @@ def test_step_needs_reset_and_one_action_per_car():
         pool.step(np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="one integer"):
         pool.reset(seed=[1, 2])
+    with pytest.raises(RuntimeError, match=r"call reset\(\) before state_dict\(\)"):
+        a_pool().state_dict()
 
 
 @pytest.mark.parametrize("terminates", [True, False])
@@ -160,7 +155,7 @@ def test_trajectories_do_not_depend_on_threads_or_neighbours(team_size):
     assert_same([out[3 * cars : 4 * cars] for out in runs[0]], alone)
 
 
-def test_reset_with_a_seed_repeats_and_other_seeds_differ():
+def test_resets_with_seeds_and_episodes_stand_alone():
     pool = RocketSimPool(2, 1, state_setter=RandomState(), num_threads=1, seed=5)
     first = pool.reset()[0]
     goes_on = pool.reset()[0]
@@ -171,8 +166,6 @@ def test_reset_with_a_seed_repeats_and_other_seeds_differ():
     np.testing.assert_array_equal(first[2:], other[:2])  # arena 1 of seed 5 is arena 0 of seed 6
     assert (first[:2] != first[2:]).any()
 
-
-def test_an_episode_does_not_depend_on_the_one_before():
     class Fixed(StateSetter):
         def apply(self, state, mask, rng):
             RandomState(grounded_share=0.5).apply(state, mask, np.random.default_rng(1))
@@ -293,3 +286,193 @@ def test_demolished_cars_return_where_the_arenas_generator_says(head_on):
     np.testing.assert_array_equal(first, places(0, 1))
     assert len(np.unique(first[:, 0].round())) >= 3  # four places, drawn for each arena
     assert (np.abs(first[:, 1] - 4608) < 1).all()
+
+
+# ---------------------------------------------------------------- the probe of the debug mode
+
+
+IDLE, JUMPING = (
+    int(np.flatnonzero((LookupTable().table == row).all(axis=1))[0]) for row in (np.zeros(8), np.eye(8)[JUMP])
+)
+
+
+def jumps(obs, begins, mask):
+    """Presses jump in every second step, for a press that is held is one press."""
+    jumps.calls = 0 if begins.all() else jumps.calls + 1
+    return np.full(len(obs), JUMPING if jumps.calls % 2 else IDLE)
+
+
+def test_who_jumps_gets_up_and_who_idles_does_not():
+    pool = RocketSimPool(2, [(1, 1), (2, 1)], num_threads=1)
+    pool.reset(seed=0)
+    before, seen = copy.deepcopy(pool.state_dict()["state"]), []
+
+    def idles(obs, begins, mask):
+        seen.append((obs.shape, begins.sum()))
+        return np.full(len(obs), IDLE)
+
+    (idle,) = pool.inspector.probe(idles)
+    assert idle == "0 of 20 cars that lay on their roofs stood up within 3 s"
+    assert seen[0] == ((20, *pool.single_observation_space.shape), 20) and {begun for _, begun in seen[1:]} == {0}
+    (line,) = pool.inspector.probe(jumps)
+    assert line.startswith("20 of 20 cars that lay on their roofs stood up within 3 s, after ")
+    assert 0.3 < float(line.split()[-4]) < 2.5
+    assert [line] == pool.inspector.probe(jumps)  # the same places every time
+    for name, array in pool.state.state_dict().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    pool.close()
+
+
+@pytest.mark.parametrize("tick_skip", [4, 12])
+def test_it_sees_and_acts_as_the_pool_does(tick_skip):
+    obs, action = StackedObs(AdvancedObs(), num_frames=2), HybridTable()
+    pool = RocketSimPool(1, (3, 0), obs, action, tick_skip=tick_skip, num_threads=1)
+    pool.reset(seed=0)
+    masks = []
+
+    def choose(obs, begins, mask):
+        masks.append(mask)
+        return mask.argmax(axis=1)
+
+    (line,) = pool.inspector.probe(choose)
+    assert " of 24 cars " in line and masks[0].shape == (24, pool.single_action_space.n)
+    assert len(masks) == 360 // tick_skip
+    pool.close()
+
+
+# ---------------------------------------------------------------- what a pool says about itself
+
+
+def a_pool(**parts):
+    return RocketSimPool(2, **({"num_threads": 1} | parts))
+
+
+def test_the_layout_names_columns_and_rows_and_tells_what_does_not_fit():
+    layout = a_pool().layout
+    digest = sha256(LookupTable().table.astype("<f4").tobytes()).hexdigest()
+    assert layout == {
+        "observation columns": "DefaultObs: ball_pos 0-2, ball_vel 3-5, ball_ang_vel 6-8, pad_timers 9-42, "
+        "self_flags 43-51, car_0 52-71, car_1 72-91",
+        "action table": f"LookupTable: 90 rows, sha256 {digest[:12]}",
+    }
+    wrapped = a_pool(action=RepeatAction(StickyButtons(HybridTable(), 2), 2)).layout["action table"]
+    assert wrapped.startswith("RepeatAction(StickyButtons(HybridTable)): 128 rows, sha256 ")
+    assert a_pool(action=ContinuousAction()).layout["action table"] == "ContinuousAction: Box(-1.0, 1.0, (8,), float32)"
+    rows = LookupTable().table
+    changed = rows.copy()
+    changed[3, 1] = 0.5
+    tables = [LookupTable(), ActionTable(rows), ActionTable(changed), HybridTable()]
+    assert len({a_pool(action=table).layout["action table"] for table in tables}) == 4
+    builders = [None, AdvancedObs(), StackedObs(AdvancedObs(), 1), StackedObs(AdvancedObs(), 2)]
+    assert len({a_pool(obs=obs).layout["observation columns"] for obs in builders}) == 4
+    assert a_pool(team_size=2).layout["observation columns"].endswith("car_3 112-131")
+
+
+PARTS = {"physics", "gather", "obs", "rewards", "dones_and_resets", "actions"}
+
+
+def test_timers_cover_the_steps():
+    pool = a_pool(done=TimeoutCondition(0.2), action=HybridTable())
+    pool.reset(seed=0)
+    assert pool.drain_timers() == dict.fromkeys(PARTS, (0.0, 0))
+    began = time.perf_counter()
+    for _ in range(20):
+        pool.step(np.zeros(4, int))
+    passed = time.perf_counter() - began
+    timers = pool.drain_timers()
+    assert set(timers) == PARTS and {count for _, count in timers.values()} == {20}
+    assert all(seconds > 0 for seconds, _ in timers.values())
+    assert sum(seconds for seconds, _ in timers.values()) <= passed
+    assert pool.drain_timers()["physics"] == (0.0, 0)
+
+
+# ---------------------------------------------------------------- states that do not fit
+
+
+@pytest.mark.parametrize("snapshot", [{}, {"state": {}}])
+def test_something_else_is_no_snapshot(snapshot):
+    with pytest.raises(ValueError, match=r"RocketSimPool: this is no snapshot of a pool, it lacks .*arenas"):
+        a_pool().load_state_dict(snapshot)
+
+
+def test_the_component_that_does_not_fit_is_named():
+    two = CombinedReward([GoalReward(), InAirReward()], [1, 1])
+    pool = a_pool(reward=two, obs=StackedObs(AdvancedObs(), 2))
+    pool.reset(seed=0)
+    snapshot = pool.state_dict()
+    three = CombinedReward([GoalReward(), InAirReward(), GoalReward()], [1, 1, 1])
+    for parts, message in (
+        ({"reward": three}, "what was saved of the reward CombinedReward does not fit CombinedReward"),
+        (
+            {"reward": RewardSignals({"a": GoalReward()})},
+            "reward CombinedReward does not fit RewardSignals: it lacks 'a'",
+        ),
+        ({"obs": StackedObs(AdvancedObs(), 3)}, "the obs StackedObs does not fit StackedObs: StackedObs: num_frames=3"),
+        ({"done": GoalCondition()}, r"7 components \(Kickoff, LookupTable, StackedObs, .*this pool 2 and 5"),
+    ):
+        other = a_pool(**({"reward": two, "obs": StackedObs(AdvancedObs(), 2)} | parts))
+        with pytest.raises(ValueError, match=message) as caught:
+            other.load_state_dict(snapshot)
+        assert "\n" not in str(caught.value)
+    del snapshot["component_names"]  # a snapshot of an earlier version
+    pool.load_state_dict(snapshot)
+
+
+# ---------------------------------------------------------------- copies
+
+
+def played(steps=10):
+    pool = a_pool(state_setter=RandomState(), done=TimeoutCondition(100))
+    pool.reset(seed=3)
+    for _ in range(steps):
+        pool.step(np.full(4, 7))
+    return pool
+
+
+@pytest.mark.parametrize("copied", [GameState.copy, copy.deepcopy])
+def test_a_copy_stays_what_it_was(copied):
+    pool = played()
+    kept, wheels = copied(pool.state), pool.state.wheels_with_contact.copy()
+    arrays = {name: array.copy() for name, array in kept.state_dict().items()}
+    ball, own = kept.world.ball_pos.copy(), kept.own.car_pos.copy()
+    for _ in range(10):
+        pool.step(np.full(4, 30))
+    assert (pool.state.world.ball_pos != ball).any()
+    np.testing.assert_array_equal(kept.world.ball_pos, ball)
+    np.testing.assert_array_equal(kept.own.car_pos, own)
+    np.testing.assert_array_equal(kept.wheels_with_contact, wheels)  # read from the arena before it went on
+    for name, array in kept.state_dict().items():
+        np.testing.assert_array_equal(array, arrays[name], err_msg=name)
+    kept.world.ball_pos[:] = 0
+    assert pool.state.world.ball_pos.any()
+
+
+def test_a_list_of_copies_is_saved_and_a_list_of_one_state_is_refused(tmp_path):
+    pool, copies, live, heights = played(0), [], [], []
+    for _ in range(4):
+        pool.step(np.full(4, 7))
+        copies.append(pool.state.copy())
+        live.append(pool.state)
+        heights += pool.state.world.ball_pos[:, 2].tolist()
+    with pytest.raises(ValueError, match=r"same GameState object several times.*pool.state.copy\(\)") as caught:
+        save_states(tmp_path / "live.npz", live)
+    assert "\n" not in str(caught.value) and not (tmp_path / "live.npz").exists()
+    assert save_states(tmp_path / "states.npz", copies) == 8 == len(ReplayedStates(tmp_path / "states.npz"))
+    with np.load(tmp_path / "states.npz") as file:
+        np.testing.assert_array_equal(file["ball_pos"][:, 2], np.float32(heights))
+    assert save_states(tmp_path / "one.npz", pool.state) == 2
+    assert save_states(tmp_path / "played.npz", (pool.state for _ in range(3))) == 6
+    for wrong in (3, [3], [pool.state, pool]):
+        with pytest.raises(TypeError, match=r"save_states: states must be GameState objects, got (int|RocketSimPool)"):
+            save_states(tmp_path / "wrong.npz", wrong)
+
+
+def test_a_state_shows_its_sizes_and_first_arena():
+    pool = a_pool(team_size=[(1, 1), (1, 0)])
+    pool.reset(seed=0)
+    pool.step(np.zeros(3, int))
+    text = repr(pool.state)
+    assert text.startswith("GameState(2 arenas, 1 blue and 1 orange slots; arena 0 after 0.07 s: ball at (0, 0, 9")
+    assert "blue car 0 at (" in text and "orange car 1 at (" in text and "with boost 33" in text and "\n" not in text
+    assert "car 1" not in repr(pool.state.select(np.array([1]))) and "arena 1 after" in repr(pool.state.select([1]))
+    assert repr(GameState(0, 1, 1)) == "GameState(0 arenas, 1 blue and 1 orange slots)"

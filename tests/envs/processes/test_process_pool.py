@@ -1,18 +1,29 @@
 """ProcessPool: the same trajectories as in one process, and what happens when a worker fails."""
 
+import logging
 import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from envs import GymnasiumEnvs, HybridTable, ProcessPool, RocketSimPool
-from tests.envs.comparing import assert_same
-from tests.envs.processes.process_pool_parts import Told, Trouble, actions_with, short_games
+from envs import ContinuousAction, GymnasiumEnvs, HybridTable, MultiDiscreteAction, ProcessPool, RocketSimPool
+from envs.processes.process_pool import GOOD_STEPS
+from tests.envs.fakes import assert_same
+from tests.envs.processes.process_pool_parts import (
+    Told,
+    Trouble,
+    actions_with,
+    rlgym_envs,
+    short_games,
+    signalling,
+    spending,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -55,9 +66,14 @@ def test_any_number_of_workers_plays_the_same(team_size):
         pool.close()
 
 
-def test_the_constructors_seed_counts_when_reset_has_none():
+def test_gymnasium_environments_and_the_constructors_seed():
     pool, alone = ProcessPool(partial(short_games, 4), 2, seed=5), short_games(4, seed=5)
     np.testing.assert_array_equal(pool.reset()[0], alone.reset()[0])
+    pool.close()
+    factory = partial(GymnasiumEnvs, "CartPole-v1", 5)
+    alone, pool = factory(seed=1), ProcessPool(factory, 2, seed=1)
+    np.testing.assert_array_equal(alone.reset(seed=4)[0], pool.reset(seed=4)[0])
+    assert_same(play(pool, 120), play(alone, 120))
     pool.close()
 
 
@@ -70,14 +86,6 @@ def test_masks_and_returned_arrays_are_the_callers():
     copies = [array.copy() for array in kept]
     play(pool, 5)
     assert_same(kept, copies)
-    pool.close()
-
-
-def test_gymnasium_environments_shard_too():
-    factory = partial(GymnasiumEnvs, "CartPole-v1", 5)
-    alone, pool = factory(seed=1), ProcessPool(factory, 2, seed=1)
-    np.testing.assert_array_equal(alone.reset(seed=4)[0], pool.reset(seed=4)[0])
-    assert_same(play(pool, 120), play(alone, 120))
     pool.close()
 
 
@@ -96,15 +104,6 @@ def test_a_restored_pool_goes_on_to_the_bit():
         three.load_state_dict(state)
     other.close()
     three.close()
-
-
-def test_an_error_in_a_worker_comes_with_its_traceback():
-    pool = ProcessPool(partial(Trouble, 4), 2)
-    pool.reset(seed=0)
-    pool.step(actions_with(0, 0))
-    with pytest.raises(RuntimeError, match=r"worker 1 .*KeyError.*in the middle of a step") as caught:
-        pool.step(actions_with(1, 3))
-    assert "in step" in str(caught.value.__cause__) and "\n" not in str(caught.value)
 
 
 @pytest.mark.slow
@@ -133,41 +132,30 @@ def test_a_lost_worker_is_reported_or_started_again(action, message):
     pool.close()
 
 
-def test_a_worker_that_is_started_again_is_told_what_the_others_were():
+@pytest.mark.parametrize("action", [2, 5], ids=["crashed", "SystemExit"])
+def test_a_worker_that_is_started_again_is_told_what_the_others_were(action):
     pool = ProcessPool(partial(Told, 4), 2, restart=True)
     pool.set_parameters({"value": 3.0})
     pool.set_parameters({"value": 5.0})
     pool.set_phase("late", 2)
     pool.reset(seed=0)
     with pytest.warns(RuntimeWarning, match="started worker 0 again"):
-        pool.step(actions_with(2, 1))
+        pool.step(actions_with(action, 1))
     assert pool.step(actions_with(0, 0))[0].tolist() == [[5, 2]] * 4
     pool.close()
 
 
-def test_workers_do_not_load_torch():
+def test_workers_do_not_load_torch_and_errors_come_with_tracebacks():
     pool = ProcessPool(partial(Trouble, 2), 1)
     pool.reset()
     assert not pool.step(np.array([4, 4]))[0].any()
     pool.close()
-
-
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
-        (lambda: ProcessPool(partial(Trouble, 4, broken=True), 2), ValueError, "^Trouble: broken from the start$"),
-        (lambda: ProcessPool(partial(RocketSimPool, 2, tick_skip=0), 1), ValueError, "tick_skip"),
-        (lambda: ProcessPool(lambda num_envs=2, seed=0: None, 1), TypeError, "top level of a module"),
-        (lambda: ProcessPool(lambda: None, 1), TypeError, "must take seed and a number"),
-        (lambda: ProcessPool(partial(Trouble, 2), 3), ValueError, "num_workers .*only 2"),
-        (lambda: ProcessPool(partial(Trouble, 2), 0), ValueError, "num_workers .*at least 1"),
-        (lambda: ProcessPool(partial(Trouble, 0)), ValueError, "at least 1"),
-        (lambda: ProcessPool(partial(Trouble, 2), 1, timeout_seconds=0), ValueError, "timeout_seconds"),
-    ],
-)
-def test_bad_settings_are_one_clear_error(build, error, message):
-    with pytest.raises(error, match=message):
-        build()
+    pool = ProcessPool(partial(Trouble, 4), 2)
+    pool.reset(seed=0)
+    pool.step(actions_with(0, 0))
+    with pytest.raises(RuntimeError, match=r"worker 1 .*KeyError.*in the middle of a step") as caught:
+        pool.step(actions_with(1, 3))
+    assert "in step" in str(caught.value.__cause__) and "\n" not in str(caught.value)
 
 
 def test_bad_actions_are_refused():
@@ -257,13 +245,6 @@ def test_groups_step_on_their_own_and_play_the_same(team_size):
         pool.close()
 
 
-def test_groups_need_a_worker_each():
-    with pytest.raises(ValueError, match=r"groups \(--env.groups\) is 3, but there are only 2 workers"):
-        ProcessPool(partial(short_games, 5), 2, groups=3)
-    with pytest.raises(ValueError, match=r"groups \(--env.groups\) must be"):
-        ProcessPool(partial(short_games, 5), 2, groups=0)
-
-
 def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():
     pool = ProcessPool(partial(Trouble, 5), 3, groups=2, restart=True)
     pool.reset(seed=0)
@@ -282,3 +263,182 @@ def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():
     assert (infos["final_obs"][1:] == 1).all()  # what the lost worker has seen last: the step before
     pool.step(np.zeros(5, int))  # all together, as before
     pool.close()
+
+
+# ---------------------------------------------------------------- processPool
+
+
+@pytest.fixture
+def close():
+    pools = []
+    yield lambda pool: pools.append(pool) or pool
+    for pool in pools:
+        pool.close()
+
+
+# ---------------------------------------------------------------- errors keep their kind
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "message"),
+    [
+        ("nan", FloatingPointError, "Spends: nan in the rewards of arena 0, car 1"),
+        ("none", ValueError, r"Spends: compute\(\) returned NoneType, expected \[arenas, cars\]"),
+    ],
+)
+def test_a_malformed_part_of_a_worker_is_one_line_of_its_kind(what, error, message, close):
+    pool = close(ProcessPool(partial(spending, what), 2))
+    pool.reset(seed=0)
+    pool.step(np.zeros(8, int))
+    with pytest.raises(error, match=rf"^ProcessPool worker 0 \(arenas 0 to 1\): {message}") as caught:
+        pool.step(np.zeros(8, int))
+    assert "\n" not in str(caught.value)
+    assert "Traceback in the worker" in str(caught.value.__cause__) and "in compute" not in str(caught.value)
+    assert "rocket_pool.py" in str(caught.value.__cause__)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (2, r"Trouble.step\(\) ended its process with exit code 7; it must return or raise an error"),
+        (3, r"Trouble.step\(\) did not answer for 0.5 s; a larger timeout_seconds \(--env.timeout_seconds\) waits"),
+        (
+            5,
+            r"Trouble.step\(\) \(process_pool_parts.py, line \d+\) raised SystemExit: no more; it must return or raise",
+        ),
+        (6, r"Trouble.step\(\) was killed by SIGKILL \(by the system, if memory ran out: fewer workers need less"),
+    ],
+    ids=["exit code", "hung", "SystemExit", "killed"],
+)
+def test_a_lost_worker_is_one_line_with_its_number_its_arenas_and_the_part(action, message, close):
+    pool = close(ProcessPool(partial(Trouble, 4), 2, timeout_seconds=0.5))
+    pool.reset(seed=0)
+    with pytest.raises(RuntimeError, match=rf"^ProcessPool worker 1 \(arenas 2 to 3\): {message}") as caught:
+        pool.step(actions_with(action, 3))
+    assert "\n" not in str(caught.value) and caught.value.__cause__ is None
+    assert caught.value.failed_in.startswith("Trouble.step()")
+
+
+def test_a_worker_that_exits_while_it_is_built_says_where():
+    with pytest.raises(
+        RuntimeError, match=r"worker 0 \(arenas 0 to 3\), while .*: Trouble.__init__\(\) \(.* raised SystemExit"
+    ):
+        ProcessPool(partial(Trouble, 4, exits=True), 1)
+
+
+def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
+    pool = close(ProcessPool(partial(Trouble, 4), 2, restart=True))
+    pool.reset(seed=0)
+    with caplog.at_level(logging.WARNING, "envs.processes.process_pool"):
+        for _ in range(3):
+            with pytest.warns(RuntimeWarning, match="started worker 1 again.*KeyError"):
+                pool.step(actions_with(1, 3))
+            pool.step(actions_with(0, 0))
+        with pytest.raises(
+            RuntimeError, match=r"worker 1 .* failed 4 times without 1,000 good steps in between: KeyError"
+        ):
+            pool.step(actions_with(1, 3))
+    assert [record.getMessage().count("in the middle of a step") > 0 for record in caplog.records] == [True] * 4
+    with pytest.raises(RuntimeError, match="closed"):
+        pool.step(actions_with(0, 0))
+
+
+@pytest.mark.slow
+def test_good_steps_win_the_restarts_back(close):
+    pool = close(ProcessPool(partial(Trouble, 1), 1, restart=True))
+    pool.reset(seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(3):
+            pool.step(np.array([1]))
+        for _ in range(GOOD_STEPS):
+            pool.step(np.array([0]))
+        for _ in range(3):
+            pool.step(np.array([1]))
+        with pytest.raises(RuntimeError, match="failed 4 times"):
+            pool.step(np.array([1]))
+
+
+# ---------------------------------------------------------------- what the parent refuses
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("action", "refused"),
+    [
+        (
+            None,
+            {
+                "action 90 of sub-environment 5 is outside 0..89": actions_with(90, 5, 8),
+                "action -1 of sub-environment 7 is outside 0..89": actions_with(-1, 7, 8),
+                "actions must be an array of numbers, got NoneType": None,
+                "actions must be an array of numbers, got str": "a",
+                r"actions must be int64 of shape \[8\], got int64 of shape \[\]": 3,
+            },
+        ),
+        (ContinuousAction(), {"nan among the actions of sub-environment 0": np.full((8, 8), np.nan)}),
+        (MultiDiscreteAction(), {"action 2 of sub-environment 0, column 5, is outside 0..1": np.full((8, 8), 2)}),
+    ],
+    ids=["table", "continuous", "discrete"],
+)
+def test_a_bad_action_leaves_the_pool_usable(action, refused, close):
+    pool = close(ProcessPool(partial(signalling, action=action), 2))
+    alone = signalling(action=action)
+    pool.reset(seed=0), alone.reset(seed=0)
+    for message, actions in refused.items():
+        with pytest.raises(ValueError, match=f"^ProcessPool: {message}") as caught:
+            pool.step(actions)
+        assert "\n" not in str(caught.value)
+        shape = (8, *(pool.single_action_space.shape or ()))
+        good = np.ones(shape, pool.single_action_space.dtype)
+        for ours, theirs in zip(pool.step(good)[:4], alone.step(good)[:4], strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_lives_in_the_workers_is_one_clear_sentence(close):
+    pool = close(ProcessPool(partial(Trouble, 2), 1))
+    for name in ("state", "arenas"):
+        with pytest.raises(AttributeError, match=f"ProcessPool: it has no {name}, .* use RocketSimPool"):
+            getattr(pool, name)
+        assert not hasattr(pool, name)
+    with pytest.raises(AttributeError, match="'ProcessPool' object has no attribute 'nothing'"):
+        pool.nothing  # noqa: B018
+
+
+# ---------------------------------------------------------------- what it passes on
+
+
+def test_layout_signals_and_timers_are_the_parts(close):
+    pool, alone = close(ProcessPool(signalling, 2)), signalling()
+    assert pool.layout == alone.layout and set(pool.layout) == {"observation columns", "action table"}
+    assert pool.reward_signals == ("goal", "air")
+    pool.reset(seed=0)
+    infos = pool.step(np.zeros(8, int))[4]
+    assert infos["reward_signals"].shape == (8, 2) and infos["reward_signals"].dtype == np.float32
+    pool.step(np.zeros(8, int))
+    timers = pool.drain_timers()
+    assert set(timers) == {"physics", "gather", "obs", "rewards", "dones_and_resets", "actions"}
+    assert {count for _, count in timers.values()} == {4}  # two steps in two workers
+    assert timers["physics"][0] > 0 and pool.drain_timers()["physics"] == (0.0, 0)
+    other = close(ProcessPool(partial(Trouble, 2), 1))
+    assert other.layout == {} and other.drain_timers() == {}
+
+
+def test_a_state_that_cannot_be_had_or_does_not_fit_does_not_close_the_pool(close):
+    pool = close(ProcessPool(rlgym_envs, 1))
+    pool.reset(seed=0)
+    with pytest.raises(TypeError, match="RLGymPool: RLGym environments cannot be saved") as caught:
+        pool.state_dict()
+    assert "\n" not in str(caught.value)
+    pool.step(np.zeros(pool.num_envs, int))
+    for state in ({}, None, {"parts": []}):
+        with pytest.raises(ValueError, match="ProcessPool: this is no state of a ProcessPool"):
+            pool.load_state_dict(state)
+    pool = close(ProcessPool(partial(short_games, 2), 1))
+    pool.reset(seed=0)
+    state = pool.state_dict()
+    state["parts"][0] = {}
+    with pytest.raises(ValueError, match=r"worker 0 \(arenas 0 to 1\): RocketSimPool: this is no snapshot"):
+        pool.load_state_dict(state)
+    pool.step(np.zeros(4, int))

@@ -1,13 +1,18 @@
 """Pictures: what a camera beside the field must see, from the colours of pixels."""
 
+import json
+import socket
+
 import numpy as np
 import pytest
 from imageio_ffmpeg import read_frames
 
 from envs import RocketSimPool
 from envs.dones import DoneCondition
+from envs.render import rocketsimvis
 from envs.render.frame import TEAM_COLOURS, Canvas, _following, render_frame
 from envs.state.game_state import GameState
+from envs.state.layout import CONTROL_NAMES
 
 BLUE, ORANGE = range(2)
 
@@ -75,41 +80,19 @@ def test_a_car_behind_another_is_hidden():
         assert coloured(picture, 1 - front).sum() < 0.25 * coloured(picture, front).sum()
 
 
-def test_only_cars_that_are_there_are_drawn():
-    places = [[0, -600, 17], [0, 600, 17]]
-    assert coloured(render_frame(scene(places)), ORANGE).sum() > 30
-    assert not coloured(render_frame(scene(places, demo_respawn_timer=[0, 2])), ORANGE).any()
-    state = scene(places)
-    absent = GameState(1, 1, 1, np.array([[True, False]]))
-    absent.ball_rows[:], absent.car_rows[:, 0] = state.ball_rows, state.car_rows[:, 0]
-    assert not coloured(render_frame(absent), ORANGE).any()
-
-
-def test_the_front_of_a_car_is_light_and_its_fire_is_behind():
-    state = scene([[0, 0, 17], [0, 3000, 17]], ball=(0, 500, 93), car_rotation=[[0, np.pi / 2, 0]] * 2)
-    assert pixel(state, (0, 55, 25)).min() > 150  # the white arrow on the bonnet
-    fire = (0, -100, 24)
-    assert pixel(state, fire)[0] < 100
-    state.boost_active_time[0, 0] = 0.5
-    assert pixel(state, fire)[0] > 180
-
-
-def test_pads_are_golden_until_they_are_taken():
+def test_pads_are_golden_and_the_ball_has_a_shadow():
     timers = np.zeros(34)
     state = scene([[0, -700, 17], [0, 700, 17]])
     assert pixel(state, (0, -1024, 0))[0] > 200
     timers[13] = 3
     taken = scene([[0, -700, 17], [0, 700, 17]], pad_timers=timers)
     assert pixel(taken, (0, -1024, 0))[0] < 60 and pixel(taken, (0, 1024, 0))[0] > 200
-
-
-def test_the_shadow_lies_below_the_ball():
     high = scene([[0, -700, 17], [0, 700, 17]], ball=(500, 320, 700))
     picture = render_frame(high)
     assert pixel(high, (500, 320, 0), picture).sum() < 0.8 * pixel(high, (500, 520, 0), picture).sum()
 
 
-def test_goals_and_time_are_written():
+def test_goals_time_boost_and_front_are_shown():
     state = scene([[0, -700, 17], [0, 700, 17]])
     before = render_frame(state)
     state.goals[0, 1] = 4
@@ -118,6 +101,12 @@ def test_goals_and_time_are_written():
     state.goals[0, 1], state.episode_ticks[0] = 0, 71 * 120
     changed = np.flatnonzero((render_frame(state) != before).any(axis=(0, 2)))
     assert len(changed) and changed.min() > 270 and changed.max() < 370
+    state = scene([[0, 0, 17], [0, 3000, 17]], ball=(0, 500, 93), car_rotation=[[0, np.pi / 2, 0]] * 2)
+    assert pixel(state, (0, 55, 25)).min() > 150  # the white arrow on the bonnet
+    fire = (0, -100, 24)
+    assert pixel(state, fire)[0] < 100
+    state.boost_active_time[0, 0] = 0.5
+    assert pixel(state, fire)[0] > 180
 
 
 @pytest.mark.parametrize(("goals", "seconds"), [((0, 0), 0), ((12, 0), 630), ((9, 107), 3599), ((1, 2), 36_000)])
@@ -135,15 +124,12 @@ def test_no_digit_of_goals_and_time_is_cut_off(goals, seconds):
     assert "".join(found) == f"{goals[0]}{seconds // 60}:{seconds % 60:02}{goals[1]}"
 
 
-def test_grass_chalk_and_walls():
+def test_grass_chalk_walls_and_goals():
     state = scene([[0, -700, 17], [0, 700, 17]], ball=(0, 200, 93))
     picture = render_frame(state)
     grass, chalk, wall = (pixel(state, at, picture) for at in ((600, 300, 0), (500, 0, 0), (4090, 400, 200)))
     assert grass[1] > 1.3 * max(grass[0], grass[2]) and chalk.min() > 150
     assert wall[2] > wall[1] and wall.max() < 130
-
-
-def test_goals_stand_at_both_ends():
     for team, end in ((BLUE, -5120), (ORANGE, 5120)):
         state = scene([[0, 0.9 * end, 17], [800, 0.8 * end, 17]], ball=(0, 0.85 * end, 93), num_blue=1 + team)
         (x, y), _ = camera_of(state).project(np.array([893, end, 300]))
@@ -157,18 +143,19 @@ def test_any_size(size):
     assert render_frame(state, 0, size).shape == (size[1], size[0], 3)
 
 
-def test_a_picture_is_of_its_arena():
+def test_which_arena_and_who_is_there():
     state = GameState.from_numbers([[[0, 0, 17]], [[0, 2000, 17]]], ball_pos=[[0, 0, 93], [0, 2000, 93]])
     assert np.array_equal(render_frame(state, 1), render_frame(state.select(np.array([1]))))
     assert not np.array_equal(render_frame(state, 0), render_frame(state, 1))
-
-
-def test_nobody_on_the_field():
     state = scene([[0, -700, 17]], demo_respawn_timer=[1])
     assert pixel(state, (0, 0, 93)).min() > 100
-
-
-# ---------------------------------------------------------------- of a pool
+    places = [[0, -600, 17], [0, 600, 17]]
+    assert coloured(render_frame(scene(places)), ORANGE).sum() > 30
+    assert not coloured(render_frame(scene(places, demo_respawn_timer=[0, 2])), ORANGE).any()
+    state = scene(places)
+    absent = GameState(1, 1, 1, np.array([[True, False]]))
+    absent.ball_rows[:], absent.car_rows[:, 0] = state.ball_rows, state.car_rows[:, 0]
+    assert not coloured(render_frame(absent), ORANGE).any()
 
 
 def test_a_pool_draws_its_first_arena():
@@ -178,9 +165,6 @@ def test_a_pool_draws_its_first_arena():
     assert pool.metadata["render_fps"] == 15 and pool.render_mode == "rgb_array"
     assert np.array_equal(picture, render_frame(pool.state, 0))
     pool.close()
-
-
-def test_what_cannot_be_drawn_is_one_line():
     with pytest.raises(
         ValueError, match=r"^RocketSimPool: render_mode \(--env.render_mode\) must be human or rgb_array, got 'ansi'$"
     ):
@@ -220,3 +204,95 @@ def test_videos_of_a_pool_show_whole_episodes_and_change_nothing(tmp_path):
     reader = read_frames(str(tmp_path / "rl-video-episode-0.mp4"))
     about = next(reader)
     assert (about["size"], about["fps"], len(list(reader))) == ((320, 180), 15.0, 16)
+
+
+PHYS = {"pos", "vel", "ang_vel"}
+
+
+@pytest.fixture
+def listener(monkeypatch):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.settimeout(10)
+        monkeypatch.setattr(rocketsimvis, "ADDRESS", sock.getsockname())
+        monkeypatch.setattr(rocketsimvis, "MOST_PACKETS_PER_SECOND", 1e9)
+        yield sock
+
+
+def near(vector, live):
+    np.testing.assert_allclose(vector, live.as_tuple(), atol=1e-3, rtol=1e-5)
+
+
+def test_what_is_sent_is_the_live_game(listener):
+    pool = RocketSimPool(2, team_size=[[2, 1]], render_mode="human", num_threads=1)
+    pool.reset(seed=3)
+    rng, met = np.random.default_rng(0), set()
+    for _ in range(60):
+        pool.step(rng.integers(90, size=6))
+        sent = json.loads(listener.recv(65536))
+        assert sent.keys() == {"ball_phys", "cars", "boost_pad_states", "gamemode"} and sent["gamemode"] == "soccar"
+        ball = pool.arenas[0].ball.get_state()
+        assert sent["ball_phys"].keys() == PHYS  # without its rotation the viewer turns the ball itself
+        for name in PHYS:
+            near(sent["ball_phys"][name], getattr(ball, name))
+        live = {car.id: car for car in pool.arenas[0].get_cars()}
+        assert [car["team_num"] for car in sent["cars"]] == [0, 0, 1]
+        for number, (car, slot) in enumerate(zip(sent["cars"], sorted(live), strict=True)):
+            state = live[slot].get_state()
+            assert car.keys() == {
+                *("team_num", "phys", "controls", "boost_amount", "on_ground", "has_flipped_or_double_jumped"),
+                "is_demoed",
+            }
+            assert car["phys"].keys() == PHYS | {"forward", "up"}
+            for name in PHYS:
+                near(car["phys"][name], getattr(state, name))
+            near(car["phys"]["forward"], state.rot_mat.forward)
+            near(car["phys"]["up"], state.rot_mat.up)
+            assert car["boost_amount"] == pytest.approx(state.boost, abs=1e-3)  # 0..100
+            assert car["on_ground"] is state.is_on_ground and car["is_demoed"] is state.is_demoed
+            assert car["has_flipped_or_double_jumped"] is (state.has_flipped or state.has_double_jumped)
+            assert list(car["controls"]) == list(CONTROL_NAMES) and "steer" in car["controls"]
+            assert list(car["controls"].values()) == pytest.approx(pool.state.controls[0, number].tolist())
+            met |= {("air", not car["on_ground"]), ("flip", car["has_flipped_or_double_jumped"])}
+            met |= {("boost", car["boost_amount"] > 1)}
+        assert sent["boost_pad_states"] == (pool.state.pad_timers[0] <= 0).tolist()
+    assert {("air", True), ("flip", True), ("boost", True)} <= met
+    pool.close()
+
+
+def test_taken_pads_are_false(listener):
+    pool = RocketSimPool(1, render_mode="human", num_threads=1)
+    pool.reset()
+    pool.state.pad_timers[0, [3, 13]] = 5.0
+    states = rocketsimvis.packet(pool.state)["boost_pad_states"]
+    assert [pad for pad, there in enumerate(states) if not there] == [3, 13] and len(states) == 34
+    pool.close()
+
+
+def test_it_sends_at_most_so_many_a_second_and_never_waits(listener, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(rocketsimvis, "MOST_PACKETS_PER_SECOND", 60)
+    monkeypatch.setattr(rocketsimvis.time, "monotonic", lambda: now[0])
+    pool = RocketSimPool(1, num_threads=1)
+    pool.reset()
+    viewer = rocketsimvis.RocketSimVis()
+    for tick in range(120):
+        now[0] = 100 + tick / 120
+        viewer.send(pool.state)
+    listener.setblocking(False)
+    received = 0
+    while True:
+        try:
+            listener.recv(65536)
+            received += 1
+        except BlockingIOError:
+            break
+    assert 55 <= received <= 60
+    listener.close()
+    for tick in range(5):  # nobody listens any more
+        now[0] = 200 + tick
+        viewer.send(pool.state)
+    viewer.close()
+    now[0] = 300
+    viewer.send(pool.state)
+    pool.close()

@@ -129,15 +129,11 @@ BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences"
     ("data", "message"),
     [
         (START + struct.pack("<cII", b"C", 2**31, 0), "only just begun"),  # no whole head
-        (START + pack(CHUNK, b""), "in another order"),
-        (HEAD + pack(CHUNK, b""), "in another order"),
         (HEAD + HEAD[len(START) :], "in another order"),
         (START + pack_json(HEADER, {"columns": []}), "too many, too large"),
         (START + pack_json(HEADER, {"columns": [BIG]}), "too many, too large"),
         (START + pack_json(HEADER, {"columns": [BIG | {"shape": [2]}] * 2}), "the same name"),
         (BEGUN + pack(CHUNK, struct.pack("<I", 2**31)), "2,147,483,648 frames in a chunk"),
-        (BEGUN + pack(CHUNK, b"\0\0"), "0 frames in a chunk"),
-        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + b"junk"), "damaged"),
         (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(2**20))), "more or less than it says"),
         (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(3))), "more or less than it says"),
     ],
@@ -149,15 +145,12 @@ def test_what_no_writer_writes_is_refused(tmp_path, data, message):
     assert "\n" not in str(error.value)
 
 
-def test_no_memory_is_taken_for_what_a_file_only_promises():
-    head = struct.pack("<cII", CHUNK, 2**30, 0)
-    file = io.BytesIO(START + head + struct.pack("<I", zlib.crc32(head)))
+def test_what_a_file_promises_takes_no_memory(tmp_path):
+    promise = struct.pack("<cII", CHUNK, 2**30, 0)
+    file = io.BytesIO(START + promise + struct.pack("<I", zlib.crc32(promise)))
     with pytest.raises(ValueError, match="head does not fit"):
         list(unpack(file))
-
-
-def test_a_file_too_large_to_be_read_at_once(tmp_path):
-    """However many games it is in: four bytes a number, before anything is unpacked."""
+    # However many games it is in: four bytes a number, before anything is unpacked.
     data = head({"name": "x", "dtype": "|u1", "shape": [30_000], "scale": 1, "differences": 0})
     data += 5 * (pack_json(b"B", {}) + 4 * pack(CHUNK, struct.pack("<I", 550) + b"not unpacked"))
     with pytest.raises(ValueError, match=r"game.frl: 11,000 frames are more than is read at once"):

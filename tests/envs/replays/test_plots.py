@@ -82,10 +82,13 @@ def test_action_shares_are_those_of_the_steps(replay):
     assert bars["0"][5] == pytest.approx((told[:, 5] == 0).mean())
 
 
-def test_it_draws_where_it_is_told_to(replay):
+def test_where_it_draws_and_without_matplotlib(replay, monkeypatch):
     axes = pyplot.subplots()[1]
     for draw in (touch_map, position_map, reward_by_part, action_histogram):
         assert draw(replay, axes=axes) is axes
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="pictures need matplotlib; pip install matplotlib"):
+        touch_map(replay)
 
 
 @pytest.mark.parametrize(
@@ -102,16 +105,6 @@ def test_mistakes(draw, message, replay):
         draw(replay)
 
 
-def test_without_matplotlib(replay, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match="pictures need matplotlib; pip install matplotlib"):
-        touch_map(replay)
-
-
-def test_an_excerpt_of_everything_is_the_file(replay):
-    assert excerpt(replay) == ONE_GOAL.read_bytes()
-
-
 def test_an_excerpt_begins_at_zero(replay, tmp_path):
     game = replay.games[0]
     goal = next(event for event in game.events if event["kind"] == "goal")
@@ -125,3 +118,4 @@ def test_an_excerpt_begins_at_zero(replay, tmp_path):
         assert np.array_equal(cut.columns[name], game.columns[name][first:last], equal_nan=True)
     moved = [event for event in cut.events if event["kind"] == "goal"]
     assert [event["frame"] for event in moved] == [60] and moved[0]["seconds"] == pytest.approx(4.0, abs=0.01)
+    assert excerpt(replay) == ONE_GOAL.read_bytes()

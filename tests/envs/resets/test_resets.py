@@ -1,8 +1,9 @@
 """State setters that write states themselves."""
 
+import re
+
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
 from envs import GameState, LookupTable, RocketSimPool, TimeoutCondition
 from envs.resets import (
@@ -14,9 +15,10 @@ from envs.resets import (
     ShuffledCars,
     StateSetter,
     TurtledStart,
+    check_start,
 )
-from envs.resets.first_states import problems
-from tests.envs.resets.written import written
+from envs.resets.first_states import describe_problems, inside_field, problems, wall_distance
+from tests.envs.fakes import configured, path_of, written
 
 IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
 JUMP = int(np.flatnonzero((LookupTable().table == [0, 0, 0, 0, 0, 1, 0, 0]).all(axis=1))[0])
@@ -144,35 +146,6 @@ def test_random_states_keep_clear_and_keep_their_shares():
 def test_resting_random_states():
     world = written(RandomState(False, False, grounded_share=1, ball_on_ground_share=1)).world
     assert not world.ball_vel.any() and not world.car_vel.any() and not world.car_ang_vel.any()
-
-
-def test_setters_from_the_command_line():
-    parser = ArgumentParser()
-    parser.add_argument("--setter", type=StateSetter)
-    explicit = {"car_pos": [[0, -100, 17], [0, 100, 17]], "car_yaw": [1.5, -1.5], "boost": [10, 20]}
-    text = {
-        "class_path": "envs.resets.MirroredStates",
-        "init_args": {
-            "probability": 0.25,
-            "inner": {
-                "class_path": "envs.resets.MixedStates",
-                "init_args": {
-                    "weights": [1, 2],
-                    "setters": [
-                        {"class_path": "envs.resets.ExplicitState", "init_args": explicit},
-                        {"class_path": "envs.resets.TurtledStart", "init_args": {"max_spin": 2}},
-                    ],
-                },
-            },
-        },
-    }
-    setter = parser.instantiate(parser.parse_object({"setter": text})).setter
-    assert setter.probability == 0.25
-    assert setter.inner.setters[1].max_spin == 2
-    np.testing.assert_array_equal(setter.inner.setters[0].boost, [10, 20])
-
-
-def test_a_random_ball_without_speed_falls():
     pool = pool_with(RandomState(random_ball_speed=False, random_car_speed=False, grounded_share=1), 8, seed=1)
     pool.reset()
     height = pool.state.world.ball_pos[:, 2].copy()
@@ -180,6 +153,24 @@ def test_a_random_ball_without_speed_falls():
         pool.step(np.full(pool.num_envs, IDLE))
     # 0.2 s: 650 / 2 * 0.04 = 13 uu
     np.testing.assert_allclose(height - pool.state.world.ball_pos[:, 2], 13, atol=0.6)
+    state = GameState(20, 1, 1)
+    state.clear(np.arange(20))
+    RandomState(grounded_share=1, ball_on_ground_share=1).apply(state, np.ones(20, bool), np.random.default_rng(0))
+    world = state.world
+    assert not world.ball_vel[..., 2].any() and not world.car_ang_vel.any()
+    assert (np.linalg.norm(world.ball_vel, axis=-1) > 100).any()
+    speed = np.einsum("aci,aci->ac", world.car_vel, world.car_forward)
+    np.testing.assert_allclose(world.car_vel, speed[..., None] * world.car_forward, atol=1e-3)
+    assert (speed >= 0).all() and speed.max() > 1500
+
+
+def test_setters_from_the_command_line():
+    explicit = path_of("ExplicitState", car_pos=[[0, -9, 17], [0, 9, 17]], car_yaw=[1.5, -1.5], boost=[10, 20])
+    mixed = path_of("MixedStates", weights=[1, 2], setters=[explicit, path_of("TurtledStart", max_spin=2)])
+    setter = configured(StateSetter, path_of("resets.MirroredStates", probability=0.25, inner=mixed))
+    assert setter.probability == 0.25
+    assert setter.inner.setters[1].max_spin == 2
+    np.testing.assert_array_equal(setter.inner.setters[0].boost, [10, 20])
 
 
 # ---------------------------------------------------------------------- away from the walls
@@ -234,9 +225,6 @@ def test_turtled_cars_lie_on_their_roofs_in_real_physics():
     assert state.has_world_contact.all()
     np.testing.assert_allclose(state.world_contact_normal, np.broadcast_to([0, 0, 1], (6, 4, 3)), atol=1e-3)
     assert np.linalg.norm(state.world.car_vel[..., :2], axis=-1).max() < 20
-
-
-def test_a_turtled_car_gets_up_by_jumping():
     pool = pool_with(TurtledStart(), 4, (1, 0), seed=1)
     pool.reset()
     for step in range(30):
@@ -244,7 +232,7 @@ def test_a_turtled_car_gets_up_by_jumping():
     assert (pool.state.world.car_up[..., 2] > 0.99).all() and pool.state.on_ground.all()
 
 
-def test_turtled_share_and_resting_defaults():
+def test_turtled_share_speed_and_spin():
     states = [written(TurtledStart(0.25), 3, 3, seed) for seed in range(100)]
     up = np.stack([state.world.car_up[0, :, 2] for state in states])
     grounded = np.stack([state.on_ground[0] for state in states])
@@ -254,9 +242,6 @@ def test_turtled_share_and_resting_defaults():
         assert not state.world.car_vel.any() and not state.world.car_ang_vel.any() and not state.world.ball_vel.any()
         np.testing.assert_array_equal(state.world.car_pos[0, :, 2], np.where(state.on_ground[0], 17, np.float32(39.65)))
     assert written(TurtledStart(0), 3, 3).on_ground.all()
-
-
-def test_turtled_motion_keeps_its_limits_and_leaves_the_others_alone():
     states = [written(TurtledStart(0.5, max_speed=300, max_spin=1.5), 3, 3, seed) for seed in range(60)]
     speed = np.concatenate([np.linalg.norm(s.world.car_vel[0], axis=-1) for s in states])
     spin = np.concatenate([s.world.car_ang_vel[0] for s in states])
@@ -297,7 +282,7 @@ def test_explicit_state_arrives_in_the_arena():
         assert state.pad_timers[arena].tolist() == [*([0] * 33), 7.5]
 
 
-def test_explicit_defaults():
+def test_explicit_defaults_and_absent_cars():
     state = written(ExplicitState([[0, -1000, 17], [0, 1000, 17], [500, 0, 21]], car_yaw=[0, np.pi / 2, 0]), 2, 1)
     np.testing.assert_allclose(state.world.ball_pos[0], [0, 0, 93.15], rtol=1e-6)
     np.testing.assert_allclose(state.world.car_forward[0], [[1, 0, 0], [0, 1, 0], [1, 0, 0]], atol=1e-6)
@@ -305,9 +290,6 @@ def test_explicit_defaults():
     assert state.on_ground[0].tolist() == [True, True, False]
     given = written(ExplicitState([[0, -1000, 17], [0, 1000, 17]], on_ground=[False, True]), 1, 1)
     assert given.on_ground[0].tolist() == [False, True] and given.wheels_with_contact[0, 1].all()
-
-
-def test_explicit_state_with_absent_cars():
     setter = ExplicitState([[0, -1000, 17], [500, -1000, 17], [0, 1000, 17], [500, 1000, 17]])
     pool = pool_with(setter, 2, [(1, 1), (2, 2)])
     pool.reset()
@@ -315,48 +297,129 @@ def test_explicit_state_with_absent_cars():
     assert not pool.state.world.car_pos[0, [1, 3]].any() and pool.state.world.car_pos[1].any(axis=-1).all()
 
 
-CARS = [[0, -1000, 17], [0, 1000, 17]]
+# ---------------------------------------------------------------- the rules for first states
+
+
+BALL_IN_WALL, CAR_IN_WALL, GOAL = "a ball inside a wall", "a car inside a wall", "a ball behind a goal line"
+IN_CAR, IN_BALL, ROOF = "a car inside another car", "a car inside the ball", "a car on its roof"
+BALL, CAR = "a ball faster than the game allows", "a car faster than the game allows"
+
+
+def start(**changes):
+    """A possible state of two cars, changed: name -> value of the ball or of all, or (slot, value)."""
+    state = GameState.from_numbers([(0, -2000, 17), (0, 2000, 17)])
+    for name, value in changes.items():
+        target = getattr(state, name) if hasattr(state, name) else getattr(state.world, name)
+        slot, value = value if isinstance(value, tuple) and isinstance(value[1], list | float) else (None, value)
+        target[(0,) if slot is None else (0, slot)] = value
+    return state
+
+
+PROBLEMS = [
+    ({}, [], None),
+    ({"ball_pos": [0, 0, 30]}, [BALL_IN_WALL], None),
+    ({"ball_pos": [0, 5300, 200]}, [GOAL], None),
+    ({"ball_pos": [0, 6100, 9]}, [BALL_IN_WALL, GOAL], "the ball would start outside the field, at (0.0, 6100"),
+    ({"car_pos": (0, [0, 40, 80])}, [IN_BALL], "the ball and car 0 would start in one place, at (0.0, 40.0, 80.0) uu"),
+    ({"car_pos": (0, [0, 80, 60])}, [IN_BALL], None),
+    ({"car_pos": (0, [29, 2000, 17])}, [IN_CAR], "car 0 and car 1 would start in one place, at (0.0, 2000.0, 17.0) uu"),
+    ({"car_pos": (0, [31, 2000, 17])}, [IN_CAR], None),
+    ({"car_pos": (0, [0, 2000, 53])}, [], None),  # one on top of the other
+    ({"car_pos": (0, [4090, 0, 500])}, [CAR_IN_WALL], None),
+    ({"car_pos": (0, [3700, 4600, 17])}, [CAR_IN_WALL], "car 0 would start outside the field"),
+    ({"car_pos": (0, [4200, 0, 17])}, [CAR_IN_WALL], "car 0 would start outside the field, at (4200.0, 0.0, 17.0) uu"),
+    ({"car_pos": (1, [500, 9, -1])}, [CAR_IN_WALL], "car 1 would start outside the field, at (500.0, 9.0, -1.0) uu"),
+    ({"car_pos": (0, [0, 5500, 17])}, [], None),  # in the goal
+    ({"car_pos": (0, [0, 5500, 680])}, [CAR_IN_WALL], None),  # above it
+    ({"car_up": (0, [0, 0, -1.0])}, [ROOF], None),
+    ({"car_up": (0, [1, 0, 0.0])}, [], None),
+    ({"car_up": (0, [0, 0, -1.0]), "car_pos": (0, [0, -2000, 400])}, [], None),
+    ({"ball_vel": [6000, 0, 0], "car_vel": (1, [0, 2300, 0]), "boost": 100}, [], None),
+    ({"ball_vel": [1e5, 0, 0]}, [BALL], "the ball would start with velocity 100000 uu/s, at most 6000 is possible"),
+    ({"ball_ang_vel": [0, 5, 5]}, [BALL], "the ball would start with angular velocity 7.07107 rad/s, at most 6 is"),
+    ({"car_vel": (1, [0, 2400, 0])}, [CAR], "car 1 would start with velocity 2400 uu/s, at most 2300 is possible"),
+    ({"car_ang_vel": (0, [4, 4, 0])}, [CAR], "car 0 would start with angular velocity 5.65685 rad/s, at most 5.5 is"),
+    ({"boost": (1, 500.0)}, ["a boost out of range"], "car 1 would start with boost 500, it must be 0 to 100"),
+    ({"boost": (0, -1.0)}, ["a boost out of range"], "car 0 would start with boost -1"),
+    ({"pad_timers": (7, 11.0)}, ["a pad timer out of range"], "pad 7 would start with pad timer 11, it must be 0"),
+    ({"demo_respawn_timer": (1, -2.0)}, ["a demo_respawn_timer out of range"], "car 1 would start with demo_respawn_"),
+    ({"demo_respawn_timer": (0, 1.0), "car_pos": (0, [9000, 0, 17])}, [], None),
+]
+
+
+@pytest.mark.parametrize(("changes", "kinds", "refused"), PROBLEMS, ids=[str(changes) for changes, *_ in PROBLEMS])
+def test_problems(changes, kinds, refused):
+    state = start(**changes)
+    assert [problem.kind for problem in problems(state, 0)] == kinds
+    if refused is None:
+        check_start(state, 0, "Mine")
+    else:
+        with pytest.raises(ValueError, match=re.escape(f"Mine: in arena 0 {refused}")) as caught:
+            check_start(state, 0, "Mine")
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("build", "message"),
+    ("spoil", "what"),
     [
-        (lambda: MixedStates([Kickoff()], [1, 2]), "needs one weight >= 0 for each setter and a positive sum, got 1"),
-        (lambda: MixedStates([Kickoff()], [0]), "MixedStates: needs one weight .* positive sum"),
-        (lambda: MixedStates([], []), "MixedStates: needs one weight .* got 0 setters"),
-        (lambda: ExplicitState([]), "ExplicitState: car_pos must have one entry for each car"),
-        (lambda: ExplicitState([[5000, 0, 17]]), r"ExplicitState: car 0 .* outside the field, at \(5000.0, 0.0, 17.0"),
-        (lambda: ExplicitState(CARS, [0, 0, -1]), "ExplicitState: the ball would start outside the field"),
-        (lambda: ExplicitState(CARS, ball_vel=[6100, 0, 0]), "ExplicitState: the ball .* velocity 6100 .* most 6000"),
-        (lambda: ExplicitState(CARS, ball_ang_vel=[0, 7, 0]), "ExplicitState: the ball .* angular velocity 7 .* 6"),
-        (lambda: ExplicitState(CARS, car_vel=[[0, 0, 0]]), "ExplicitState: car_vel must have one entry for each car"),
-        (lambda: ExplicitState(CARS, car_vel=[[0, 0, 0], [2000, 2000, 0]]), "car 1 .* velocity 2828.43 .* most 2300"),
-        (lambda: ExplicitState(CARS, car_ang_vel=np.full((2, 3), 5)), "car 0 .* angular velocity 8.66.* most 5.5"),
-        (lambda: ExplicitState(CARS, car_vel=[[1, 2]] * 2), "ExplicitState: car_vel must be a list of 3, got"),
-        (lambda: ExplicitState(CARS, car_yaw=[0]), "ExplicitState: car_yaw must have one entry for each car"),
-        (lambda: ExplicitState(CARS, car_yaw=[0, 0], car_rotation=CARS), "give car_yaw or car_rotation, not both"),
-        (lambda: ExplicitState(CARS, boost=101), "ExplicitState: car 0 .* boost 101, it must be 0 to 100"),
-        (lambda: ExplicitState(CARS, boost=[1, 2, 3]), "ExplicitState: boost must have one entry for each car"),
-        (lambda: ExplicitState(CARS, boost=True), "ExplicitState: boost must be a finite number, got True"),
-        (lambda: ExplicitState(CARS, on_ground=[True]), "ExplicitState: on_ground must have one entry for each car"),
-        (lambda: ExplicitState(CARS, on_ground=[1, 0]), "ExplicitState: on_ground must be true or false"),
-        (lambda: ExplicitState(CARS, pad_timers=[0]), "ExplicitState: pad_timers must be 34 numbers"),
-        (lambda: ExplicitState(CARS, pad_timers=[11] * 34), "ExplicitState: pad 0 .* timer 11, it must be 0 to 10"),
-        (lambda: written(ExplicitState(CARS), 2, 2), "ExplicitState: car_pos has 2 cars, .* have 4"),
+        (lambda s: s.world.ball_vel, "the ball's state"),
+        (lambda s: s.world.car_forward[:, 1], "the state of car 1"),
+        (lambda s: s.car_timers[:, 1], "the state of car 1"),
+        (lambda s: s.boost[:, 0:1], "the state of car 0"),
+        (lambda s: s.pad_timers, "the pad timers"),
     ],
 )
-def test_settings_that_do_not_fit_one_another_are_one_clear_line(build, message):
-    with pytest.raises(ValueError, match=rf"^(?!.*\n).*{message}"):
-        build()
+def test_the_check_finds_nan(spoil, what):
+    state = start()
+    spoil(state)[0, 0] = np.nan
+    with pytest.raises(ValueError, match=f"Mine: in arena 0 .* NaN or infinity in {what}"):
+        check_start(state, 0, "Mine")
 
 
-def test_what_stands_on_the_ground_neither_rises_nor_tumbles():
-    state = GameState(20, 1, 1)
-    state.clear(np.arange(20))
-    RandomState(grounded_share=1, ball_on_ground_share=1).apply(state, np.ones(20, bool), np.random.default_rng(0))
-    world = state.world
-    assert not world.ball_vel[..., 2].any() and not world.car_ang_vel.any()
-    assert (np.linalg.norm(world.ball_vel, axis=-1) > 100).any()
-    speed = np.einsum("aci,aci->ac", world.car_vel, world.car_forward)
-    np.testing.assert_allclose(world.car_vel, speed[..., None] * world.car_forward, atol=1e-3)
-    assert (speed >= 0).all() and speed.max() > 1500
+def test_absent_cars_are_left_out_and_problems_counted():
+    state = written(Kickoff(), 1, 2, present=np.array([[True, True, False]]))
+    state.car_rows[0, 2] = np.nan
+    check_start(state, 0, "Mine")
+    state = GameState(3, 1, 1)
+    state.clear(np.arange(3))
+    with pytest.raises(ValueError, match="in arena 2 the ball and car 0"):
+        check_start(state.select(np.array([2])), 0, "Mine")
+    found = [["a"], [], ["b", "a", "a"], *[["a"]] * 4]
+    assert describe_problems(found) == [
+        "a in 6 of 7 first states (episode 0, 2, 3, 4, 5, ...)",
+        "b in 1 of 7 first states (episode 2)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spot", "distance"),
+    [
+        ((0, 0, 93), 93),
+        ((4096, 0, 1000), 0),
+        ((4147, 0, 1000), -51),
+        ((0, -5120, 1000), 0),
+        ((0, -5171, 1000), -51),  # above the crossbar
+        ((1500, 5300, 100), -180),  # beside the goal
+        ((880, 5999, 600), 1),
+        ((0, 6051, 100), -51),
+        ((0, 0, 2095), -51),
+        ((3500, 4500, 100), 45.3),
+        ((3800, 4900, 100), -449.7),  # behind a corner: 8700 > 8064
+    ],
+)
+def test_the_walls(spot, distance):
+    assert wall_distance(*spot) == pytest.approx(distance, abs=0.1)
+    assert inside_field(*spot) is (distance >= -50)
+    for axis in range(3):
+        assert not inside_field(*(float("nan") if axis == each else x for each, x in enumerate(spot)))
+    assert not inside_field(*spot[:2], -0.1)
+
+
+def test_every_place_of_a_real_game_is_inside():
+    pool = RocketSimPool(8, 2, state_setter=RandomState(), num_threads=1, seed=3)
+    pool.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        pool.step(rng.integers(90, size=pool.num_envs))
+        for spot in np.concatenate((pool.state.world.car_pos.reshape(-1, 3), pool.state.world.ball_pos)).tolist():
+            assert inside_field(*spot)

@@ -7,6 +7,7 @@ from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 from envs import GameState, RocketSimPool, TimeoutCondition
 from envs.resets import (
     ExplicitState,
+    Kickoff,
     MirroredStates,
     MixedStates,
     RandomState,
@@ -17,7 +18,7 @@ from envs.resets import (
     mirror_left_right,
 )
 from envs.resets.mixtures import PADS_MIRRORED_X
-from tests.envs.resets.written import written
+from tests.envs.fakes import written
 
 ARRAYS = ("ball_pos", "ball_vel", "ball_ang_vel", "car_pos", "car_vel", "car_ang_vel")
 BASIS = ("car_forward", "car_right", "car_up")
@@ -218,16 +219,15 @@ def test_mirrored_states_draw_each_of_four_pictures():
     np.testing.assert_array_equal(only_x.world.ball_pos[0], [-500, 600, 700])
     only_teams = written(MirroredStates(ASYMMETRIC, 1, left_right=False))
     np.testing.assert_array_equal(only_teams.world.ball_pos[0], [-500, -600, 700])
+    nested = MirroredStates(ShuffledCars(MixedStates([ASYMMETRIC, RandomState()], [1, 0])), 1)
+    np.testing.assert_array_equal(written(nested).world.ball_pos[0], [500, -600, 700])
 
 
-def test_uneven_teams_are_not_exchanged():
+def test_uneven_teams_and_absent_cars():
     setter = MirroredStates(ExplicitState([[0, -9, 17]] * 3, ball_pos=[500, 600, 700]), 1)
     np.testing.assert_array_equal(written(setter, 1, 2).world.ball_pos[0], [-500, 600, 700])
     with pytest.raises(ValueError, match="exchange_teams: needs equal teams, got 1 blue and 2 orange"):
         exchange_teams(a_state(0, 1, 2), 0)
-
-
-def test_absent_cars_do_not_take_part():
     one_each = np.array([[True, False, True, False]])
     both = written(MirroredStates(ASYMMETRIC, 1), present=one_each)
     assert both.boost[0, [0, 2]].tolist() == [3, 1]
@@ -264,6 +264,12 @@ def test_shuffling_takes_all_of_a_car_along():
         np.testing.assert_array_equal(shuffled.details[name], state.details[name][:, order])
 
 
-def test_mixtures_nest():
-    nested = MirroredStates(ShuffledCars(MixedStates([ASYMMETRIC, RandomState()], [1, 0])), 1)
-    np.testing.assert_array_equal(written(nested).world.ball_pos[0], [500, -600, 700])
+def test_mixed_states_draw_by_weight_and_only_where_asked():
+    state, rng = GameState(2, 1, 1), np.random.default_rng(0)
+    setter, kickoffs = MixedStates([Kickoff(), RandomState()], [1, 3]), 0
+    for _ in range(400):
+        state.clear(np.array([0, 1]))
+        setter.apply(state, np.array([False, True]), rng)
+        kickoffs += np.allclose(state.boost[1], 33.3)
+    assert not state.boost[0].any()
+    assert 70 <= kickoffs <= 130

@@ -11,7 +11,7 @@ from rlgym.rocket_league.api import PhysicsObject
 
 from envs import RocketSimPool
 from envs.resets import MirroredStates, TrainingPack, check_start
-from tests.envs.resets.written import written
+from tests.envs.fakes import written
 
 
 def shot(ball=(0, 4000, 100), velocity=(100, 200, 300), car=(1000, 2000, 17), angles=(0.1, 4.0, -0.2)):
@@ -58,9 +58,6 @@ def test_a_shot_by_hand(write):
     assert not apply(TrainingPack(path=write(pack(shot(car=(0, 0, 30)))))).on_ground[0, 0]
     low = apply(TrainingPack(path=write(pack(shot(car=(0, 0, 12.7))))))
     assert low.world.car_pos[0, 0, 2] == 17 and low.on_ground[0, 0]
-
-
-def test_a_ball_without_speed_falls(write):
     setter = TrainingPack(path=write(pack(shot(ball=(0, 0, 500), velocity=(0, 0, 0), car=(0, -3000, 17)))))
     pool = RocketSimPool(1, (1, 0), state_setter=setter, num_threads=1)
     pool.reset()
@@ -70,7 +67,7 @@ def test_a_ball_without_speed_falls(write):
     np.testing.assert_allclose(pool.state.world.ball_pos[0], [0, 0, 178], atol=4)
 
 
-def test_without_blue_cars_orange_shoots_at_blue(write):
+def test_orange_shoots_at_blue(write):
     setter = TrainingPack(path=write(pack(shot())))
     blue = apply(setter)
     for state in (apply(setter, 0, 0, 1), apply(setter, 0, 1, 1, np.array([[False, True]]))):
@@ -79,9 +76,6 @@ def test_without_blue_cars_orange_shoots_at_blue(write):
         for name in ("car_pos", "car_forward", "car_right", "car_up"):
             got, wanted = getattr(state.world, name)[0, -1], getattr(blue.world, name)[0, 0] * [-1, -1, 1]
             np.testing.assert_allclose(got, wanted, atol=1e-6)
-
-
-def test_mirrored_gives_the_shot_to_both_teams(write):
     setter = MirroredStates(TrainingPack(path=write(pack(shot()))), left_right=False)
     shooters = {tuple(apply(setter, seed, 1, 1).world.ball_pos[0].tolist()) for seed in range(20)}
     assert shooters == {(0, 4000, 100), (0, -4000, 100)}
@@ -173,22 +167,16 @@ def test_other_files_are_refused_in_one_line(tmp_path, content):
         TrainingPack(path=tmp_path / "none")
 
 
-def test_the_missing_package_is_one_clear_line(monkeypatch):
+def test_a_missing_package_or_file_is_one_clear_line(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "rlgym_tools", None)
     with pytest.raises(ImportError, match=r"TrainingPack: .* pip install rlgym-tools") as caught:
         TrainingPack()
     assert "\n" not in str(caught.value)
-
-
-def test_a_package_without_the_file_is_one_clear_line(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "rlgym_tools", SimpleNamespace(__file__=str(tmp_path / "__init__.py")))
     with pytest.raises(
         ImportError, match=r"TrainingPack: this rlgym-tools has no training_pack_states.jsonl.gz, update"
     ):
         TrainingPack()
-
-
-# ---------------------------------------------------------------------- the real packs
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +196,6 @@ def test_the_shipped_packs(rlgym_tools_packs):
     states = [apply(goalie, seed) for seed in range(100)]
     assert np.mean([state.world.ball_vel[0, 1] < 0 for state in states]) > 0.9
     assert np.mean([state.world.car_pos[0, 0, 1] < state.world.ball_pos[0, 1] for state in states]) > 0.9
-
-
-def test_the_shipped_packs_in_a_pool(rlgym_tools_packs):
     for setter in rlgym_tools_packs.values():
         few, many = (
             RocketSimPool(n, 1, state_setter=setter, num_threads=threads, seed=5) for n, threads in ((4, 1), (8, 2))

@@ -6,23 +6,9 @@ import numpy as np
 import pytest
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouch
 
-from envs import (
-    AdvancedTouchReward,
-    AerialDistanceReward,
-    BallTravelReward,
-    BoostChangeReward,
-    BoostKeepReward,
-    DemoReward,
-    FlipResetReward,
-    GoalViewReward,
-    PerSecondReward,
-    SpeedTowardBallReward,
-    TeamSpiritReward,
-    TouchReward,
-    WavedashReward,
-)
+import envs
 from envs.adapters.rlgym_rewards import to_rlgym
-from tests.envs.rewards.reward_play import Scene, record
+from tests.envs.fakes import Scene, record
 
 TOOLS = "rlgym_tools.rocket_league.reward_functions"
 pytest.importorskip(TOOLS, reason="needs rlgym-tools")
@@ -93,22 +79,22 @@ class Demolished:
 
 def test_touches_boost_demolitions_and_views(play):
     theirs = advanced_touch_reward.AdvancedTouchReward(0.7, 0.5, use_touch_count=False)
-    assert compare(AdvancedTouchReward(0.7, 0.5), theirs, play) > 20
+    assert compare(envs.AdvancedTouchReward(0.7, 0.5), theirs, play) > 20
     theirs = boost_change_reward.BoostChangeReward(1.5, 0.5)
-    assert compare(BoostChangeReward(1.5, 0.5), theirs, play, Demolished()) > 100
-    assert compare(BoostKeepReward(), boost_keep_reward.BoostKeepReward(), play, Demolished()) > 100
-    assert compare(DemoReward(2.0, 0.5), demo_reward.DemoReward(2.0, 0.5), play, LostBumps()) >= 4
-    assert compare(GoalViewReward(0.99), goal_prob_reward.GoalViewReward(0.99), play, atol=1e-4) > 1000
+    assert compare(envs.BoostChangeReward(1.5, 0.5), theirs, play, Demolished()) > 100
+    assert compare(envs.BoostKeepReward(), boost_keep_reward.BoostKeepReward(), play, Demolished()) > 100
+    assert compare(envs.DemoReward(2.0, 0.5), demo_reward.DemoReward(2.0, 0.5), play, LostBumps()) >= 4
+    assert compare(envs.GoalViewReward(0.99), goal_prob_reward.GoalViewReward(0.99), play, atol=1e-4) > 1000
 
 
 def test_speed_toward_the_ball_and_sharing(play):
-    mine = PerSecondReward(SpeedTowardBallReward(signed=True))
+    mine = envs.PerSecondReward(envs.SpeedTowardBallReward(signed=True))
     assert compare(mine, velocity_player_to_ball_reward.VelocityPlayerToBallReward(), play) > 1000
-    mine = PerSecondReward(SpeedTowardBallReward())
+    mine = envs.PerSecondReward(envs.SpeedTowardBallReward())
     assert compare(mine, velocity_player_to_ball_reward.VelocityPlayerToBallReward(False), play) > 500
     share = distribute_rewards_wrapper.DistributeRewardsWrapper
     theirs = share(RLGymTouch(), selflessness=0.3, team_coef=1.0, opp_coef=0.8)
-    assert compare(TeamSpiritReward(TouchReward(), 0.3, 0.8), theirs, play) > 50
+    assert compare(envs.TeamSpiritReward(envs.TouchReward(), 0.3, 0.8), theirs, play) > 50
 
 
 class LateGoals:
@@ -123,9 +109,9 @@ class LateGoals:
 def test_ball_travel(play, by_height):
     weights = (0.5, 1.0, 2.0, -3.0, 4.0, 5.0, -6.0)
     theirs = ball_travel_reward.BallTravelReward(*weights, do_integral=by_height)
-    assert compare(BallTravelReward(*weights, by_height=by_height), theirs, play, LateGoals()) > 20
+    assert compare(envs.BallTravelReward(*weights, by_height=by_height), theirs, play, LateGoals()) > 20
     made = made_up(touch_one=False)
-    assert compare(BallTravelReward(*weights, by_height=by_height), theirs, made, LateGoals()) > 500
+    assert compare(envs.BallTravelReward(*weights, by_height=by_height), theirs, made, LateGoals()) > 500
 
 
 def made_up(steps=400, touch_one=True, seed=0):
@@ -162,10 +148,10 @@ def test_mechanics_on_made_up_states():
     shown = made_up(1500)
     # A touch that wins a flip back and uses an earlier one is both; rlgym-tools pays for the second only.
     theirs = flip_reset_reward.FlipResetReward(1.0, 0.5)
-    assert compare(FlipResetReward(1.0, 0.5), theirs, shown, forgive=1.5) > 15
+    assert compare(envs.FlipResetReward(1.0, 0.5), theirs, shown, forgive=1.5) > 15
     theirs = flip_reset_reward.FlipResetReward(0.0, 0.5)
-    assert compare(FlipResetReward(0.0, 0.5), theirs, shown) > 2
-    assert compare(WavedashReward(), wavedash_reward.WavedashReward(), shown) > 100
-    assert compare(WavedashReward(False), wavedash_reward.WavedashReward(False), shown) > 100
+    assert compare(envs.FlipResetReward(0.0, 0.5), theirs, shown) > 2
+    assert compare(envs.WavedashReward(), wavedash_reward.WavedashReward(), shown) > 100
+    assert compare(envs.WavedashReward(False), wavedash_reward.WavedashReward(False), shown) > 100
     theirs = aerial_distance_reward.AerialDistanceReward(0.5, 2.0, 1.0)
-    assert compare(AerialDistanceReward(0.5, 2.0, 1.0), theirs, shown) > 300
+    assert compare(envs.AerialDistanceReward(0.5, 2.0, 1.0), theirs, shown) > 300

@@ -15,7 +15,7 @@ from envs.obs import AdvancedObs
 from fabric_rl.runs.trained import policy
 from fabric_rl.selfplay import Oldest, Opponents, Uniform
 from fabric_rl.selfplay.roster import LATEST, Roster
-from tests.envs.comparing import assert_same
+from tests.envs.fakes import assert_same
 
 SECONDS = 0.4  # an episode: 6 steps
 

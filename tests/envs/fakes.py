@@ -1,21 +1,110 @@
-"""What the reward tests share: hand-made scenes, recorded play, and its mirror images."""
+"""What the tests of environments share: comparing, random play, scenes by hand, situations that play rarely meets."""
 
 import numpy as np
+from jsonargparse import ArgumentParser
 
-from envs import (
-    GameState,
-    GoalCondition,
-    Kickoff,
-    MixedStates,
-    NoTouchCondition,
-    RandomState,
-    Reward,
-    RocketSimPool,
-    StateSetter,
-    TimeoutCondition,
-)
+from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
+from envs.rewards import Reward
+from envs.state.game_state import GameState
 from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, TOUCHED
-from tests.envs.conftest import Dropped, HeadOn, Shot
+
+
+def assert_same(ours, theirs):
+    """Two lists of arrays are the same to the bit."""
+    assert len(ours) == len(theirs)
+    for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        np.testing.assert_array_equal(a, b, err_msg=f"array {number}")
+        assert a.dtype == b.dtype
+
+
+def path_of(name, **settings):
+    """A component as a configuration writes it."""
+    return {"class_path": f"envs.{name}", "init_args": settings}
+
+
+def configured(kind, text):
+    """The component that a configuration describes."""
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--part", type=kind)
+    return parser.instantiate(parser.parse_object({"part": text})).part
+
+
+def build(builder, state):
+    """The observations `[A, C, ...]` of a state; NaN where the builder wrote nothing."""
+    shape = (state.num_arenas, state.num_cars, *builder.space(state.num_blue, state.num_orange).shape)
+    obs = np.full(shape, np.nan, np.float32)
+    builder.build(state, obs)
+    return obs
+
+
+def random_play(num_arenas, team_size, steps=20):
+    """A copy of the state after some steps of random actions, in the middle of everybody's first episode."""
+    setter, done = RandomState(), [TimeoutCondition(100)]
+    pool = RocketSimPool(num_arenas, team_size, state_setter=setter, done=done, num_threads=1, seed=2)
+    pool.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(steps):
+        pool.step(rng.integers(90, size=pool.num_envs))
+    state = pool.state.select(np.arange(num_arenas))
+    pool.close()
+    return state
+
+
+def written(setter, blue=2, orange=2, seed=0, present=None):
+    """The state that a setter writes into one arena, without a pool."""
+    state = GameState(1, blue, orange, present)
+    state.clear(np.array([0]))
+    setter.apply(state, np.array([True]), np.random.default_rng(seed))
+    return state
+
+
+class Shot(StateSetter):
+    """The ball flies into orange's goal (or blue's) within half a second; the cars stand at their own back walls."""
+
+    def __init__(self, into_blue_goal: bool = False):
+        self.side = -1 if into_blue_goal else 1
+
+    def apply(self, state: GameState, mask: np.ndarray, rng: np.random.Generator) -> None:
+        world = state.world
+        for arena in np.flatnonzero(mask):
+            world.ball_pos[arena] = (0, 4500 * self.side, 300)
+            world.ball_vel[arena] = (0, 2500 * self.side, 0)
+            for car in range(state.num_cars):
+                x = 1500 + 400 * (car % state.num_blue if state.num_blue else car)
+                world.car_pos[arena, car] = (x, -4000 if state.team[car] == 0 else 4000, 17)
+
+
+class HeadOn(StateSetter):
+    """The first blue and the first orange car meet nose to nose, blue supersonic: a demolition within two steps."""
+
+    def apply(self, state: GameState, mask: np.ndarray, rng: np.random.Generator) -> None:
+        world = state.world
+        for arena in np.flatnonzero(mask):
+            world.ball_pos[arena] = (2000, 0, 93.15)
+            for car in range(state.num_cars):
+                world.car_pos[arena, car] = (-3000 + 500 * car, 3000, 17)
+            for car, y, speed in ((0, -200, 2300), (state.num_blue, 200, 1000)):
+                if car >= state.num_cars:
+                    continue
+                facing = -1 if y > 0 else 1
+                world.car_pos[arena, car] = (0, y, 17)
+                world.car_forward[arena, car] = (0, facing, 0)
+                world.car_right[arena, car] = (-facing, 0, 0)
+                world.car_vel[arena, car] = (0, facing * speed, 0)
+            state.boost[arena] = 50
+
+
+class Dropped(Shot):
+    """The ball falls onto the last car: a touch within three steps, whatever the car does."""
+
+    def apply(self, state: GameState, mask: np.ndarray, rng: np.random.Generator) -> None:
+        super().apply(state, mask, rng)
+        for arena in np.flatnonzero(mask):
+            state.world.ball_pos[arena] = state.world.car_pos[arena, -1] + np.array([0, 0, 200], np.float32)
+            state.world.ball_vel[arena] = (0, 0, -1500)
+
 
 ALL = slice(None)
 
@@ -152,3 +241,12 @@ def rearranged(state, order, mirrored=False):
         other.pad_timers[:] = other.pad_timers[:, ::-1].copy()
     other.invalidate()
     return other
+
+
+def from_the_other_side(state):
+    """The same situation with the colours exchanged on the field turned around, and where its cars were."""
+    order = np.r_[state.num_blue : state.num_cars, : state.num_blue]
+    other = rearranged(state, order, mirrored=True)
+    other.num_blue, other.num_orange, other.team = state.num_orange, state.num_blue, 1 - state.team[order]
+    other.invalidate()
+    return other, order

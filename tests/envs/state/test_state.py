@@ -1,19 +1,87 @@
-"""`GameState.from_numbers`: the same state as the pool reads from an arena with these numbers, seen from both sides."""
+"""The table of the fields in the documentation is that of the code."""
+
+from operator import attrgetter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from envs import (
-    EventReward,
-    ExplicitState,
-    GameState,
-    GoalReward,
-    RandomState,
-    RocketSimPool,
-    SpeedTowardBallReward,
-    TouchReward,
-)
-from tests.envs.state.test_fields import fields_of
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import ExplicitState, RandomState
+from envs.rewards import EventReward, GoalReward, SpeedTowardBallReward, TouchReward
+from envs.state.fields import fields, table
+from envs.state.game_state import GameState
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "game_state.md"
+
+
+def fields_of(state):
+    """(name, array) of everything public, from all three sides."""
+    names = [field.name for field in fields()]
+    sides = [name.replace("world.", side) for side in ("mirrored.", "own.") for name in names if "." in name]
+    return [(name, attrgetter(name)(state)) for name in (*names, *sides)]
+
+
+def test_the_documentation_has_the_table():
+    assert table() in PAGE.read_text(encoding="utf-8"), "run python -m envs.state and put its table into the page"
+
+
+def test_every_array_has_its_shape_and_says_what_it_is():
+    found = {field.name: field for field in fields()}
+    assert found["world.car_vel"][1:4] == ("[A, C, 3]", "float32", "uu/s")
+    assert found["controls"][1:4] == ("[A, C, 8]", "float32", "-1..1")
+    assert found["episode_ticks"][1:4] == ("[A]", "int64", "ticks")
+    assert found["is_supersonic"][1:4] == ("[A, C]", "bool", "")
+    assert all(len(field.meaning) > 5 for field in found.values())
+    public = {name for name in dir(GameState) if not name.startswith("_")}
+    state = GameState(1, 1, 1)
+    arrays = {name for name in public if isinstance(getattr(state, name), np.ndarray)}
+    assert arrays <= found.keys(), "an array without a docstring"
+
+
+def test_every_number_has_a_unit_or_none_to_have():
+    plain = (
+        "quaternion",
+        "forward",
+        "right",
+        "up",
+        "index",
+        "team",
+        "torque",
+        "direction",
+        "victim",
+        "normal",
+        "touch",
+    )
+    counters = ("goals", "shots", "saves", "demos", "boost_pickups")
+    for field in fields():
+        if field.dtype != "bool" and not field.unit:
+            assert field.name.endswith((*plain, *counters)), field
+
+
+def reach(column):
+    """The address up to which NumPy before 2.0.2 takes a column to reach, whichever axis it goes along in one go."""
+    last = sum(stride * (size - 1) for stride, size in zip(column.strides, column.shape, strict=True))
+    return column.ctypes.data + last + max(column.strides)
+
+
+def end_of_memory(array):
+    while array.base is not None:
+        array = array.base
+    return array.ctypes.data + array.nbytes
+
+
+def test_no_result_can_lie_where_numpy_takes_a_column_to_reach():
+    """Else `arctan2` of a column would be one thing or, where the heap happened to put its result, another."""
+    whole = GameState(5, 1, 2)
+    for state in (whole, whole.select(np.array([4, 0])), whole.copy()):
+        arrays = [state.car_rows, state.ball_rows, state.car_timers, state.controls]
+        for view in (state.world, state.mirrored, state.own):
+            arrays += [view.ball, view.cars, view.pad_timers]
+        for array in arrays:
+            for column in range(array.shape[-1]):
+                assert reach(array[..., column]) <= end_of_memory(array)
+
 
 QUATERNIONS = {"car_quaternion", "ball_quaternion"}
 FIRST_TICK = {"supersonic_time", "is_supersonic"}
@@ -55,15 +123,6 @@ def test_the_numbers_of_an_explicit_state_make_the_same_state():
     pool.close()
 
 
-def test_many_arenas_share_what_is_given_once():
-    """Three frames of a replay, in which only the ball moves."""
-    balls = [(0, 0, 93), (0, 2000, 93), (0, 5300, 93)]
-    state = GameState.from_numbers([[(0, -500, 17)]] * 3, ball_pos=balls, boost=50, episode_ticks=[0, 8, 16])
-    assert state.num_arenas == 3 and (state.num_blue, state.num_orange) == (1, 0)
-    assert state.goal_scored.tolist() == [False, False, True] and state.scoring_team.tolist() == [-1, -1, 0]
-    assert state.ticks_since_touch.tolist() == [0, 8, 16] and (state.boost == 50).all()
-
-
 def test_what_follows_from_the_numbers():
     state = GameState.from_numbers(
         [(400 * car, 0, 17) for car in range(4)],
@@ -81,6 +140,12 @@ def test_what_follows_from_the_numbers():
     state.world.car_pos[0, 2] = (1, 2, 3)
     state.complete()
     assert state.mirrored.car_pos[0, 2].tolist() == state.own.car_pos[0, 2].tolist() == [-1, -2, 3]
+    # Three frames of a replay, in which only the ball moves.
+    balls = [(0, 0, 93), (0, 2000, 93), (0, 5300, 93)]
+    state = GameState.from_numbers([[(0, -500, 17)]] * 3, ball_pos=balls, boost=50, episode_ticks=[0, 8, 16])
+    assert state.num_arenas == 3 and (state.num_blue, state.num_orange) == (1, 0)
+    assert state.goal_scored.tolist() == [False, False, True] and state.scoring_team.tolist() == [-1, -1, 0]
+    assert state.ticks_since_touch.tolist() == [0, 8, 16] and (state.boost == 50).all()
 
 
 def test_rewards_are_paid_for_it():

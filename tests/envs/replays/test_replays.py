@@ -1,9 +1,11 @@
 """Replays of real games: they say what the pool said, within the bounds that are promised."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from imageio_ffmpeg import read_frames
 
 from envs import GoalReward, RocketSimPool, SpeedTowardBallReward
 from envs.actions import LookupTable
@@ -11,9 +13,11 @@ from envs.audit.parts import parts_of
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, TeamBots
 from envs.bots.policy import Mind, PolicyBot
 from envs.obs import DefaultObs
+from envs.render.videos import write_video
+from envs.replays.film import film, states_at
 from envs.replays.match import RecordedMatch
 from envs.replays.recorder import FLAGS, ReplayRecorder, columns
-from envs.replays.replay import read_replay
+from envs.replays.replay import Replay, read_replay
 from envs.rewards import CombinedReward
 from envs.state.game_state import GameState
 
@@ -60,6 +64,9 @@ def test_frames_are_the_states_of_the_pool(game):
         real = np.stack([getattr(state, name)[0] for state in states])
         assert np.array_equal(found["car_flags"][steps].astype(int) >> bit & 1, real), name
     assert np.array_equal(found["ticks"], np.sort(found["ticks"])) and found["ticks"][-1] == len(states) * 8
+    # With rewards, values and the likeliest actions, all of them as hard to pack as noise can be.
+    made = columns(2, reward_parts=12, values=True, actions=True)
+    assert sum(column.num_bytes for column in made) * 4500 < 1_400_000  # before zlib, which halves even noisy play
 
 
 def test_goals_touches_and_score(game):
@@ -152,24 +159,22 @@ def told(episodes, sizes=(1, 1), **about):
     return read_bytes(sink)
 
 
-def test_who_scores_touched_the_ball_in_this_episode():
+def test_goals_pads_and_the_ball_as_they_are_told():
     goal = {"ball_pos": (0, 5300, 100)}
     replay = told([[{"touched": [True, False]}, goal], [{"touched": [False, True]}, goal]])
     goals = [event for event in replay.games[0].events if event["kind"] == "goal"]
     assert [(event["team"], event["car"], event["score"]) for event in goals] == [(0, 0, [1, 0]), (0, None, [2, 0])]
+    # `boost_pad_cooldown_big` may be a minute.
+    timers = np.linspace(0, 60, 34)
+    found = told([[{"pad_timers": timers}]]).games[0].columns["pad_timers"][1]
+    assert found == pytest.approx(timers, abs=0.02 + 1e-6)
+    assert told([[]]).about["ball_radius"] == 91.25 and told([[]], ball_radius=60).about["ball_radius"] == 60
 
 
 def test_a_ball_that_stays_in_the_goal_is_one_goal():
     goal = {"ball_pos": (0, 5300, 100)}
     events = told([[goal, goal, {}, goal]]).games[0].events
     assert [(event["frame"], event["score"]) for event in events] == [(1, [1, 0]), (4, [2, 0])]
-
-
-def test_pads_may_stay_away_for_long():
-    """`boost_pad_cooldown_big` may be a minute."""
-    timers = np.linspace(0, 60, 34)
-    found = told([[{"pad_timers": timers}]]).games[0].columns["pad_timers"][1]
-    assert found == pytest.approx(timers, abs=0.02 + 1e-6)
 
 
 def test_who_is_absent_has_no_flags():
@@ -184,16 +189,6 @@ def test_who_is_absent_has_no_flags():
     assert flags[:, 0].all() and not flags[:, 1].any() and flags[:, 2].all()
 
 
-def test_the_header_says_how_large_the_ball_is():
-    assert told([[]]).about["ball_radius"] == 91.25 and told([[]], ball_radius=60).about["ball_radius"] == 60
-
-
-def test_five_minutes_of_1v1_take_less_than_a_megabyte(game):
-    """With rewards, values and the likeliest actions, all of them as hard to pack as noise can be."""
-    made = columns(2, reward_parts=12, values=True, actions=True)
-    assert sum(column.num_bytes for column in made) * 4500 < 1_400_000  # before zlib, which halves even noisy play
-
-
 def read_bytes(sink):
     import tempfile
     from pathlib import Path
@@ -202,3 +197,113 @@ def read_bytes(sink):
         path = Path(folder) / "game.frl"
         path.write_bytes(sink.getvalue())
         return read_replay(path)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A replay with a goal, and the states of the pool by the game's ticks."""
+    path, states = tmp_path_factory.mktemp("film") / "game.frl", {}
+    with path.open("wb") as file:
+        match = RecordedMatch(TeamBots(KickoffThenShoot(), IdleBot()), file, ("one", "two"), seed=3)
+        look = match.recorder.update
+
+        def update(state, done):
+            look(state, done)
+            states[round(match.recorder.seconds * 120)] = state.copy()
+
+        match.recorder.update = update
+        match.begin()
+        while match.recorder.score == [0, 0] or match.recorder.seconds < 3:
+            match.step()
+        for _ in range(20):
+            match.step()
+        match.close()
+    return path, read_replay(path), states
+
+
+def test_at_its_frames_a_film_shows_the_states_of_the_pool(recorded):
+    _, replay, states = recorded
+    game = replay.games[0]
+    begins = game.columns["begins"] > 0
+    kickoffs = set(game.columns["ticks"][begins].astype(int).tolist())
+    ticks = np.array([tick for tick in states if tick not in kickoffs], float)
+    shown = states_at(game, replay.about["teams"], ticks)
+    real = [states[int(tick)] for tick in ticks]
+    for name, bound in (("ball_pos", 0.2), ("car_pos", 0.2), ("car_forward", 0.003), ("car_up", 0.003)):
+        wanted = np.stack([getattr(state.world, name)[0] for state in real])
+        np.testing.assert_allclose(getattr(shown.world, name), wanted, atol=bound)
+    np.testing.assert_allclose(shown.boost, np.stack([state.boost[0] for state in real]), atol=0.3)
+    for name in ("is_boosting", "is_demoed", "present"):
+        assert np.array_equal(getattr(shown, name), np.stack([getattr(state, name)[0] for state in real])), name
+    goal = next(event for event in game.events if event["kind"] == "goal")
+    after = ticks > goal["seconds"] * 120
+    assert after.any() and (shown.goals[after].sum(axis=1) == 1).all() and not shown.goals[~after][:-1].any()
+    assert shown.goals[-1, goal["team"]] == 1
+
+
+def test_what_lies_between_frames(recorded):
+    _, replay, _ = recorded
+    game, teams = replay.games[0], replay.about["teams"]
+    first, last = game.columns["ticks"][5:7].astype(float)
+    middle = np.array([(first + last) / 2])
+    start, wanted, end = (
+        states_at(game, teams, ticks).world for ticks in (np.array([first]), middle, np.array([last]))
+    )
+    np.testing.assert_allclose(wanted.ball_pos, (start.ball_pos + end.ball_pos) / 2, atol=0.01)
+    np.testing.assert_allclose(wanted.car_pos, (start.car_pos + end.car_pos) / 2, atol=0.01)
+    assert np.linalg.norm(wanted.car_forward, axis=-1) == pytest.approx(1, abs=1e-5)
+    # At large tick skips cars drive more than 500 uu in a step; ends of episodes may be closer than that.
+    far, begins = game.columns["ball_pos"].copy(), game.columns["begins"].copy()
+    far[6] = far[5] + (0, 1000, 0)
+    shown = states_at(changed(game, ball_pos=far), teams, middle).world.ball_pos[0]
+    np.testing.assert_allclose(shown, far[5] + (0, 500, 0), atol=0.1)
+    begins[6] = 1
+    shown = states_at(changed(game, ball_pos=far, begins=begins), teams, middle).world
+    np.testing.assert_allclose(shown.ball_pos[0], far[5], atol=0.01)
+    np.testing.assert_allclose(shown.car_pos[0], game.columns["car_pos"][5], atol=0.01)
+    places, turns, flags = (game.columns[name].copy() for name in ("car_pos", "car_rotation", "car_flags"))
+    places[6:, 1] += (0, 3000, 0)
+    flags[:6, 1] += 1 << FLAGS.index("is_demoed")
+    turns[6] *= -1  # the same rotation
+    shown = states_at(changed(game, car_pos=places, car_rotation=turns, car_flags=flags), teams, middle)
+    assert shown.is_demoed[0].tolist() == [False, True]  # which nobody draws
+    np.testing.assert_allclose(shown.world.car_pos[0, 0], wanted.car_pos[0, 0])
+    np.testing.assert_allclose(shown.world.car_forward, wanted.car_forward, atol=1e-6)
+    kickoff = np.flatnonzero(game.columns["begins"])[1]
+    at = float(game.columns["ticks"][kickoff])
+    before, there = states_at(game, teams, np.array([at - 4, at])).world.ball_pos
+    assert abs(before[1]) > 4800 and np.allclose(there[:2], 0, atol=1)
+
+
+def changed(game, **columns):
+    """The game with other columns."""
+    return SimpleNamespace(columns=game.columns | columns, num_frames=game.num_frames, events=[])
+
+
+def test_a_film_lasts_as_long_as_its_game(recorded, tmp_path):
+    _, replay, _ = recorded
+    short = Replay(replay.about, [replay.games[0]])
+    seconds = float(short.games[0].columns["ticks"][-1]) / 120
+    pictures = list(film(short, 4, (160, 90)))
+    assert len(pictures) == int(seconds * 4) + 1
+    for name in ("a.mp4", "a.gif"):
+        write_video(tmp_path / name, pictures, 4)
+    reader = read_frames(str(tmp_path / "a.mp4"))
+    about = next(reader)
+    assert about["size"] == (160, 90) and len(list(reader)) == len(pictures)
+    assert (tmp_path / "a.gif").read_bytes()[:6] == b"GIF89a"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.gif", "a.mp4"]
+
+
+def test_what_cannot_be_filmed(recorded, tmp_path):
+    _, replay, _ = recorded
+    with pytest.raises(ValueError, match="lacks what can be seen"):
+        next(film(Replay(replay.about | {"teams": [0]}, replay.games), 30))
+
+    def broken():
+        yield np.zeros((90, 160, 3), np.uint8)
+        raise ValueError("no picture")
+
+    with pytest.raises(ValueError, match="no picture"):
+        write_video(tmp_path / "a.mp4", broken(), 30)
+    assert list(tmp_path.iterdir()) == []
