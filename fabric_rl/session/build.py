@@ -143,8 +143,7 @@ def build(
     _settle(fabric, module, model, optimizer, trial if learns else None)
     if exchange is not None:
         exchange.share_weights(module)  # they began with the same, unless an environment has drawn numbers
-    with raised_on_all_ranks(fabric), calling(f"--env {type(envs).__name__}.state_dict()"):
-        collector.env_state()  # tried here, where a reset follows: a save would come late for a part that fails
+    try_saving(fabric, collector)
     torch.manual_seed(args.seed + peers.global_rank)  # every rank explores noise of its own
     collector.begin(first_seed)
 
@@ -185,6 +184,12 @@ def _built(env: EnvFactory, seed: int) -> VectorEnv:
     if not isinstance(envs, VectorEnv):
         raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
     return envs
+
+
+def try_saving(fabric: Fabric, collector: Collector) -> None:
+    """Saves the environment once, which has to be reset afterwards; a ValueError on all ranks if it fails on one."""
+    with raised_on_all_ranks(fabric), calling(f"--env {type(collector.envs).__name__}.state_dict()"):
+        collector.env_state()
 
 
 def _settle(
