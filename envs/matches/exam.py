@@ -1,6 +1,7 @@
 """The shots of training packs as an exam: each one once, by one car, with marks."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from envs.bots.base import Bot
 from envs.checks import check_seed, whole_number
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
+from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.resets.base import CAR_REST_HEIGHT, EachArena
@@ -76,11 +78,10 @@ def take_exam(
     if not sum(len(pack.shots) for pack in packs):
         raise ValueError("take_exam: there is no shot")
     papers = _Papers(packs, at_once)
-    arenas = len(papers.at)
     bot = player(seed)
     recorders = [] if record is None else [record(bot)]
     pool = RocketSimPool(
-        num_arenas=arenas,
+        num_arenas=len(papers.at),
         team_size=team_size,
         action=ContinuousAction(),
         state_setter=papers,
@@ -91,16 +92,15 @@ def take_exam(
         seed=seed,
         loggers=recorders,
     )
+
+    def only_the_first_car(actions: NDArray[Any]) -> NDArray[Any]:
+        return np.where(np.arange(pool.num_envs)[:, None] % pool.num_cars == 0, actions, 0)
+
     try:
-        pool.reset()
-        state, begun = pool.state, np.ones(arenas, np.bool_)
+        steps = play(pool, bot, change=only_the_first_car)
+        next(steps)
         while (papers.at >= 0).any():
-            if begun.any():
-                bot.reset(begun, state)
-            actions = bot.actions(state, pool.action_parser).reshape(arenas, state.num_cars, -1)
-            actions[:, 1:] = 0
-            _, _, terminated, truncated, _ = pool.step(actions.reshape(pool.num_envs, -1))
-            begun = (terminated | truncated).reshape(arenas, -1)[:, 0]
+            next(steps)
             if progress is not None:
                 progress(papers.handed_out / len(papers.shots))
     finally:

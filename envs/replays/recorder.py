@@ -61,7 +61,6 @@ class ReplayRecorder(StateLogger):
     Attributes:
         score: Goals of blue and orange in this game.
         seconds: Game time so far.
-        begun: Whether an episode has begun; whoever reads it sets it back.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class ReplayRecorder(StateLogger):
             arena: Its number in the pool.
             chunk_frames: See `ReplayWriter`.
         """
-        self.score, self.begun, self.bots = [0, 0], False, bots
+        self.score, self.bots = [0, 0], bots
         self._sink, self._arena, self._chunk_frames = sink, arena, chunk_frames
         self._about = {"ball_radius": BALL_RADIUS, **about}
         self._part_names = [short_name(part.name) for part in rewards]
@@ -121,7 +120,7 @@ class ReplayRecorder(StateLogger):
             self._playing = True
         for reward in self._rewards:
             reward.reset(np.ones(1, np.bool_), one)
-        self.begun, self._episode_ticks = True, 0
+        self._episode_ticks = 0
         self._touched, self._demos, self._scored = np.zeros(one.num_cars, np.bool_), one.demos[0].copy(), False
         self._last_touch: list[int | None] = [None, None]
         self._keep(one, [], [np.zeros(one.num_cars, np.float32)] * len(self._rewards), begins=1)
