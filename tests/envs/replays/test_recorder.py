@@ -11,8 +11,9 @@ from envs.audit.parts import parts_of
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, TeamBots
 from envs.bots.policy import Mind, PolicyBot
 from envs.obs import DefaultObs
+from envs.replays.format import FLAGS, game_columns
 from envs.replays.match import RecordedMatch
-from envs.replays.recorder import FLAGS, ReplayRecorder, columns
+from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import read_replay
 from envs.rewards import CombinedReward
 from envs.state.game_state import GameState
@@ -184,7 +185,7 @@ def test_the_header_says_how_large_the_ball_is():
 
 def test_five_minutes_of_1v1_take_less_than_a_megabyte(game):
     """With rewards, values and the likeliest actions, all of them as hard to pack as noise can be."""
-    made = columns(2, reward_parts=12, values=True, actions=True)
+    made = game_columns(2, reward_parts=12, values=True, actions=True)
     assert sum(column.num_bytes for column in made) * 4500 < 1_400_000  # before zlib, which halves even noisy play
 
 
