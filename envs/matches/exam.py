@@ -9,7 +9,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot
-from envs.checks import check_seed, whole_number
+from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
 from envs.pool.play import play
@@ -19,6 +19,7 @@ from envs.resets.base import CAR_REST_HEIGHT, EachArena
 from envs.resets.training_packs import Pack, place_shot
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool, Float
+from fabric_rl.base.settings import Count, check_value
 
 LONGEST_FLIGHT_SECONDS = 10.0
 """How long the ball may stay in the air once the time is up."""
@@ -74,7 +75,7 @@ def take_exam(
         ValueError: No shot, or a seed that is none.
     """
     check_seed("take_exam", seed)
-    whole_number("take_exam", "at_once", at_once)
+    check_value("take_exam: at_once", at_once, Count)
     if not sum(len(pack.shots) for pack in packs):
         raise ValueError("take_exam: there is no shot")
     papers = _Papers(packs, at_once)

@@ -13,7 +13,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ContinuousAction
 from envs.bots.base import Bot
-from envs.checks import check_seed, positive, whole_number
+from envs.checks import check_seed
 from envs.dones import GoalCondition
 from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, counted, of_pairs
 from envs.partials import taken_apart
@@ -25,6 +25,7 @@ from envs.processes.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float
+from fabric_rl.base.settings import Count, Positive, check_value
 
 PAIRS_AT_ONCE = 10
 SIDES = 2
@@ -137,9 +138,9 @@ def play_matches(
         ValueError: The number of pairs, the time, the team size or the seed is out of range.
     """
     check_seed("play_matches", seed)
-    whole_number("play_matches", "num_pairs", num_pairs)
-    for name, number in (("minutes", minutes), ("team_size", team_size)):
-        positive("play_matches", name, number)
+    check_value("play_matches: num_pairs", num_pairs, Count)
+    check_value("play_matches: minutes", minutes, Positive)
+    check_value("play_matches: team_size", team_size, Count)
     steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))
     blocks = -(-num_pairs // PAIRS_AT_ONCE)
     found: list[Counts] = []

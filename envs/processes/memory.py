@@ -13,9 +13,8 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from envs.checks import whole_number
 from envs.partials import taken_apart
-from fabric_rl.base.settings import is_whole
+from fabric_rl.base.settings import Count, check_value, is_whole
 
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Name -> (shape, dtype) of every array."""
@@ -175,7 +174,7 @@ def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
     total: Any = given.get(size, parameters[size].default) if size else None
     if size is None or not is_whole(total) or "seed" not in parameters:
         if size is not None and "seed" in parameters:
-            whole_number("ProcessPool", f"{name}'s {size}", total)
+            check_value(f"ProcessPool: {name}'s {size}", total, Count)
         raise TypeError(
             f"ProcessPool: the factory must take seed and a number {' or '.join(_SIZES)} to divide over the workers; "
             f"{name} takes {', '.join(parameters)}"

@@ -13,13 +13,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
+from envs.checks import as_actions, check_actions, check_seed
 from envs.cores import available_threads
 from envs.processes.memory import ProcessInspector, Shards, VectorEnvFactory, divisible, merged, pickled
 from envs.processes.worker import START_SECONDS, ShardResult, ShardWorker, WorkerError, WorkerLostError
+from fabric_rl.base.settings import Count, Positive, check_value
 
 Array = NDArray[Any]
-Count = TypeVar("Count", int, float)
+Number = TypeVar("Number", int, float)
 Problem = WorkerError | WorkerLostError
 
 logger = logging.getLogger(__name__)
@@ -89,9 +90,9 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             RuntimeError: A worker ended while its environment was built.
         """
         if num_workers is not None:
-            whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
-        whole_number("ProcessPool", "groups (--env.groups)", groups)
-        positive("ProcessPool", "timeout_seconds", timeout_seconds)
+            check_value("ProcessPool: num_workers (--env.num_workers)", num_workers, Count)
+        check_value("ProcessPool: groups (--env.groups)", groups, Count)
+        check_value("ProcessPool: timeout_seconds", timeout_seconds, Positive)
         seed = check_seed("ProcessPool", seed)
         total, divide = divisible(factory)
         default = -(-available_threads() // groups) * groups
@@ -407,9 +408,9 @@ def _joined_infos(results: Sequence[ShardResult]) -> dict[str, Any]:
     return infos | ({"action_mask": np.concatenate(masks)} if len(masks) == len(results) else {})
 
 
-def _added(parts: Iterable[dict[str, tuple[float, Count]]]) -> dict[str, tuple[float, Count]]:
+def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[float, Number]]:
     """Name -> (sum, count) of all parts together."""
-    found: dict[str, tuple[float, Count]] = {}
+    found: dict[str, tuple[float, Number]] = {}
     for part in parts:
         for name, (total, count) in part.items():
             before = found.get(name)

@@ -8,7 +8,6 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.audit.parts import Part
 from envs.bots.base import TeamBots
-from envs.checks import positive
 from envs.dones import GoalCondition
 from envs.matches.statistics import MatchKickoffs
 from envs.pool.play import play
@@ -16,6 +15,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import CHUNK_FRAMES, Sink
 from envs.state.game_state import GameState
+from fabric_rl.base.settings import Count, check_value
 
 
 class RecordedMatch:
@@ -54,7 +54,7 @@ class RecordedMatch:
         Raises:
             ValueError: No car.
         """
-        positive("RecordedMatch", "team_size", team_size)
+        check_value("RecordedMatch: team_size", team_size, Count)
         about = {"names": names, "seed": seed, "tick_skip": tick_skip}
         self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
         self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)

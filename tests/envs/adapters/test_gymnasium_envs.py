@@ -327,8 +327,8 @@ def test_processes_keep_the_layout():
     ("build", "message"),
     [
         (lambda: GymnasiumEnvs("NoSuchGame-v1", 1), "--env_id NoSuchGame-v1"),
-        (lambda: GymnasiumEnvs("CartPole-v1", 0), "num_envs must be at least 1, got 0"),
-        (lambda: GymnasiumEnvs("CartPole-v1", 10**30), "num_envs must be at most 65,536, got 1000"),
+        (lambda: GymnasiumEnvs("CartPole-v1", 0), "num_envs must be a whole number from 1 to 65,536, got 0"),
+        (lambda: GymnasiumEnvs("CartPole-v1", 10**30), "num_envs must be a whole number from 1 to 65,536, got 1000"),
         (lambda: GymnasiumEnvs(Worded, 1), r"observation said, a Text; leave it out: .*filter_keys=\[here\]$"),
         (lambda: GymnasiumEnvs(Worded, 1, settings={"only": True}), "observation itself, a Text; put a wrapper"),
         (lambda: GymnasiumEnvs(Entries, 1, settings={"size": 3}), "--env_id Entries: --env_kwargs: .* 'size'"),
@@ -345,7 +345,7 @@ def test_processes_keep_the_layout():
         (lambda: _entries(Dict(a=Dict({})), ""), "observation a, an empty Dict; leave it out by a wrapper"),
         (lambda: AtariEnvs("brakeout", 1), "AtariEnvs: brakeout is not a ROM"),
         (lambda: AtariEnvs("breakout", 1, settings={"colours": 3}), "AtariEnvs: .* 'colours'"),
-        (lambda: AtariEnvs("breakout", 0), "num_envs must be at least 1"),
+        (lambda: AtariEnvs("breakout", 0), "num_envs must be a whole number of at least 1"),
     ],
 )
 def test_bad_input_is_one_clear_line(build, message):
