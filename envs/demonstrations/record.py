@@ -69,7 +69,6 @@ class StateRecorder(StateLogger):
         self._frames = []
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """None."""
         return {}
 
 

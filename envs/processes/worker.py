@@ -124,7 +124,8 @@ class WorkerLostError(RuntimeError):
 
     def raised_by(self, label: str, advice: str = "") -> "WorkerLostError":
         """Return one line for the parent: which worker is lost, how, and `advice`."""
-        return WorkerLostError(f"{label}: {self}{advice and '; '}{advice}", self.failed_in)
+        text = f"{label}: {self}; {advice}" if advice else f"{label}: {self}"
+        return WorkerLostError(text, self.failed_in)
 
 
 class WorkerError(RuntimeError):

@@ -96,7 +96,6 @@ class ReplayRecorder(StateLogger):
         self._begin_game()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """None."""
         return {}
 
     def _one(self, state: GameState) -> GameState:
