@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from fabric_rl.base.settings import describe_value, is_number, is_whole
+from fabric_rl.base.settings import describe_value, is_whole
 
 
 def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
@@ -21,37 +21,11 @@ def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any
     return tuple(values)
 
 
-def positive(owner: str, argument: str, value: object) -> float:
-    """`value` as a float; a ValueError unless it is a number above 0."""
-    if not is_number(value) or not value > 0:
-        raise ValueError(f"{owner}: {argument} must be positive, got {value!r}")
-    return float(value)
-
-
-def whole_number(owner: str, argument: str, value: object, least: int = 1, most: int | None = None) -> int:
-    """`value` as an int; a ValueError unless it is a whole number of at least `least`, and at most `most`."""
-    if not is_whole(value):
-        raise ValueError(f"{owner}: {argument} must be a whole number, got {value!r}")
-    if value < least:
-        raise ValueError(f"{owner}: {argument} must be at least {least}, got {value}")
-    if most is not None and value > most:
-        raise ValueError(f"{owner}: {argument} must be at most {most:,}, got {value}")
-    return int(value)
-
-
 def check_seed(owner: str, value: object, argument: str = "seed") -> int:
     """`value` as an int; a ValueError unless it is one integer, 0 or more, with which generators can be seeded."""
     if not is_whole(value) or value < 0:
         raise ValueError(f"{owner}: {argument} takes one integer, 0 or more, got {value!r}")
     return int(value)
-
-
-def finite_numbers(owner: str, argument: str, values: Any) -> list[float]:  # noqa: ANN401 - checked here
-    """`values` as floats; a ValueError if something else than finite numbers is among them."""
-    listed = list(values) if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
-    if not all(is_number(value) and math.isfinite(value) for value in listed):
-        raise ValueError(f"{owner}: {argument} must be finite numbers, got {values!r}")
-    return [float(value) for value in listed]
 
 
 def require_finite(

@@ -1,5 +1,6 @@
 """What a factory builds: `functools.partial`s, also those that jsonargparse hands out, taken apart and written down."""
 
+import dataclasses
 import functools
 import inspect
 import pickle
@@ -46,8 +47,8 @@ def taken_apart(factory: Callable[..., Any]) -> Call:
 def as_settings(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
     """A setting in the words of a configuration file: `{class_path: ..., init_args: ...}` for what has to be built.
 
-    An object is written by the attributes that are called like its constructor's parameters, if what they build again
-    is the same.
+    An object of a dataclass is written by its fields; any other by the attributes that are called like its
+    constructor's parameters, if what they build again is the same.
 
     Args:
         value: A number, a text, a class or function of a module, a partial of one, such an object; or several of them.
@@ -90,8 +91,10 @@ def _settings_of(made: object) -> dict[str, Any]:
     """What an object was built with; a ValueError if it does not remember it."""
     kept = getattr(made, "__dict__", {})
     try:
-        content = pickle.dumps(made)
         names = inspect.signature(type(made)).parameters
+        if dataclasses.is_dataclass(made) and names.keys() == {f.name for f in dataclasses.fields(made) if f.init}:
+            return {name: getattr(made, name) for name in names}
+        content = pickle.dumps(made)
         settings = {name: kept[own] for name in names for own in (name, f"_{name}") if own in kept}
         if pickle.dumps(type(made)(**settings)) == content:
             return settings

@@ -94,7 +94,6 @@ class PhasedReward(Reward, Phased):
         return reward(state, f"{type(reward).__name__} ({self.phase})")
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Reset the reward of the current phase."""
         self._seen = state
         self.rewards[self.phase].reset(mask, state)
 
@@ -152,7 +151,6 @@ class PhasedStates(StateSetter, Phased):
         self.setters[self.phase].apply(state, mask, rng)
 
     def author(self) -> str:
-        """Return the name of the present phase's setter, in this one."""
         return f"{self.setters[self.phase].author()} (in PhasedStates, phase {self.phase})"
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorWrapper
 from numpy.typing import NDArray
 
-from envs.checks import check_seed, whole_number
+from envs.checks import check_seed
 from envs.cores import available_threads
+from fabric_rl.base.settings import Count, check_value
 
 
 class AtariEnvs(VectorWrapper):
@@ -39,7 +40,7 @@ class AtariEnvs(VectorWrapper):
             ValueError: No such game or setting, or a number that cannot work.
             ImportError: ale-py is not installed.
         """
-        whole_number("AtariEnvs", "num_envs", num_envs)
+        check_value("AtariEnvs: num_envs", num_envs, Count)
         self._first_seed: int | None = check_seed("AtariEnvs", seed)
         try:
             from ale_py.vector_env import AtariVectorEnv

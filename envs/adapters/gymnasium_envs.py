@@ -13,11 +13,11 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from envs.checks import check_seed, finite_numbers, whole_number
+from envs.checks import check_seed
 from envs.parameters import ParameterRandomizer
 from envs.parameters.samplers import drawn_from
 from envs.render.videos import RecordVideos
-from fabric_rl.base.settings import check_value, is_number, is_whole
+from fabric_rl.base.settings import Between, Finite, check_value, is_number, is_whole
 
 _MOST_ENVS = 65_536
 """Limit for one process; each is a Python object of its own."""
@@ -172,7 +172,7 @@ class GymnasiumEnvs(VectorWrapper):
                 observations that no agent reads, a size that cannot work, or a parameter that there is not.
             TypeError: `parameters` is something else.
         """
-        whole_number("GymnasiumEnvs", "num_envs", num_envs, most=_MOST_ENVS)
+        Between(1, _MOST_ENVS).check("GymnasiumEnvs: num_envs", num_envs, whole=True)
         seed = check_seed("GymnasiumEnvs", seed)
         if parameters is not None:
             check_value("GymnasiumEnvs: parameters (--env.parameters)", parameters, ParameterRandomizer)
@@ -247,7 +247,7 @@ class GymnasiumEnvs(VectorWrapper):
                 raise ValueError(f"GymnasiumEnvs: {self._env_id} has no parameter {name}; known: {known}")
             if hasattr(value, "__iter__"):
                 raise ValueError(f"GymnasiumEnvs: {name} takes one number, not an interval, got {value!r}")
-            number = finite_numbers("GymnasiumEnvs", name, value)[0]
+            number = check_value(f"GymnasiumEnvs: {name}", value, Finite)
             if is_whole(numbers[name]) and not number.is_integer():
                 raise ValueError(f"GymnasiumEnvs: {name} of {self._env_id} is a whole number, got {value!r}")
 

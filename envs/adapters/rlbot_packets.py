@@ -138,11 +138,16 @@ class PacketReader:
         rows[:, :, layout.GOALS : layout.DEMOS + 1], rows[:, :, 1] = counters[:, None], state.team[:, None]
         for slot, (car, player) in enumerate(zip(cars, players, strict=True)):
             car.touched = False
-            times = (car.handbrake, player.dodge_elapsed * player.has_dodged, car.since_jump)
-            boosting, supersonic = (each / game.TICKS_PER_SECOND for each in (car.boost_ticks, car.supersonic_ticks))
-            state.car_timers[0, slot] = (*times, state.demo_respawn_timer[0, slot], boosting, supersonic)
-            jumps = (car.holds_jump, player.has_jumped, car.jump_ticks > 0)
-            state.car_flags[0, slot] = (*jumps, player.has_dodged, player.has_double_jumped)
+            state.handbrake[0, slot] = car.handbrake
+            state.flip_time[0, slot] = player.dodge_elapsed * player.has_dodged
+            state.air_time_since_jump[0, slot] = car.since_jump
+            state.boost_active_time[0, slot] = car.boost_ticks / game.TICKS_PER_SECOND
+            state.supersonic_time[0, slot] = car.supersonic_ticks / game.TICKS_PER_SECOND
+            state.is_holding_jump[0, slot] = car.holds_jump
+            state.has_jumped[0, slot] = player.has_jumped
+            state.is_jumping[0, slot] = car.jump_ticks > 0
+            state.has_flipped[0, slot] = player.has_dodged
+            state.has_double_jumped[0, slot] = player.has_double_jumped
             if self.frame > self._first_frame:
                 state.controls[0, slot] = [getattr(player.last_input, name) for name in CONTROL_NAMES]
         if told is not None:

@@ -14,9 +14,9 @@ from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.rlgym_rewards import WatchedGames, WatchedReward
-from envs.checks import as_actions, check_actions, check_parts, check_seed, whole_number
+from envs.checks import as_actions, check_actions, check_parts, check_seed
 from envs.loggers import StateLogger
-from fabric_rl.base.settings import describe_value
+from fabric_rl.base.settings import Count, check_value, describe_value
 from fabric_rl.base.state_schema import CannotBeSavedError
 
 Array = NDArray[Any]
@@ -54,7 +54,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             TypeError: `build_env` is no function, or built something else; a logger of the wrong kind.
             ValueError: No environments, no agents, or agents of different spaces; loggers without Rocket League.
         """
-        whole_number("RLGymPool", "num_envs (--env.num_envs)", num_envs)
+        check_value("RLGymPool: num_envs (--env.num_envs)", num_envs, Count)
         seed = check_seed("RLGymPool", seed)
         if not callable(build_env):
             raise TypeError(

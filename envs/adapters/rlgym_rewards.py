@@ -58,7 +58,6 @@ class RLGymReward(Reward):
         self._shared: dict[int, dict[str, Any]] = {}
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Reset the functions of the arenas in `mask [A]`."""
         for arena in np.flatnonzero(mask).tolist():
             if arena not in self._functions:
                 self._functions[arena] = copy.deepcopy(self.reward_function)

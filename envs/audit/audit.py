@@ -11,10 +11,10 @@ from typing import Any
 from envs.audit.games import Games
 from envs.audit.parts import INVARIANT_UNITS, parts_of
 from envs.audit.result import Audit, Finding, PartReport
-from envs.checks import check_seed, whole_number
+from envs.checks import check_seed
 from envs.matches.matches import PoolRecipe
 from envs.rewards.base import Reward
-from fabric_rl.base.settings import is_number
+from fabric_rl.base.settings import Between, is_number
 
 TOLERANCE, SKIP_TOLERANCE = 1e-3, 0.2
 """Parts of the pay that may differ in the mirror or in another order, and between tick skip 4 and 8."""
@@ -49,7 +49,7 @@ def audit_rewards(
     check_seed(owner, seed, "--seed")
     recipe = PoolRecipe(factory, owner, phase)
     recipe.arguments["num_arenas"] = max(
-        whole_number(owner, "--num_arenas", num_arenas, least=2), len(recipe.team_sizes)
+        Between(2).check(f"{owner}: --num_arenas", num_arenas, whole=True), len(recipe.team_sizes)
     )
     if reward is not None:
         recipe.arguments["reward"] = reward

@@ -1,6 +1,7 @@
 """The games of an audit and their situations, recorded once, and what a reward would have paid in them."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,63 +29,89 @@ PUSH_SECONDS = 2.5
 
 
 class Games:
-    """The recordings.
-
-    Attributes:
-        goals_per_minute: Of the car that scores.
-    """
+    """The recordings, each made when it is first asked for."""
 
     def __init__(self, recipe: PoolRecipe, seconds: float, seed: int) -> None:
-        bots = {"random": RandomBot(seed), "scripted": TeamBots(KickoffThenShoot(), BallChaser())}
-        configured = record_each(recipe, bots, seconds, seed)
-        self.random, self.scripted = configured["random"], configured["scripted"]
-        acting = {name: ActorBot(bot()) for name, bot in (FARMING | PLAYING).items()}
-        self.acting = record_each(recipe, acting, seconds, seed, state_setter=OneActor())
-        self.pushes = self._pushes(recipe, seed)
-        several = [size for size in recipe.team_sizes if max(size) > 1] or [(2, 2)]
-        setter = MixedStates([Kickoff(), RandomState(), Scramble(), Push(own_goal=True)], [1, 1, 2, 1])
-        rough: dict[str, Any] = {"team_size": several, "state_setter": setter}
-        rough["num_arenas"] = max(4, len(several))
-        done = [GoalCondition(), NoTouchCondition(3.0), TimeoutCondition(5.0)]
-        self.rough = record(
-            recipe, TeamBots(KickoffThenShoot(), RandomBot(seed)), max(5.0, seconds / 4), seed, done=done, **rough
-        )
-        (self.mirrored, self.mirror_order), (self.shuffled, self.order) = swapped(self.rough), reordered(self.rough)
-        fine, window = TICK_SKIPS[0], TICK_SKIPS[-1]
-        rough |= {"tick_skip": fine, "action_delay_ticks": 0, "action": ContinuousAction(), "num_arenas": 8}
-        held = Held(TeamBots(BallChaser(), RandomBot(seed)), window // fine)
-        tape = record(recipe, held, max(5.0, seconds / 4), seed, done=GoalOrTime(5.0, window), **rough)
-        self.skips = {skip: coarser(tape, skip // fine) for skip in TICK_SKIPS}
-        self.goals_per_minute = self._goals(self.acting["score"])
+        self._recipe, self._seconds, self._seed = recipe, seconds, seed
 
-    @staticmethod
-    def _pushes(recipe: PoolRecipe, seed: int) -> tuple[Tape, Tape]:
+    @cached_property
+    def configured(self) -> dict[str, Tape]:
+        """Random and scripted play in the pool as it is configured."""
+        bots = {"random": RandomBot(self._seed), "scripted": TeamBots(KickoffThenShoot(), BallChaser())}
+        return record_each(self._recipe, bots, self._seconds, self._seed)
+
+    @cached_property
+    def acting(self) -> dict[str, Tape]:
+        """One car does one thing; what it does -> the game."""
+        bots = {name: ActorBot(bot()) for name, bot in (FARMING | PLAYING).items()}
+        return record_each(self._recipe, bots, self._seconds, self._seed, state_setter=OneActor())
+
+    @cached_property
+    def pushes(self) -> tuple[Tape, Tape]:
+        """The same push into the own goal, and to the side."""
         done = [GoalCondition(), TimeoutCondition(PUSH_SECONDS)]
-        tapes = [
-            record(recipe, IdleBot(), PUSH_SECONDS, seed, state_setter=Push(own_goal), done=done)
-            for own_goal in (True, False)
-        ]
-        return tapes[0], tapes[1]
+        own_goal, aside = (
+            record(self._recipe, IdleBot(), PUSH_SECONDS, self._seed, state_setter=Push(into_goal), done=done)
+            for into_goal in (True, False)
+        )
+        return own_goal, aside
 
-    @staticmethod
-    def _goals(tape: Tape) -> float:
-        """Goals a minute for the team of the car that acts."""
+    @cached_property
+    def rough(self) -> Tape:
+        """Several cars a team, and everything that can happen to them."""
+        bots, done = TeamBots(KickoffThenShoot(), RandomBot(self._seed)), [NoTouchCondition(3.0), TimeoutCondition(5.0)]
+        settings = self._rough_settings()
+        return record(self._recipe, bots, self._short, self._seed, done=[GoalCondition(), *done], **settings)
+
+    @cached_property
+    def mirrored(self) -> tuple[Tape, NDArray[np.intp]]:
+        """The rough game with swapped sides, and the order of its cars."""
+        return swapped(self.rough)
+
+    @cached_property
+    def shuffled(self) -> tuple[Tape, NDArray[np.intp]]:
+        """The rough game with its cars in another order, and that order."""
+        return reordered(self.rough)
+
+    @cached_property
+    def skips(self) -> dict[int, Tape]:
+        """Tick skip -> the same game, seen so often."""
+        fine, window = TICK_SKIPS[0], TICK_SKIPS[-1]
+        settings = self._rough_settings() | {"action": ContinuousAction(), "num_arenas": 8}
+        settings |= {"tick_skip": fine, "action_delay_ticks": 0, "done": GoalOrTime(5.0, window)}
+        bots = Held(TeamBots(BallChaser(), RandomBot(self._seed)), window // fine)
+        tape = record(self._recipe, bots, self._short, self._seed, **settings)
+        return {skip: coarser(tape, skip // fine) for skip in TICK_SKIPS}
+
+    @cached_property
+    def goals_per_minute(self) -> float:
+        """Goals a minute of the car that scores."""
+        tape = self.acting["score"]
         acting = actors(tape.first)
         goals = sum(((state.scoring_team[:, None] == state.team) & acting).sum() for state in tape.steps)
         return float(goals) / (tape.minutes * len(acting))
 
+    @property
+    def _short(self) -> float:
+        return max(5.0, self._seconds / 4)
+
+    def _rough_settings(self) -> dict[str, Any]:
+        several = [size for size in self._recipe.team_sizes if max(size) > 1] or [(2, 2)]
+        setter = MixedStates([Kickoff(), RandomState(), Scramble(), Push(own_goal=True)], [1, 1, 2, 1])
+        return {"team_size": several, "state_setter": setter, "num_arenas": max(4, len(several))}
+
     def report(self, name: str, unit: str, weight: float, fresh: Callable[[], Reward]) -> PartReport:
         """All but the share, in whose place the sum of what was paid and charged is."""
-        random, scripted = replay(fresh(), self.random, name), replay(fresh(), self.scripted, name)
-        here, acting = self.random.first.present, actors(self.random.first)
-        per_minute = {"random": float(random[:, here].sum(axis=0).mean()) / self.random.minutes}
-        paid = {"random": random, "scripted": scripted}
+        paid = {what: replay(fresh(), tape, name) for what, tape in self.configured.items()}
+        random, here = self.configured["random"], self.configured["random"].first.present
+        per_minute = {"random": float(paid["random"][:, here].sum(axis=0).mean()) / random.minutes}
+        acting = actors(random.first)
         for what, tape in self.acting.items():
             earned = replay(fresh(), tape, name)
             per_minute[what] = float(earned[:, acting].sum(axis=0).mean()) / tape.minutes
             paid[what] = earned
         rough = replay(fresh(), self.rough, name)
-        mirrored, shuffled = replay(fresh(), self.mirrored, name), replay(fresh(), self.shuffled, name)
+        (mirrored, mirror_order), (shuffled, order) = self.mirrored, self.shuffled
         by_skip = {skip: replay(fresh(), tape, name).sum(axis=0) for skip, tape in self.skips.items()}
         finest = self.skips[TICK_SKIPS[0]]
         return PartReport(
@@ -94,8 +121,8 @@ class Games:
             share=sum(float(np.abs(paid[what]).sum()) for what in ("random", "scripted", *PLAYING)),
             sign=_sign([*paid.values(), rough]),
             per_minute=per_minute,
-            mirror=difference(mirrored, rough[:, :, self.mirror_order]),
-            order=difference(shuffled, rough[:, :, self.order]),
+            mirror=difference(replay(fresh(), mirrored, name), rough[:, :, mirror_order]),
+            order=difference(replay(fresh(), shuffled, name), rough[:, :, order]),
             tick_skip={
                 skip: float(sums[finest.first.present].mean()) / finest.minutes for skip, sums in by_skip.items()
             },

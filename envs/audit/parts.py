@@ -67,7 +67,6 @@ class _Event(EventReward):
         self.event = event
 
     def label(self) -> str:
-        """The name that its metric has."""
         return f"EventReward/{self.event}"
 
 

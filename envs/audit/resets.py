@@ -6,9 +6,10 @@ In a notebook: `rows = reset_rows(partial(RocketSimPool, state_setter=...))`, th
 from collections.abc import Callable
 from typing import Any
 
-from envs.checks import check_seed, whole_number
+from envs.checks import check_seed
 from envs.matches.matches import PoolRecipe
 from envs.resets.first_states import ResetRow, rows_of
+from fabric_rl.base.settings import Count, check_value
 
 MOST_ARENAS = 16
 
@@ -32,7 +33,7 @@ def reset_rows(
         TypeError: Not the settings of a `RocketSimPool`.
     """
     owner = "show-resets"
-    whole_number(owner, "--episodes", episodes)
+    check_value(f"{owner}: --episodes", episodes, Count)
     check_seed(owner, seed, "--seed")
     recipe = PoolRecipe(factory, owner, phase)
     arenas = min(episodes, max(MOST_ARENAS, len(recipe.team_sizes)))

@@ -82,22 +82,36 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
     if isinstance(inner, ContinuousAction | MultiDiscreteAction):
         return None
     table, distances, weights = _distances(inner, controls, on_ground, allowed)
-    near, alike = np.ones(distances.shape), np.zeros(distances.shape, np.int64)
+    matters = weights >= _MATTERS
+    fits, alike = _interpolation_weights(table, controls, matters), _equivalence_classes(table, matters)
+    labels: Float = np.zeros(distances.shape, np.float32)
+    for number, order in enumerate(distances.argsort(axis=1, kind="stable")):
+        rows = order[np.isfinite(distances[number, order])]  # the nearest one first
+        best = rows[np.unique(alike[number, rows], return_index=True)[1]]  # of those that do the same
+        total = fits[number, best].sum()
+        if total > 1e-3:
+            labels[number, best] = fits[number, best] / total
+        else:
+            labels[number, rows[0]] = 1
+    return labels
+
+
+def _interpolation_weights(table: Float, controls: Float, matters: Bool) -> NDArray[np.float64]:
+    """Return `[N, n]` the product over the controls that matter, `[N, 8]`, of the share of each row's value."""
+    fits = np.ones((len(controls), len(table)))
     for column in range(8):
         values, place = np.unique(table[:, column], return_inverse=True)
         shares = np.stack([np.interp(controls[:, column], values, each) for each in np.eye(len(values))], axis=1)
-        matters = weights[:, column, None] >= _MATTERS
-        near *= np.where(matters, shares[:, place], 1)
-        alike = np.where(matters, alike * len(values) + place, alike)  # one number for rows that do the same
-    labels: Float = np.zeros(distances.shape, np.float32)
-    for number, order in enumerate(distances.argsort(axis=1, kind="stable")):
-        order = order[np.isfinite(distances[number, order])]
-        _, first = np.unique(alike[number, order], return_index=True)
-        rows = order[first]
-        fits = near[number, rows]
-        rows, fits = (rows, fits) if fits.sum() > 1e-3 else (order[:1], np.ones(1))
-        labels[number, rows] = fits / fits.sum()
-    return labels
+        fits *= np.where(matters[:, column, None], shares[:, place], 1)
+    return fits
+
+
+def _equivalence_classes(table: Float, matters: Bool) -> NDArray[np.int64]:
+    """Return `[N, n]` a number that rows have in common if they are alike in all controls that matter, `[N, 8]`."""
+    patterns, which = np.unique(matters, axis=0, return_inverse=True)
+    classes = [np.unique(table[:, pattern], axis=0, return_inverse=True)[1].reshape(-1) for pattern in patterns]
+    numbers: NDArray[np.int64] = np.array(classes)[which.reshape(-1)]
+    return numbers
 
 
 def _distances(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None) -> tuple[Float, ...]:

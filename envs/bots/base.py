@@ -91,7 +91,6 @@ class TeamBots(Bot):
         return np.where((state.team == BLUE)[:, None], self.blue.act(state), self.orange.act(state))
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """Return the actions of both bots, see `Bot.actions`."""
         ours, theirs = self.blue.actions(state, parser), self.orange.actions(state, parser)
         team = np.broadcast_to(state.team, state.present.shape)[state.present]
         return np.where((team == BLUE).reshape(-1, *[1] * (ours.ndim - 1)), ours, theirs)

@@ -37,7 +37,7 @@ from envs.replays.format import (
 )
 from envs.replays.replay import ReplayWriter
 from envs.state.game_state import GameState
-from envs.state.layout import BALL_COLUMNS, CAR_COLUMNS, CAR_DETAILS, CAR_FLAGS, CAR_ID, CAR_TIMERS, NUM_PADS
+from envs.state.layout import CAR_ID
 
 SUFFIX = ".frd"
 STATES, OBSERVATIONS = "states", "observations"
@@ -235,7 +235,6 @@ def _naming(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: {str(error).replace('replay', 'demonstration')}") from error
 
 
-_TICKS = ("episode_ticks", "ticks_since_touch")
 WEIGHT = "weight"
 """Column: how much the step that led to the frame counts, for each car: 1 what was seen, less what was inferred."""
 
@@ -250,23 +249,37 @@ def columns_of_states(num_cars: int, noisy: bool = False) -> list[Column]:
 
     `ball` and `cars` are RocketSim's rows (`envs.state.layout` names their columns), `details` those of `CAR_DETAILS`.
     """
-    found = [
-        *(Column(name, "<i4") for name in _TICKS),
-        Column("last_touch", "|i1"),
-        Column("ball", "<f4", (BALL_COLUMNS,)),
-        Column("pad_timers", "<f4", (NUM_PADS,)),
-        Column("present", "|u1", (num_cars,)),
-        Column("cars", "<f4", (num_cars, CAR_COLUMNS)),
-        Column("timers", "<f4", (num_cars, len(CAR_TIMERS))),
-        Column("flags", "|u1", (num_cars, len(CAR_FLAGS))),
-        Column("controls", "<f4", (num_cars, 8)),
-        Column(WEIGHT, "<f4", (num_cars,)),
-    ]
-    for name in CAR_DETAILS.names or ():
-        field = CAR_DETAILS[name]
-        dtype = {"b": "|u1", "i": "|i1"}.get(field.base.kind, "<f4")
-        found.append(Column(name, dtype, (num_cars, *field.shape)))
-    return [*found, Column(MEANT, "<f4", (num_cars, 8))] if noisy else found
+    state, of_a_car = GameState(1, num_cars, 0), (num_cars,)
+    found = [_column(name, array) for name, array in _rows(state).items()]
+    found.append(Column(WEIGHT, "<f4", of_a_car))
+    found += [_column(name, array) for name, array in _details(state).items()]
+    return [*found, Column(MEANT, "<f4", (*of_a_car, 8))] if noisy else found
+
+
+def _rows(state: GameState) -> dict[str, NDArray[Any]]:
+    """Columns -> the arrays `[A, ...]` of a state that they are of."""
+    return {
+        "episode_ticks": state.episode_ticks,
+        "ticks_since_touch": state.ticks_since_touch,
+        "last_touch": state.last_touch_car,
+        "ball": state.ball_rows[:, 0],
+        "pad_timers": state.pad_timers,
+        "present": state.present,
+        "cars": state.car_rows[:, :, 0],
+        "timers": state.car_timers,
+        "flags": state.car_flags,
+        "controls": state.controls,
+    }
+
+
+def _details(state: GameState) -> dict[str, NDArray[Any]]:
+    """The further columns, likewise."""
+    return {name: state.details[name] for name in state.details.dtype.names or ()}
+
+
+def _column(name: str, array: NDArray[Any]) -> Column:
+    dtype = {"b": "|u1", "i": "<i4" if "ticks" in name else "|i1"}.get(array.dtype.kind, "<f4")
+    return Column(name, dtype, array.shape[1:])
 
 
 def frame_of(state: GameState, weight: NDArray[np.float32] | float = 1.0, arena: int = 0) -> dict[str, NDArray[Any]]:
@@ -277,34 +290,21 @@ def frame_of(state: GameState, weight: NDArray[np.float32] | float = 1.0, arena:
         weight: `[C]`, see `WEIGHT`.
         arena: Row of the state.
     """
-    last_touch = state.last_touch  # reads the details, too
-    frame = {name: getattr(state, name)[arena].copy() for name in (*_TICKS, "pad_timers", "present", "controls")}
-    frame |= {name: state.details[name][arena].copy() for name in CAR_DETAILS.names or ()}
-    frame |= {
-        "last_touch": last_touch[arena].copy(),
-        "ball": state.ball_rows[arena, 0].copy(),
-        "cars": state.car_rows[arena, :, 0].copy(),
-        "timers": state.car_timers[arena].copy(),
-        "flags": state.car_flags[arena].copy(),
-        WEIGHT: np.broadcast_to(np.float32(weight), state.present.shape[1:]),
-    }
+    state.read_stale_details()
+    frame = {name: array[arena].copy() for name, array in (_rows(state) | _details(state)).items()}
     frame["cars"][:, CAR_ID] = 0  # of another simulation it is another one
-    return frame
+    return frame | {WEIGHT: np.broadcast_to(np.float32(weight), state.present.shape[1:])}
 
 
 def states_of(columns: dict[str, NDArray[np.float32]], num_blue: int) -> GameState:
     """The frames of an episode as one state with an arena for each, seen from both sides."""
     present = columns["present"] > 0
     state = GameState(len(present), num_blue, present.shape[1] - num_blue, present)
-    state.ball_rows[:, 0], state.car_rows[:, :, 0] = columns["ball"], columns["cars"]
-    state.car_timers[:], state.car_flags[:] = columns["timers"], columns["flags"] > 0
-    state.controls[:], state.pad_timers[:] = columns["controls"], columns["pad_timers"]
-    state.last_touch_car[:] = columns["last_touch"]
-    for name in _TICKS:
-        getattr(state, name)[:] = columns[name]
+    stored = _rows(state) | _details(state)
+    for name, array in stored.items():
+        array[:] = columns[name]
     state.complete()
-    state.ball_rows[:, 0], state.car_rows[:, :, 0] = columns["ball"], columns["cars"]  # not what follows from them
-    for name in CAR_DETAILS.names or ():
-        state.details[name] = columns[name]
+    for name, array in stored.items():  # not what follows from the rest
+        array[:] = columns[name]
     state.invalidate()
     return state

@@ -1,6 +1,8 @@
 """Demonstrations while they are played: bots in an arena, or whoever acts in a vector environment."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
 import gymnasium
@@ -14,6 +16,7 @@ from envs.bots.base import TeamBots
 from envs.demonstrations.file import MEANT, OBSERVATIONS, STATES, DemonstrationWriter, frame_of
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
+from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.format import Column
 from envs.resets import Kickoff, MixedStates, RandomState
@@ -66,7 +69,6 @@ class StateRecorder(StateLogger):
         self._frames = []
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """None."""
         return {}
 
 
@@ -110,20 +112,19 @@ def record_states(
         seed=seed,
         loggers=[recorder],
     )
-    try:
-        pool.reset(seed=seed)
-        for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))):
-            if pool.state.episode_ticks[0] == 0:
-                bots.reset(np.ones(1, np.bool_), pool.state)
-            actions = bots.actions(pool.state, pool.action_parser)
-            if noise:
-                recorder.beside = {MEANT: pool.action_parser.parse(actions, pool.state).rows.copy()}
-                drawn = draws.uniform(-1, 1, actions.shape).astype(np.float32)
-                actions = np.where(draws.random((len(actions), 1)) < noise, drawn, actions)
-            pool.step(actions)
+
+    def noisy(actions: NDArray[Any]) -> NDArray[Any]:
+        if not noise:
+            return actions
+        recorder.beside = {MEANT: pool.action_parser.parse(actions, pool.state).rows.copy()}
+        drawn = draws.uniform(-1, 1, actions.shape).astype(np.float32)
+        return np.where(draws.random((len(actions), 1)) < noise, drawn, actions)
+
+    steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))
+    with closing(pool):
+        for _ in islice(play(pool, bots, seed, noisy), steps + 1):
+            pass
         recorder.end()
-    finally:
-        pool.close()
 
 
 def columns_of(observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> list[Column]:

@@ -1,6 +1,7 @@
 """The shots of training packs as an exam: each one once, by one car, with marks."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,15 +9,17 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.bots.base import Bot
-from envs.checks import check_seed, whole_number
+from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
+from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.resets.base import CAR_REST_HEIGHT, EachArena
 from envs.resets.training_packs import Pack, place_shot
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool, Float
+from fabric_rl.base.settings import Count, check_value
 
 LONGEST_FLIGHT_SECONDS = 10.0
 """How long the ball may stay in the air once the time is up."""
@@ -72,15 +75,14 @@ def take_exam(
         ValueError: No shot, or a seed that is none.
     """
     check_seed("take_exam", seed)
-    whole_number("take_exam", "at_once", at_once)
+    check_value("take_exam: at_once", at_once, Count)
     if not sum(len(pack.shots) for pack in packs):
         raise ValueError("take_exam: there is no shot")
     papers = _Papers(packs, at_once)
-    arenas = len(papers.at)
     bot = player(seed)
     recorders = [] if record is None else [record(bot)]
     pool = RocketSimPool(
-        num_arenas=arenas,
+        num_arenas=len(papers.at),
         team_size=team_size,
         action=ContinuousAction(),
         state_setter=papers,
@@ -91,16 +93,15 @@ def take_exam(
         seed=seed,
         loggers=recorders,
     )
+
+    def only_the_first_car(actions: NDArray[Any]) -> NDArray[Any]:
+        return np.where(np.arange(pool.num_envs)[:, None] % pool.num_cars == 0, actions, 0)
+
     try:
-        pool.reset()
-        state, begun = pool.state, np.ones(arenas, np.bool_)
+        steps = play(pool, bot, change=only_the_first_car)
+        next(steps)
         while (papers.at >= 0).any():
-            if begun.any():
-                bot.reset(begun, state)
-            actions = bot.actions(state, pool.action_parser).reshape(arenas, state.num_cars, -1)
-            actions[:, 1:] = 0
-            _, _, terminated, truncated, _ = pool.step(actions.reshape(pool.num_envs, -1))
-            begun = (terminated | truncated).reshape(arenas, -1)[:, 0]
+            next(steps)
             if progress is not None:
                 progress(papers.handed_out / len(papers.shots))
     finally:

@@ -1,27 +1,31 @@
 """Matches between two players, in pairs with sides changed; `PoolRecipe` builds a pool again with other parts."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ContinuousAction
+from envs.actions import ActionParser, ContinuousAction
 from envs.bots.base import Bot
-from envs.checks import check_seed, positive, whole_number
+from envs.checks import check_seed
 from envs.dones import GoalCondition
 from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, counted, of_pairs
 from envs.partials import taken_apart
 from envs.phased import Phased
+from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import team_sizes
 from envs.processes.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE
+from envs.state.layout import BLUE, Bool, Float
+from fabric_rl.base.settings import Count, Positive, check_value
 
 PAIRS_AT_ONCE = 10
 SIDES = 2
@@ -134,9 +138,9 @@ def play_matches(
         ValueError: The number of pairs, the time, the team size or the seed is out of range.
     """
     check_seed("play_matches", seed)
-    whole_number("play_matches", "num_pairs", num_pairs)
-    for name, number in (("minutes", minutes), ("team_size", team_size)):
-        positive("play_matches", name, number)
+    check_value("play_matches: num_pairs", num_pairs, Count)
+    check_value("play_matches: minutes", minutes, Positive)
+    check_value("play_matches: team_size", team_size, Count)
     steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))
     blocks = -(-num_pairs // PAIRS_AT_ONCE)
     found: list[Counts] = []
@@ -158,36 +162,36 @@ def play_matches(
             seed=pool_seed,
             loggers=[score],
         )
-        try:
-            for step in _play(pool, player(dice[0]), opponent(dice[1]), kickoffs, score, steps):
-                if progress is not None:
-                    progress((block + (step + 1) / steps) / blocks)
-        finally:
-            pool.close()
+        bots = _BothSides(player(dice[0]), opponent(dice[1]))
+        with closing(pool):
+            for step, _ in enumerate(islice(play(pool, bots, change=kickoffs.delayed(pool)), steps + 1)):
+                if progress is not None and step:
+                    progress((block + step / steps) / blocks)
         found.append(_by_pairs(score.counts))
     counts = np.concatenate(found, axis=1)[:, :num_pairs]
     return Matches(counted(counts, "goals"), counted(counts, "touches"), minutes, team_size, of_pairs(counts))
 
 
-def _play(
-    pool: RocketSimPool, player: Bot, opponent: Bot, kickoffs: MatchKickoffs, score: GameStatistics, steps: int
-) -> Iterator[int]:
-    """Plays one step after the other; the player is blue in the first half of the arenas, and orange in the others."""
-    pool.reset()
-    state = pool.state
-    as_blue = np.arange(pool.num_arenas) < PAIRS_AT_ONCE
-    is_player = ((state.team == BLUE) == as_blue[:, None]).reshape(-1, 1)
-    for step in range(steps):
-        if score.begun.any():
-            for bot in (player, opponent):
-                bot.reset(score.begun, state)
-            score.begun[:] = False
-        ours, theirs = (bot.actions(state, pool.action_parser) for bot in (player, opponent))
-        actions = np.where(is_player, ours, theirs)
-        late = kickoffs.delay_ticks >= state.episode_ticks[:, None] + pool.tick_skip
-        actions[late.reshape(-1)] = 0
-        pool.step(actions)
-        yield step
+@dataclass(eq=False, repr=False)
+class _BothSides(Bot):
+    """The player is blue in the first half of the arenas, and orange in the others."""
+
+    player: Bot
+    opponent: Bot
+
+    def act(self, state: GameState) -> Float:
+        return np.where(self._is_players(state)[..., None], self.player.act(state), self.opponent.act(state))
+
+    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
+        ours, theirs = self.player.actions(state, parser), self.opponent.actions(state, parser)
+        return np.where(self._is_players(state).reshape(-1, 1), ours, theirs)
+
+    @staticmethod
+    def _is_players(state: GameState) -> Bool:
+        """`[A, C]` cars of the player."""
+        as_blue = np.arange(state.num_arenas) < PAIRS_AT_ONCE
+        cars: Bool = (state.team == BLUE) == as_blue[:, None]
+        return cars
 
 
 def _by_pairs(counts: Counts) -> Counts:

@@ -1,7 +1,7 @@
 """GameStatistics: what both sides do in matches, besides goals; and the kickoffs that both matches of a pair share."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from envs.loggers import COUNTED, CarSteps, StateLogger
 from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool
+
+if TYPE_CHECKING:
+    from envs.pool.rocket_pool import RocketSimPool
 
 Counts = NDArray[np.float64]
 
@@ -71,12 +74,10 @@ class GameStatistics(StateLogger):
 
     Attributes:
         counts: `[K, A, 2]` float64 of blue and orange, over all episodes; see `counted` and `of_pairs`.
-        begun: `[A]` bool, arenas with a new episode; whoever reads it clears it.
     """
 
     def __init__(self) -> None:
         self.counts: Counts = np.zeros((len(_ROW), 0, 2))
-        self.begun: Bool = np.zeros(0, np.bool_)
         self._cars = CarSteps()
         self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
         self._kickoff = np.zeros(0)  # ticks since its first touch, negative before
@@ -133,14 +134,12 @@ class GameStatistics(StateLogger):
             self._row("kickoff_goals")[:] += soon[:, None] & (state.scoring_team[:, None] == (BLUE, ORANGE))
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        if len(self.begun) != len(mask):
+        if len(self._kickoff) != len(mask):
             self.counts = np.zeros((len(_ROW), len(mask), 2))
             self._row("matches")[:] = 1
-            self.begun = np.zeros(len(mask), np.bool_)
             self._since_touch, self._kickoff = np.zeros((len(mask), 2)), np.zeros(len(mask))
             self._judged, self._over = np.zeros(len(mask), np.bool_), np.zeros(len(mask), np.bool_)
         self._cars.reset(mask, state)
-        self.begun |= mask
         self._since_touch[mask], self._kickoff[mask] = np.inf, -1
         self._judged[mask] = self._over[mask] = False
 
@@ -226,7 +225,6 @@ class MatchKickoffs(Kickoff):
         self.delay_ticks: NDArray[np.int64] = np.zeros((len(self._rngs), num_cars), np.int64)
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
-        """See `StateSetter.apply`; `rng` is not used."""
         for arena in np.flatnonzero(mask).tolist():
             own = self._rngs[arena]
             spawns = self.spawns(state, own)
@@ -235,3 +233,12 @@ class MatchKickoffs(Kickoff):
             boost = KICKOFF_BOOST + own.uniform(-self.MAX_BOOST, self.MAX_BOOST, len(spawns))
             self.place(state, arena, spawns, shift, turn, boost)
             self.delay_ticks[arena] = own.integers(self.MAX_DELAY, size=state.num_cars)
+
+    def delayed(self, pool: "RocketSimPool") -> Callable[[NDArray[Any]], NDArray[Any]]:
+        """Return a function that zeroes those of the pool's actions `[A * C, ...]` that come too early."""
+
+        def zeroed(actions: NDArray[Any]) -> NDArray[Any]:
+            late = self.delay_ticks >= pool.state.episode_ticks[:, None] + pool.tick_skip
+            return np.where(late.reshape(-1, 1), 0, actions)
+
+        return zeroed

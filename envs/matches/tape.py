@@ -1,7 +1,9 @@
 """Tape: what was seen of a game, and how it is recorded while bots play."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.bots.base import Bot
 from envs.matches.matches import PoolRecipe
+from envs.pool.play import play
 from envs.rewards import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -49,11 +52,9 @@ class _Recorder(Reward):
         self.frames: list[tuple[Bool | None, GameState]] = []
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Keeps the first states of the arenas in `mask [A]`."""
         self.frames.append((mask.copy(), state.copy()))
 
     def compute(self, state: GameState) -> Float:
-        """Keeps `state`; see `Reward.compute`."""
         self.frames.append((None, state.copy()))
         return np.zeros((state.num_arenas, state.num_cars), np.float32)
 
@@ -83,16 +84,10 @@ def record_each(
     pool = recipe.build(**({"obs": None, "seed": seed} | changes | {"reward": recorder}))
     steps = max(1, round(seconds * TICKS_PER_SECOND / pool.tick_skip))
     tapes = {}
-    try:
+    with closing(pool):
         for name, bot in bots.items():
             recorder.frames = []
-            pool.reset(seed=seed)
-            for _ in range(steps):
-                begun, state = recorder.frames[-1]
-                if begun is not None:
-                    bot.reset(begun, state)
-                pool.step(bot.actions(pool.state, pool.action_parser))
+            for _ in islice(play(pool, bot, seed), steps + 1):
+                pass
             tapes[name] = Tape(recorder.frames, pool.tick_skip)
-    finally:
-        pool.close()
     return tapes

@@ -165,7 +165,6 @@ class MechanicsLanes(EachArena, Phased):
             self._drawn = ""
 
     def author(self) -> str:
-        """Return the lane or the setter that was drawn last, in this one."""
         return f"{self._drawn or self.inner.author()} (in MechanicsLanes)"
 
     def conditions(self) -> Sequence[DoneCondition]:

@@ -68,7 +68,6 @@ class StackedObs(ObsBuilder):
         ]
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Forget the frames of the arenas in `mask [A]`."""
         super().reset(mask, state)
         starting = state.arena_index[mask]
         self._fresh[starting[starting < len(self._fresh)]] = True

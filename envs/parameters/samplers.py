@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.checks import finite_numbers
 from envs.component import Component
-from fabric_rl.base.settings import Count, Finite, NonNegative, is_number
+from fabric_rl.base.settings import Count, Finite, NonNegative, check_value, is_number
 
 
 class Sampler(Component, ABC):
@@ -131,9 +130,9 @@ def drawn_from(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
 
 def as_sampler(owner: str, name: str, value: Any) -> Sampler:  # noqa: ANN401 - checked here
     """Return what a lesson sets a parameter to: `Constant` for a number, `Uniform` for a pair; else a ValueError."""
-    numbers = finite_numbers(owner, name, value)
-    if not hasattr(value, "__iter__"):
-        return Constant(numbers[0])
+    if not hasattr(value, "__iter__") or isinstance(value, str):
+        return Constant(check_value(f"{owner}: {name}", value, Finite))
+    numbers = check_value(f"{owner}: {name}", value, Sequence[Finite])
     if len(numbers) != 2 or not numbers[0] < numbers[1]:
         raise ValueError(f"{owner}: {name} must be a number or [min, max] with min < max, got {value!r}")
     return Uniform(*numbers)

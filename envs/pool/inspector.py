@@ -16,6 +16,7 @@ from envs.bots.base import TeamBots
 from envs.bots.policy import Choose, Mind, PolicyBot
 from envs.dones import TimeoutCondition
 from envs.loggers import TurtleRecoveryLogger
+from envs.pool.play import play
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX, Sink
 from envs.resets import TurtledStart
@@ -158,12 +159,10 @@ def play_spare(
         loggers=[recorder],
     )
     try:
-        spare.reset()
+        steps = play(spare, bot)
+        next(steps)
         while recorder.seconds < seconds:
-            if recorder.begun:
-                bot.reset(spare.state.episode_ticks == 0, spare.state)
-                recorder.begun = False
-            spare.step(bot.actions(spare.state, spare.action_parser))
+            next(steps)
             yield recorder.seconds
     finally:
         recorder.end_game()

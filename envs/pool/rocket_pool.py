@@ -206,33 +206,19 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._parameters.steps += 1
         timers.stop("physics", at=self._arenas.gather_began)
         state.note_step(controls.rows, self.tick_skip)
-        touched = state.touched
         timers.stop("gather")
-
-        broken = self._arenas.broken
         rewards = self._rewards()
         timers.stop("rewards")
-        terminated, truncated = np.zeros(self.num_arenas, np.bool_), broken.copy()
-        for condition in self.done_conditions:
-            (truncated if condition.truncates else terminated)[:] |= ended_by(condition, state)
-        if broken.any():  # what is left of a broken arena is its state one step earlier, which was paid for then
-            rewards[broken], terminated[broken] = 0, False
-        for logger in self.loggers:
-            logger.update(state, terminated | truncated)
-        self._videos.step()
-        if self._viewer is not None:
-            self._viewer.send(state)
+        terminated, truncated = self._judge()
+        done = terminated | truncated
+        self._show(done)
         timers.stop("dones_and_resets")
         obs = self._observe(state)
         timers.stop("obs")
-        done, cars_of, arena_of = terminated | truncated, self._slots.cars_of, self._slots.arena_of
-        self._counts.add_step(touched & ~touched_before, state.goal_scored, done)
-        extra: dict[str, Any] = {}
-        if isinstance(self.reward, RewardSignals):
-            extra["reward_signals"] = cars_of(np.where(broken[:, None, None], np.float32(0), self.reward.last))
+        self._counts.add_step(state.touched & ~touched_before, state.goal_scored, done)
+        extra = self._reward_signals()
         if done.any():
-            extra |= {"final_obs": cars_of(obs.copy()), "_final_obs": done[arena_of]}
-            extra["result"] = results(state.scoring_team[arena_of], self._slots.team_of)
+            extra |= self._results(obs, done)
             self._begin_episodes(done)
             timers.stop("dones_and_resets")
             fresh = np.flatnonzero(done)
@@ -240,6 +226,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             timers.stop("obs")
         infos = self._infos() | extra
         timers.stop("actions")
+        cars_of, arena_of = self._slots.cars_of, self._slots.arena_of
         return cars_of(obs), cars_of(rewards), terminated[arena_of], truncated[arena_of], infos
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
@@ -395,4 +382,36 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state = self.state
         paid: Float = self.reward(state)
         require_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
-        return paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
+        rewards = paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
+        if self._arenas.broken.any():  # what is left of a broken arena is the state before, which was paid for then
+            rewards[self._arenas.broken] = 0
+        return rewards
+
+    def _reward_signals(self) -> dict[str, Any]:
+        if not isinstance(self.reward, RewardSignals):
+            return {}
+        signals = np.where(self._arenas.broken[:, None, None], np.float32(0), self.reward.last)
+        return {"reward_signals": self._slots.cars_of(signals)}
+
+    def _judge(self) -> tuple[Bool, Bool]:
+        """`[A]` episodes that end, and those that are cut off, among them all of broken arenas."""
+        broken = self._arenas.broken
+        terminated, truncated = np.zeros(self.num_arenas, np.bool_), broken.copy()
+        for condition in self.done_conditions:
+            (truncated if condition.truncates else terminated)[:] |= ended_by(condition, self.state)
+        terminated[broken] = False
+        return terminated, truncated
+
+    def _show(self, done: Bool) -> None:
+        """Shows the step to all that watch the game."""
+        for logger in self.loggers:
+            logger.update(self.state, done)
+        self._videos.step()
+        if self._viewer is not None:
+            self._viewer.send(self.state)
+
+    def _results(self, obs: Float, done: Bool) -> dict[str, Any]:
+        """The infos about episodes that end, before the next ones begin."""
+        arena_of = self._slots.arena_of
+        result = results(self.state.scoring_team[arena_of], self._slots.team_of)
+        return {"final_obs": self._slots.cars_of(obs.copy()), "_final_obs": done[arena_of], "result": result}

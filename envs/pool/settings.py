@@ -11,11 +11,10 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
-from envs.checks import whole_number
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 from envs.state.layout import CONTROL_NAMES
-from fabric_rl.base.settings import check_value, is_whole
+from fabric_rl.base.settings import Between, Count, CountOrZero, check_value, is_whole
 
 MAX_CARS_PER_TEAM = 4
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
@@ -85,16 +84,16 @@ def check_sizes(
 ) -> None:
     """Raises a ValueError if one of the other sizes is no whole number, or cannot work."""
     owner = "RocketSimPool"
-    whole_number(owner, "num_arenas (--env.num_arenas)", num_arenas, most=_MOST_ARENAS)
-    tick_skip = whole_number(owner, "tick_skip (--env.tick_skip)", tick_skip, most=_LONGEST_SKIP)
+    Between(1, _MOST_ARENAS).check(f"{owner}: num_arenas (--env.num_arenas)", num_arenas, whole=True)
+    tick_skip = Between(1, _LONGEST_SKIP).check(f"{owner}: tick_skip (--env.tick_skip)", tick_skip, whole=True)
     if not is_whole(action_delay_ticks) or not 0 <= action_delay_ticks <= tick_skip:
         raise ValueError(
             "RocketSimPool: action_delay_ticks (--env.action_delay_ticks) must be a whole number between 0 and "
             f"tick_skip={tick_skip}, got {action_delay_ticks!r}"
         )
     if num_threads is not None:
-        whole_number(owner, "num_threads (--env.num_threads)", num_threads)
-    whole_number(owner, "first_arena (--env.first_arena)", first_arena, 0)
+        check_value(f"{owner}: num_threads (--env.num_threads)", num_threads, Count)
+    check_value(f"{owner}: first_arena (--env.first_arena)", first_arena, CountOrZero)
 
 
 def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:

@@ -7,15 +7,14 @@ import pickle
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.shared_memory import SharedMemory
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from envs.checks import whole_number
 from envs.partials import taken_apart
-from fabric_rl.base.settings import is_whole
+from fabric_rl.base.settings import Count, check_value, is_whole
 
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Name -> (shape, dtype) of every array."""
@@ -117,6 +116,38 @@ class ProcessInspector:
         return []
 
 
+class Shards(NamedTuple):
+    """How the arenas of a pool are divided over its workers, and the workers into groups.
+
+    Attributes:
+        starts: `[workers + 1]` first arena of each worker, and the number of all arenas.
+        groups: The workers of each group. Its arenas do not depend on the number of workers, so neither does the play.
+    """
+
+    starts: list[int]
+    groups: list[range]
+
+    @classmethod
+    def divide(cls, arenas: int, workers: int, groups: int) -> "Shards":
+        """Divide as evenly as possible; a ValueError for more workers than arenas, or more groups than workers."""
+        if workers > arenas:
+            raise ValueError(
+                f"ProcessPool: num_workers (--env.num_workers) is {workers}, but there are only {arenas} parts"
+            )
+        if workers < groups:
+            raise ValueError(
+                f"ProcessPool: groups (--env.groups) is {groups}, but there are only {workers} workers; every group "
+                "needs one of its own (--env.num_workers)"
+            )
+        starts, members = [0], []
+        for group in range(groups):
+            members.append(range(workers * group // groups, workers * (group + 1) // groups))
+            first, stop = arenas * group // groups, arenas * (group + 1) // groups
+            count = len(members[group])
+            starts += [first + (stop - first) * (k + 1) // count for k in range(count)]
+        return cls(starts, members)
+
+
 _SIZES = ("num_arenas", "num_envs")
 """What says how large an environment is: the first of these parameters that the factory has is divided."""
 
@@ -143,7 +174,7 @@ def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
     total: Any = given.get(size, parameters[size].default) if size else None
     if size is None or not is_whole(total) or "seed" not in parameters:
         if size is not None and "seed" in parameters:
-            whole_number("ProcessPool", f"{name}'s {size}", total)
+            check_value(f"ProcessPool: {name}'s {size}", total, Count)
         raise TypeError(
             f"ProcessPool: the factory must take seed and a number {' or '.join(_SIZES)} to divide over the workers; "
             f"{name} takes {', '.join(parameters)}"

@@ -1,9 +1,10 @@
 """ProcessPool: any vector environment, in shards over worker processes that are restarted when they fail."""
 
+import itertools
 import logging
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -12,14 +13,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.checks import as_actions, check_actions, check_seed, positive, whole_number
+from envs.checks import as_actions, check_actions, check_seed
 from envs.cores import available_threads
-from envs.processes.memory import ProcessInspector, VectorEnvFactory, divisible, merged, pickled
-from envs.processes.worker import HAS_FINAL, HAS_MASK, START_SECONDS, Failure, ShardSpec, ShardWorker, WorkerLostError
+from envs.processes.memory import ProcessInspector, Shards, VectorEnvFactory, divisible, merged, pickled
+from envs.processes.worker import START_SECONDS, ShardResult, ShardWorker, WorkerError, WorkerLostError
+from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.base.state_schema import CannotBeSavedError
 
 Array = NDArray[Any]
-Count = TypeVar("Count", int, float)
+Number = TypeVar("Number", int, float)
+Problem = WorkerError | WorkerLostError
 
 logger = logging.getLogger(__name__)
 
@@ -88,35 +91,28 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             RuntimeError: A worker ended while its environment was built.
         """
         if num_workers is not None:
-            whole_number("ProcessPool", "num_workers (--env.num_workers)", num_workers)
-        whole_number("ProcessPool", "groups (--env.groups)", groups)
-        positive("ProcessPool", "timeout_seconds", timeout_seconds)
+            check_value("ProcessPool: num_workers (--env.num_workers)", num_workers, Count)
+        check_value("ProcessPool: groups (--env.groups)", groups, Count)
+        check_value("ProcessPool: timeout_seconds", timeout_seconds, Positive)
         seed = check_seed("ProcessPool", seed)
         total, divide = divisible(factory)
         default = -(-available_threads() // groups) * groups
         workers = max(groups, min(default, total)) if num_workers is None else num_workers
-        if workers > total:
-            raise ValueError(
-                f"ProcessPool: num_workers (--env.num_workers) is {workers}, but there are only {total} parts"
-            )
-        if workers < groups:
-            raise ValueError(
-                f"ProcessPool: groups (--env.groups) is {groups}, but there are only {workers} workers; every group "
-                "needs one of its own (--env.num_workers)"
-            )
-        # The arenas of a group do not depend on the number of workers, so neither does what is played.
-        self._groups = [range(workers * g // groups, workers * (g + 1) // groups) for g in range(groups)]
-        self._starts = [0]
-        for g, members in enumerate(self._groups):
-            first, stop = total * g // groups, total * (g + 1) // groups
-            self._starts += [first + (stop - first) * (k + 1) // len(members) for k in range(len(members))]
-        factories = [
-            pickled(divide(start, stop - start, seed + start))
-            for start, stop in zip(self._starts, self._starts[1:], strict=False)
+        self._starts, self._groups = Shards.divide(total, workers, groups)
+        self._factories = [
+            pickled(divide(start, stop - start, seed + start)) for start, stop in itertools.pairwise(self._starts)
         ]
-        self.timeout_seconds, self.restart = timeout_seconds, restart
-        self._workers = SupervisedWorkers(factories, self._starts, seed, timeout_seconds, restart)
-        self._specs = specs = self._workers.specs
+        self.timeout_seconds, self.restart, self._seed = timeout_seconds, restart, seed
+        self._settings: dict[str, tuple[Any, ...]] = {}  # commands that a restarted worker is given again
+        self._restarts, self._restarts_in_a_row, self._new_restarts = [0] * workers, [0] * workers, 0
+        self._workers: list[ShardWorker] = []
+        self._stop = weakref.finalize(self, _stop_all, self._workers)
+        try:
+            self._workers += [ShardWorker(self._label(k), factory) for k, factory in enumerate(self._factories)]
+            self._specs = specs = [worker.connect() for worker in self._workers]
+        except BaseException:
+            self._stop()
+            raise
         self._ends = np.cumsum([spec.num_envs for spec in specs])
         self.num_envs = int(self._ends[-1])
         self.num_workers = workers
@@ -151,15 +147,17 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             Observations `[N, ...]` and infos.
         """
         if seed is not None:
-            seed = self._workers.seed = check_seed("ProcessPool", seed, "reset(seed=...)")
-        self._workers.settle()
+            seed = self._seed = check_seed("ProcessPool", seed, "reset(seed=...)")
+        everyone = range(self.num_workers)
+        self._settle(everyone)
         for k, worker in enumerate(self._workers):
             worker.post("reset", None if seed is None else seed + self._starts[k], options)
-        replies = self._workers.replies(range(self.num_workers))
-        self._workers.raise_failures(replies)
-        obs = self._joined("obs", replies)
+        replies = self._replies(everyone, START_SECONDS)
+        self._raise_failures(replies)
+        results = [self._workers[k].result(infos) for k, infos in replies.items()]
+        obs = np.concatenate([result.obs for result in results])
         self._obs = obs.copy()
-        return obs, self._infos(replies)
+        return obs, _joined_infos(results)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Step all parts at the same time.
@@ -198,24 +196,24 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the metrics of the environment, summed over the workers; empty if it has none."""
-        metrics = _added(self._workers.ask_all("drain_metrics"))
+        metrics = _added(self._ask_all("drain_metrics"))
         if self.restart:
-            metrics["game/worker_restarts"] = (float(self._workers.new_restarts), 1.0)
-            self._workers.new_restarts = 0
+            metrics["game/worker_restarts"] = (float(self._new_restarts), 1.0)
+            self._new_restarts = 0
         return metrics
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """Return the timers of the environment, summed over the workers, which run in parallel."""
-        return _added(self._workers.ask_all("drain_timers"))
+        return _added(self._ask_all("drain_timers"))
 
     def check_phases(self, names: Sequence[str]) -> None:
         """Raise ValueError unless the environment has exactly the phases `names`, if it has any."""
-        self._workers.ask_all("check_phases", list(names))
+        self._ask_all("check_phases", list(names))
 
     def set_phase(self, name: str, number: int) -> None:
         """Set the phase of the environment, if it has any."""
-        self._workers.phase = (name, number)
-        self._workers.ask_all("set_phase", name, number)
+        self._settings["set_phase"] = (name, number)
+        self._ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Check the values for `set_parameters`.
@@ -223,12 +221,12 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         Raises:
             ValueError: The environment has no parameters that can be set, or rejects these values.
         """
-        self._workers.ask_all("check_parameters", dict(values))
+        self._ask_all("check_parameters", dict(values))
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Set parameters of all parts, also of parts that are restarted later; see `check_parameters`."""
-        self._workers.ask_all("set_parameters", dict(values))
-        self._workers.parameters = dict(values)
+        self._ask_all("set_parameters", dict(values))
+        self._settings["set_parameters"] = (dict(values),)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the states of all parts; see the environment's own `state_dict`.
@@ -239,7 +237,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if not all(spec.resumable for spec in self._specs):
             raise CannotBeSavedError("ProcessPool: its environment has no state_dict and load_state_dict")
         obs = None if self._obs is None else self._obs.copy()
-        return {"parts": self._workers.ask_all("state_dict"), "obs": obs, "seed": self._workers.seed}
+        return {"parts": self._ask_all("state_dict"), "obs": obs, "seed": self._seed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the `state_dict` of a pool with the same number of workers.
@@ -253,16 +251,17 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         parts = state["parts"]
         if len(parts) != self.num_workers:
             raise ValueError(f"ProcessPool: the state is of {len(parts)} workers, this pool has {self.num_workers}")
-        self._workers.settle()
+        everyone = range(self.num_workers)
+        self._settle(everyone)
         for worker, part in zip(self._workers, parts, strict=True):
             worker.post("load_state_dict", part)
-        self._workers.raise_failures(self._workers.replies(range(self.num_workers)), stop=False)
+        self._raise_failures(self._replies(everyone, START_SECONDS), stop=False)
         self._obs = None if state["obs"] is None else np.array(state["obs"])
-        self._workers.seed = state["seed"]
+        self._seed = state["seed"]
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Stop the workers."""
-        self._workers.stop()
+        self._stop()
 
     # ------------------------------------------------------------------ workers
 
@@ -277,214 +276,147 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 f"{actions.dtype} of shape {list(actions.shape)}"
             )
         check_actions("ProcessPool", actions, self.single_action_space)
-        self._workers.settle(workers)
+        self._settle(workers)
         for k in workers:
             own = self._rows(k)
             self._workers[k].post_step(actions[own.start - rows.start : own.stop - rows.start])
 
     def _step_results(self, workers: range) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         assert self._obs is not None
-        replies = self._workers.replies(workers, self.timeout_seconds)
-        lost = {k: reply for k, reply in replies.items() if isinstance(reply, Failure | WorkerLostError)}
-        if lost and not self.restart:
-            self._workers.raise_failures(replies)
-        last = {k: self._obs[self._rows(k)].copy() for k in lost}
-        for k, reply in lost.items():
-            self._workers.start_again(k, reply)
-            replies[k] = None
-        obs, infos = self._joined("obs", workers), self._infos(replies, last)
-        dtypes = [self._workers[k].reward_dtype for k in workers if k not in lost]
-        rewards = self._joined("rewards", workers).astype(dtypes[0] if dtypes else np.float32)
-        terminated, truncated = self._joined("terminated", workers), self._joined("truncated", workers)
-        first = self._rows(workers[0]).start
-        for k in lost:
-            own = slice(self._rows(k).start - first, self._rows(k).stop - first)
-            rewards[own], terminated[own], truncated[own] = 0, False, True
-        self._obs[first : first + len(obs)] = obs
-        return obs, rewards, terminated, truncated, infos
+        replies = self._replies(workers, self.timeout_seconds)
+        if not self.restart:
+            self._raise_failures(replies)
+        results = [
+            self._restart(k, reply) if isinstance(reply, Problem) else self._workers[k].result(reply)
+            for k, reply in replies.items()
+        ]
+        obs = np.concatenate([result.obs for result in results])
+        rewards = np.concatenate([result.rewards for result in results])
+        terminated = np.concatenate([result.terminated for result in results])
+        truncated = np.concatenate([result.truncated for result in results])
+        self._obs[self._rows(workers[0]).start : self._rows(workers[-1]).stop] = obs
+        return obs, rewards, terminated, truncated, _joined_infos(results)
 
     def _rows(self, k: int) -> slice:
         return slice(int(self._ends[k]) - self._specs[k].num_envs, int(self._ends[k]))
 
-    def _joined(self, name: str, workers: Iterable[int]) -> Array:
-        return np.concatenate([self._workers[k].arrays[name] for k in workers])
+    def _label(self, k: int) -> str:
+        return f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
 
-    def _infos(self, replies: dict[int, Any], last: dict[int, Array] | None = None) -> dict[str, Any]:
-        """Joins what these workers know; `last` are the last observations of those that were started again."""
-        last = last or {}
-        infos = merged([reply or {} for reply in replies.values()], [self._specs[k].num_envs for k in replies])
-        flags = {k: self._workers[k].flags for k in replies}
-        if last or any(flag & HAS_FINAL for flag in flags.values()):
-            ended = {k: self._workers[k].arrays["_final_obs"] & bool(flag & HAS_FINAL) for k, flag in flags.items()}
-            ended |= {k: np.ones(len(rows), np.bool_) for k, rows in last.items()}
-            final = [last.get(k, self._workers[k].arrays["final_obs"]) for k in replies]
-            infos |= {"final_obs": np.concatenate(final), "_final_obs": np.concatenate(list(ended.values()))}
-        if all(flag & HAS_MASK for flag in flags.values()):
-            infos["action_mask"] = self._joined("action_mask", replies)
-        return infos
-
-
-def _added(parts: Iterable[dict[str, tuple[float, Count]]]) -> dict[str, tuple[float, Count]]:
-    """Name -> (sum, count) of all parts together."""
-    found: dict[str, tuple[float, Count]] = {}
-    for part in parts:
-        for name, (total, count) in part.items():
-            before = found.get(name)
-            found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
-    return found
-
-
-class SupervisedWorkers:
-    """Worker processes that are started and ended together; lost ones are reported, or started again.
-
-    A worker in which something fails ends all of them, or with `restart` is started again. They end with this object,
-    or with this process however it ends.
-
-    Attributes:
-        restart: Whether failed workers are started again.
-        timeout_seconds: How long a worker may take for one step.
-        specs: What each worker says about its environments.
-        seed: Of the last reset. A worker that is started again begins with one derived from it,
-        phase: goes on in this phase (the arguments of `set_phase`),
-        parameters: and with these parameters; None for both where there was none.
-        new_restarts: Restarts since it was last set to 0.
-    """
-
-    def __init__(
-        self, factories: Sequence[bytes], starts: Sequence[int], seed: int, timeout_seconds: float, restart: bool
-    ) -> None:
-        """Starts the workers and waits for them.
-
-        Args:
-            factories: For each worker the pickled factory of its part.
-            starts: `[workers + 1]` number of each part's first arena, and of all arenas.
-            seed: See the attributes, as for the rest.
-            timeout_seconds: As above.
-            restart: As above.
-
-        Raises:
-            WorkerLostError: A worker ended while it was built.
-            Exception: What the factory raised, see `ShardWorker.connect`.
-        """
-        self.timeout_seconds, self.restart, self.seed = timeout_seconds, restart, seed
-        self.phase: tuple[str, int] | None = None
-        self.parameters: dict[str, Any] | None = None
-        self.new_restarts = 0
-        self._factories, self._starts = factories, starts
-        self._restarts, self._restarts_in_a_row = [0] * len(factories), [0] * len(factories)
-        self._workers: list[ShardWorker] = []
-        self.stop = weakref.finalize(self, _stop_all, self._workers)
-        """Ends all of them; a second call does nothing."""
-        try:
-            self._workers += [ShardWorker(self._name_of(k), f) for k, f in enumerate(factories)]
-            self.specs: list[ShardSpec] = [worker.connect() for worker in self._workers]
-        except BaseException:
-            self.stop()
-            raise
-
-    def __len__(self) -> int:
-        return len(self._workers)
-
-    def __getitem__(self, k: int) -> ShardWorker:
-        return self._workers[k]
-
-    def __iter__(self) -> Iterator[ShardWorker]:
-        return iter(self._workers)
-
-    def settle(self, workers: Iterable[int] | None = None) -> None:
-        """Waits for what an interrupted call has left behind in these workers, by default in all.
-
-        Raises:
-            RuntimeError: They are stopped, or one is lost.
-        """
+    def _settle(self, workers: range) -> None:
+        """Waits for what an interrupted call has left behind in these workers."""
         if not self._workers:
             raise RuntimeError("ProcessPool: it is closed")
-        for k in range(len(self._workers)) if workers is None else workers:
+        for k in workers:
             try:
                 self._workers[k].settle(self.timeout_seconds)
+            except WorkerError:  # of a call that nobody waits for any more
+                pass
             except WorkerLostError as error:
                 if not self.restart:
                     self._fail(k, error)
-                self.start_again(k, error)
+                self._restart(k, error)
 
-    def replies(self, workers: Iterable[int], timeout_seconds: float = START_SECONDS) -> dict[int, Any]:
-        """What these workers answer to what was posted, a `Failure` or a `WorkerLostError` where one has failed."""
+    def _replies(self, workers: range, timeout_seconds: float) -> dict[int, Any]:
+        """What these workers answer to what was posted, or the exception with which one has failed."""
         replies: dict[int, Any] = {}
         for k in workers:
             try:
                 replies[k] = self._workers[k].receive(timeout_seconds)
-            except WorkerLostError as error:
+            except (WorkerError, WorkerLostError) as error:
                 replies[k] = error
         return replies
 
-    def ask_all(self, command: str, *arguments: Any) -> list[Any]:  # noqa: ANN401 - the command's
-        """The answers of all workers to one command.
-
-        Raises:
-            Exception: The first that one of them raised; they go on.
-            RuntimeError: A worker is lost.
-        """
-        self.settle()
+    def _ask_all(self, command: str, *arguments: Any) -> list[Any]:  # noqa: ANN401 - the command's
+        """The answers of all workers to one command; they go on if one of them raises an exception."""
+        everyone = range(self.num_workers)
+        self._settle(everyone)
         for worker in self._workers:
             worker.post(command, *arguments)
-        replies = self.replies(range(len(self._workers)))
-        self.raise_failures(replies, stop=False)
+        replies = self._replies(everyone, START_SECONDS)
+        self._raise_failures(replies, stop=False)
         return list(replies.values())
 
-    def raise_failures(self, replies: dict[int, Any], stop: bool = True) -> None:
-        """Raises the first failure; with `stop` false the others go on if the workers could answer."""
+    def _raise_failures(self, replies: dict[int, Any], stop: bool = True) -> None:
+        """Raises the first failure; with `stop` false the workers go on, unless one is lost."""
         for k, reply in replies.items():
-            if isinstance(reply, WorkerLostError) or (isinstance(reply, Failure) and stop):
+            if isinstance(reply, WorkerLostError) or (isinstance(reply, WorkerError) and stop):
                 self._fail(k, reply)
         for k, reply in replies.items():
-            if isinstance(reply, Failure):
-                raise reply.as_error(self._name_of(k))
+            if isinstance(reply, WorkerError):
+                raise reply.raised_by(self._label(k))
 
-    def start_again(self, k: int, problem: Failure | WorkerLostError) -> None:
-        """Starts a worker again after `problem`, with a warning, in the present phase and with the parameters.
+    def _restart(self, k: int, problem: Problem) -> ShardResult:
+        """Starts a worker again after `problem`, with a warning; what its step gave: the end of all its episodes.
 
         Raises:
             RuntimeError: It has failed too often, or fails at once.
         """
-        what = problem.summary if isinstance(problem, Failure) else str(problem)
-        logger.warning("%s failed: %s", self._name_of(k), problem.traceback if isinstance(problem, Failure) else what)
+        self._count_failure(k, problem)
+        last = None if self._obs is None else self._obs[self._rows(k)].copy()
+        old, reward_dtype = self._workers[k], self._workers[k].reward_dtype
+        old.kill()
+        old.stop()
+        worker = self._workers[k] = ShardWorker(self._label(k), self._factories[k])
+        worker.connect()
+        try:
+            for command, arguments in self._settings.items():
+                worker.call(command, *arguments)
+            worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
+        except (WorkerError, WorkerLostError) as error:
+            self._fail(k, error)
+        begun = worker.result(None)
+        return begun._replace(
+            rewards=np.zeros(len(begun.obs), reward_dtype),
+            terminated=np.zeros(len(begun.obs), np.bool_),
+            truncated=np.ones(len(begun.obs), np.bool_),
+            final_obs=begun.obs if last is None else last,
+            ended=np.ones(len(begun.obs), np.bool_),
+        )
+
+    def _count_failure(self, k: int, problem: Problem) -> None:
+        """Logs and warns; raises the problem if it is one too many."""
+        logger.warning("%s failed: %s", self._label(k), problem)
         if self._workers[k].steps >= GOOD_STEPS:
             self._restarts_in_a_row[k] = 0
         if self._restarts_in_a_row[k] >= MOST_RESTARTS:
             self._fail(k, problem, f"failed {MOST_RESTARTS + 1} times without {GOOD_STEPS:,} good steps in between")
         self._restarts_in_a_row[k] += 1
-        warnings.warn(
-            f"ProcessPool: started worker {k} again, its episodes are cut off: {what}", RuntimeWarning, stacklevel=3
-        )
-        self._workers[k].kill()
-        self._workers[k].stop()
         self._restarts[k] += 1
-        self.new_restarts += 1
-        worker = self._workers[k] = ShardWorker(self._name_of(k), self._factories[k])
-        try:
-            worker.connect()
-            if self.phase is not None:
-                worker.post("set_phase", *self.phase)
-                worker.receive(START_SECONDS)
-            if self.parameters is not None:
-                worker.post("set_parameters", self.parameters)
-                worker.receive(START_SECONDS)
-            worker.post("reset", self.seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
-            reply = worker.receive(START_SECONDS)
-        except WorkerLostError as error:
-            reply = error
-        if isinstance(reply, Failure | WorkerLostError):
-            self._fail(k, reply)
+        self._new_restarts += 1
+        warnings.warn(
+            f"ProcessPool: started worker {k} again, its episodes are cut off: {problem.summary}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
-    def _name_of(self, k: int) -> str:
-        return f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
-
-    def _fail(self, k: int, problem: Failure | WorkerLostError, given_up: str = "") -> NoReturn:
-        self.stop()
-        if isinstance(problem, Failure):
-            raise problem.as_error(f"{self._name_of(k)} {given_up}".rstrip())
+    def _fail(self, k: int, problem: Problem, given_up: str = "") -> NoReturn:
+        """Ends all workers and raises the problem of one."""
+        self._stop()
+        if isinstance(problem, WorkerError):
+            raise problem.raised_by(f"{self._label(k)} {given_up}".rstrip())
         advice = f"it {given_up}" if given_up else "restart=True (--env.restart true) would start it again"
-        raise WorkerLostError(f"{problem}; {advice}", problem.failed_in) from None
+        raise problem.raised_by(self._label(k), advice) from None
+
+
+def _joined_infos(results: Sequence[ShardResult]) -> dict[str, Any]:
+    infos = merged([result.infos for result in results], [len(result.obs) for result in results])
+    if any(result.ended is not None for result in results):
+        ended = [np.zeros(len(each.obs), np.bool_) if each.ended is None else each.ended for each in results]
+        infos |= {"final_obs": np.concatenate([result.final_obs for result in results])}
+        infos |= {"_final_obs": np.concatenate(ended)}
+    masks = [result.action_mask for result in results if result.action_mask is not None]
+    return infos | ({"action_mask": np.concatenate(masks)} if len(masks) == len(results) else {})
+
+
+def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[float, Number]]:
+    """Name -> (sum, count) of all parts together."""
+    found: dict[str, tuple[float, Number]] = {}
+    for part in parts:
+        for name, (total, count) in part.items():
+            before = found.get(name)
+            found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
+    return found
 
 
 def _stop_all(workers: list[ShardWorker]) -> None:

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -42,6 +42,23 @@ _ONE_LINE: tuple[type[Exception], ...] = (ValueError, CannotBeSavedError, TypeEr
 """What components raise to say in one line what is wrong with them."""
 _USER_ERRORS: tuple[type[Exception], ...] = (*_ONE_LINE, FileNotFoundError, OSError, ImportError)
 _NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
+
+
+class ShardResult(NamedTuple):
+    """Result of a step or reset of `n` sub-environments."""
+
+    obs: NDArray[Any]
+    rewards: NDArray[Any]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    final_obs: NDArray[Any]
+    """`[n, ...]` last observations, where `ended`."""
+    ended: NDArray[np.bool_] | None
+    """`[n]` episodes that ended in this step; None if the environment says nothing of it."""
+    action_mask: NDArray[np.bool_] | None
+    """None if the environment gives none."""
+    infos: dict[str, Any]
+    """All others."""
 
 
 @dataclass(frozen=True)
@@ -87,59 +104,70 @@ class ShardSpec:
         }
 
 
-@dataclass(frozen=True)
-class Failure:
-    """An exception of a worker, in words, since not every exception can be pickled."""
-
-    kind: type[Exception] | None
-    """ValueError, FloatingPointError, OSError... if it is one that a user's settings cause."""
-    message: str
-    summary: str
-    """Type and message."""
-    traceback: str
-    failed_in: str
-    """The function that it comes from, as in `MyEnv.step() (my_env.py, line 12)`."""
-    exits: bool
-    """Whether it was meant to end the process: SystemExit, KeyboardInterrupt."""
-
-    @classmethod
-    def of(cls, error: BaseException) -> "Failure":
-        """Describes `error`."""
-        kind = next((kind for kind in _USER_ERRORS if isinstance(error, kind)), None)
-        summary = f"{type(error).__name__}: {error}".removesuffix(": ")
-        trace = "".join(traceback.format_exception(error))
-        return cls(kind, str(error), summary, trace, _failed_in(error), not isinstance(error, Exception))
-
-    def as_error(self, where: str) -> Exception:
-        """One error for the parent.
-
-        What components raise on purpose keeps its kind and stays one line, `where` first, with the worker's traceback
-        as its cause. Anything else is a RuntimeError, likewise; an attempt to end the process, which needs no
-        traceback, a `WorkerLostError`.
-        """
-        if self.exits:
-            instead = "it must return or raise an error, not end its process"
-            return WorkerLostError(f"{where}: {self.failed_in} raised {self.summary}; {instead}", self.failed_in)
-        kind, what = (self.kind, self.message) if self.kind in _ONE_LINE else (None, self.summary)
-        error = (kind or RuntimeError)(f"{where}: {' '.join(what.split())}")
-        error.__cause__ = WorkerError(f"Traceback in the worker:\n{self.traceback}", self.failed_in)
-        return error
-
-
-class WorkerError(RuntimeError):
-    """What has happened in a worker, far from any line of this process.
+class WorkerLostError(RuntimeError):
+    """A worker has ended, wanted to end, or does not answer; the message is one line that says it all.
 
     Attributes:
         failed_in: The function, as in `MyEnv.step()`.
     """
 
-    def __init__(self, message: str, failed_in: str) -> None:
+    def __init__(self, message: str, failed_in: str = "") -> None:
         super().__init__(message)
         self.failed_in = failed_in
 
+    @property
+    def summary(self) -> str:
+        """The message."""
+        return str(self)
 
-class WorkerLostError(WorkerError):
-    """A worker has ended, wanted to end, or does not answer; the message is one line that says it all."""
+    def raised_by(self, label: str, advice: str = "") -> "WorkerLostError":
+        """Return one line for the parent: which worker is lost, how, and `advice`."""
+        text = f"{label}: {self}; {advice}" if advice else f"{label}: {self}"
+        return WorkerLostError(text, self.failed_in)
+
+
+class WorkerError(RuntimeError):
+    """An exception that a worker raised; it stands in for it, since not every exception can be pickled.
+
+    Its text is the traceback in the worker, so it is the cause of what the pool raises (`raised_by`).
+
+    Attributes:
+        kind: ValueError, FloatingPointError, OSError... if it is one that a user's settings cause, else RuntimeError.
+        message: Text of the exception.
+        summary: Type and text.
+        failed_in: The function, as in `MyEnv.step() (my_env.py, line 12)`.
+    """
+
+    kind: type[Exception]
+    message: str
+    summary: str
+    failed_in: str
+
+    @classmethod
+    def of(cls, error: Exception) -> "WorkerError":
+        """Describe `error`."""
+        made = cls(f"Traceback in the worker:\n{''.join(traceback.format_exception(error))}")
+        made.kind = next((kind for kind in _USER_ERRORS if isinstance(error, kind)), RuntimeError)
+        made.message, made.summary = str(error), f"{type(error).__name__}: {error}".removesuffix(": ")
+        made.failed_in = _failed_in(error)
+        return made
+
+    def raised_by(self, label: str) -> Exception:
+        """Return one line for the parent: of the same kind if components raise that on purpose, else a RuntimeError."""
+        kind, text = (self.kind, self.message) if self.kind in _ONE_LINE else (RuntimeError, self.summary)
+        error = kind(f"{label}: {' '.join(text.split())}")
+        error.__cause__ = self
+        return error
+
+
+def _as_sent(error: BaseException) -> WorkerError | WorkerLostError:
+    """Return the stand-in for what was raised in this process."""
+    if isinstance(error, Exception):
+        return WorkerError.of(error)
+    failed_in, raised = _failed_in(error), f"{type(error).__name__}: {error}".removesuffix(": ")
+    return WorkerLostError(
+        f"{failed_in} raised {raised}; it must return or raise an error, not end its process", failed_in
+    )
 
 
 def _failed_in(error: BaseException) -> str:
@@ -171,7 +199,7 @@ def run_shard(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) 
     try:
         env = _build(factory)
     except BaseException as error:  # one that wants to end the process is to be told, too
-        conn.send(Failure.of(error))
+        conn.send(_as_sent(error))
         return
     try:
         spec = _spec_of(env)
@@ -181,7 +209,7 @@ def run_shard(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) 
         _Server(env, arrays, conn).serve(go, done)
         arrays.close()
     except (TypeError, ValueError) as error:
-        conn.send(Failure.of(error))
+        conn.send(WorkerError.of(error))
     finally:
         env.close()
 
@@ -243,7 +271,7 @@ class _Server:
                     reply = self._answer(command, arguments)
                 payload = b"" if reply is None else pickle.dumps(reply)
             except BaseException as error:  # as above
-                payload = pickle.dumps(Failure.of(error))
+                payload = pickle.dumps(_as_sent(error))
             if payload:
                 header[FLAGS] |= HAS_PAYLOAD
             done.release()
@@ -322,8 +350,6 @@ class ShardWorker:
             factory: Pickled function without parameters that builds its environments.
         """
         self.label = label
-        self.flags = 0
-        self.reward_dtype: np.dtype[Any] | None = None
         self.steps = 0
         self._arrays: SharedArrays | None = None
         self._busy_since: float | None = None
@@ -346,6 +372,12 @@ class ShardWorker:
             raise RuntimeError(f"{self.label} is not running")
         return self._arrays
 
+    @property
+    def reward_dtype(self) -> np.dtype[Any]:
+        """Of the environment's rewards, once it has taken a step."""
+        code = int(self.arrays["header"][REWARD_DTYPE])
+        return np.dtype(chr(code) if code else np.float32)
+
     def connect(self) -> ShardSpec:
         """Waits for the environments and shares the arrays.
 
@@ -354,16 +386,20 @@ class ShardWorker:
             RuntimeError: The factory raised something else.
             WorkerLostError: The process ended or did not become ready.
         """
-        spec = self._receive(START_SECONDS)
-        if isinstance(spec, Failure):
-            raise spec.kind(spec.message) if spec.kind else spec.as_error(f"{self.label}, while it was built")
-        assert isinstance(spec, ShardSpec)
-        self._env = spec.name
-        self._arrays = SharedArrays(spec.layout)
-        self._conn.send(self._arrays.name)
-        self._wait(time.monotonic() + START_SECONDS, START_SECONDS)
-        self._arrays.forget_name()
-        return spec
+        try:
+            spec = self._receive(START_SECONDS)
+            if isinstance(spec, ShardSpec):
+                self._env, self._arrays = spec.name, SharedArrays(spec.layout)
+                self._conn.send(self._arrays.name)
+                self._wait(time.monotonic() + START_SECONDS, START_SECONDS)
+                self._arrays.forget_name()
+                return spec
+        except WorkerLostError as error:
+            raise error.raised_by(self.label) from None
+        if isinstance(spec, WorkerError) and spec.kind is not RuntimeError:
+            raise spec.kind(spec.message)
+        failed: WorkerError | WorkerLostError = spec
+        raise failed.raised_by(f"{self.label}, while it was built")
 
     def post_step(self, actions: NDArray[Any]) -> None:
         """Starts a step. `receive` waits for its end."""
@@ -382,21 +418,40 @@ class ShardWorker:
             self._conn.send((command, arguments))
 
     def receive(self, timeout_seconds: float) -> Any:  # noqa: ANN401 - what the command returned
-        """What the posted command returned: for step and reset the infos that have no array, or None; or a `Failure`.
+        """What the posted command returned: for step and reset the infos that have no array, or None.
 
         Raises:
+            WorkerError: The command raised an exception.
             WorkerLostError: The process ended, or did not answer within `timeout_seconds` of `post`.
         """
         assert self._busy_since is not None
         self._wait(self._busy_since + timeout_seconds, timeout_seconds)
         header = self.arrays["header"]
-        self.flags = int(header[FLAGS])
-        result = self._receive(timeout_seconds) if self.flags & HAS_PAYLOAD else None
-        if header[IS_STEP] and not isinstance(result, Failure):
-            self.steps += 1
-            self.reward_dtype = np.dtype(chr(header[REWARD_DTYPE]))
+        reply = self._receive(timeout_seconds) if header[FLAGS] & HAS_PAYLOAD else None
         self._busy_since = None
-        return result
+        if isinstance(reply, WorkerError | WorkerLostError):
+            raise reply
+        self.steps += int(header[IS_STEP])
+        return reply
+
+    def call(self, command: str, *arguments: Any) -> Any:  # noqa: ANN401 - what the command returned
+        """Posts a command and waits for its result, with the errors of `receive`."""
+        self.post(command, *arguments)
+        return self.receive(START_SECONDS)
+
+    def result(self, infos: dict[str, Any] | None) -> ShardResult:
+        """Of the last step or reset: its arrays, which the next one overwrites, and the `infos` that `receive` gave."""
+        arrays, flags = self.arrays, int(self.arrays["header"][FLAGS])
+        return ShardResult(
+            obs=arrays["obs"],
+            rewards=arrays["rewards"].astype(self.reward_dtype),
+            terminated=arrays["terminated"],
+            truncated=arrays["truncated"],
+            final_obs=arrays["final_obs"],
+            ended=arrays["_final_obs"] if flags & HAS_FINAL else None,
+            action_mask=arrays["action_mask"] if flags & HAS_MASK else None,
+            infos=infos or {},
+        )
 
     def settle(self, timeout_seconds: float) -> None:
         """Waits for a command whose `receive` was interrupted, and drops its result."""
@@ -448,7 +503,7 @@ class ShardWorker:
         """In which function of the environment, and `how`: what has happened and what to do."""
         doing = "step" if self._arrays is not None and self._arrays["header"][IS_STEP] else self._command
         failed_in = f"{self._env}.{doing}()" if self._env else "building its environment"
-        return WorkerLostError(f"{self.label}: {failed_in} {how}", failed_in)
+        return WorkerLostError(f"{failed_in} {how}", failed_in)
 
     def _no_answer(self, seconds: float) -> WorkerLostError:
         more = "; a larger timeout_seconds (--env.timeout_seconds) waits longer" if seconds != START_SECONDS else ""

@@ -163,32 +163,53 @@ def _goals() -> NDArray[np.float64]:
     return np.array([np.array(lines) * (1, side, 1) for side in (-1, 1)])
 
 
+_CHALK, _HALF_LINE = 235, 24
+"""Grey of the lines on the floor, 0..255; half of their width, uu."""
+_STRIPE, _MESH = 640, 512
+"""uu: width of the stripes of the grass, and of the squares of the walls."""
+
+
 @lru_cache(maxsize=1)
 def _colours() -> NDArray[np.uint32]:
     """Of squares of `_TEXEL` uu: rows by x for the floor, by z for the walls; columns by y. Red is the low byte."""
-    at = ((np.arange(_SPAN) + 0.5) * _TEXEL - game.BACK_NET_Y).astype(np.float32)
-    x, y = np.broadcast_arrays(at[:, None], at)
-    wide, far, away = np.abs(x), np.abs(y), np.hypot(x, y)
-    team = np.where(y[..., None] < 0, *TEAM_COLOURS)
-    outside = np.maximum.reduce([wide - game.SIDE_WALL_X, far - game.BACK_WALL_Y, (wide + far - _CORNER) / 2**0.5])
-    grass = np.array([52, 112, 74]) - (np.floor(y / 640) % 2)[..., None] * (6, 11, 8)
-    grass = grass + 0.3 * (far / game.BACK_NET_Y)[..., None] ** 2.5 * (team - grass)
-    grass = grass * (1 - 0.35 * np.clip(1 + outside / 500, 0, 1) ** 2)[..., None]
-    area = np.abs(np.maximum(wide - 1700, 3700 - far))
-    lines = np.minimum.reduce([far, np.abs(away - 950), away - 50, area, np.abs(outside + 70)])
-    chalk = 0.72 * np.clip((24 - lines) / (2.5 * _TEXEL) + 0.5, 0, 1) * (outside < 40)
-    grass += chalk[..., None] * (235 - grass)
+    y = ((np.arange(_SPAN) + 0.5) * _TEXEL - game.BACK_NET_Y).astype(np.float32)
+    found = np.zeros((_SPAN + _WALL_SPAN, _SPAN, 4), np.uint8)
+    found[..., :3] = np.clip(np.concatenate((_floor(y), _walls(y[None]))), 0, 255)
+    return found.view(np.uint32)[..., 0]
 
-    y, far, team = y[:1], far[:1], team[:1]
+
+def _floor(at: Vector) -> Vector:
+    """Grass in stripes, in the colour of the team near its goal, dark at the walls; and the lines on it."""
+    x, y = np.broadcast_arrays(at[:, None], at)
+    wide, far, from_middle = np.abs(x), np.abs(y), np.hypot(x, y)
+    outside = np.maximum.reduce([wide - game.SIDE_WALL_X, far - game.BACK_WALL_Y, (wide + far - _CORNER) / 2**0.5])
+    grass = np.array([52, 112, 74]) - (np.floor(y / _STRIPE) % 2)[..., None] * (6, 11, 8)
+    grass = grass + 0.3 * (far / game.BACK_NET_Y)[..., None] ** 2.5 * (_team(y) - grass)
+    grass = grass * (1 - 0.35 * np.clip(1 + outside / 500, 0, 1) ** 2)[..., None]
+    halfway, circle, spot = far, np.abs(from_middle - 950), from_middle - 50  # distances, uu
+    area, edge = np.abs(np.maximum(wide - 1700, 3700 - far)), np.abs(outside + 70)
+    nearest = np.minimum.reduce([halfway, circle, spot, area, edge])
+    chalk = 0.72 * np.clip((_HALF_LINE - nearest) / (2.5 * _TEXEL) + 0.5, 0, 1) * (outside < 40)
+    painted: Vector = grass + chalk[..., None] * (_CHALK - grass)
+    return painted
+
+
+def _walls(y: Vector) -> Vector:
+    """Glass with a mesh, brighter at the floor and at the ceiling, in the colour of the team; the crowd above it."""
     z = (np.arange(_WALL_SPAN)[:, None, None] + 0.5) * _TEXEL
-    grid = np.maximum(np.abs(y / 512 % 1 - 0.5)[..., None], np.abs(z / 512 % 1 - 0.5)) > 0.468
-    glass = np.array([36, 48, 66]) + 30 * np.exp(-z / 260) + 9 * grid + 60 * np.exp(-(((z - game.CEILING_Z) / 40) ** 2))
+    mesh = np.maximum(np.abs(y / _MESH % 1 - 0.5)[..., None], np.abs(z / _MESH % 1 - 0.5)) > 0.468
+    low, top = 30 * np.exp(-z / 260), 60 * np.exp(-(((z - game.CEILING_Z) / 40) ** 2))
+    glass = np.array([36, 48, 66]) + low + 9 * mesh + top
     crowd = np.random.default_rng(0).random((_WALL_SPAN // 4, _SPAN // 4, 1)).repeat(4, 0).repeat(4, 1) ** 6
     walls = np.where(z < game.CEILING_Z + 20, glass, np.array([16, 20, 30]) + 34 * crowd)
-    walls += 0.34 * (far / game.BACK_WALL_Y)[..., None] ** 3 * np.exp(-z / 1500) * (team - walls)
-    found = np.zeros((_SPAN + _WALL_SPAN, _SPAN, 4), np.uint8)
-    found[..., :3] = np.clip(np.concatenate((grass, walls)), 0, 255)
-    return found.view(np.uint32)[..., 0]
+    walls += 0.34 * (np.abs(y) / game.BACK_WALL_Y)[..., None] ** 3 * np.exp(-z / 1500) * (_team(y) - walls)
+    return walls
+
+
+def _team(y: Vector) -> Vector:
+    """`[..., 3]` colour of the team whose half it is."""
+    colours: Vector = np.where(y[..., None] < 0, TEAM_COLOURS[0], TEAM_COLOURS[1])
+    return colours
 
 
 SIZE = (640, 360)

@@ -23,8 +23,14 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from envs.state.layout import NUM_PADS
+
 DTYPES = ("|u1", "|i1", "<i2", "<u2", "<i4", "<f2", "<f4")
 MOST_COLUMNS, MOST_FRAME_BYTES, MOST_CHUNK_BYTES = 64, 1 << 15, 1 << 24
+FLAGS = ("present", "on_ground", "is_boosting", "is_supersonic", "is_demoed", "touched", "has_flip")
+"""Bits of `car_flags`, the lowest first: fields of `GameState`."""
+MOST_ACTIONS = 8
+"""Likeliest actions that are kept of each car."""
 _FRAMES = struct.Struct("<I")
 
 
@@ -85,6 +91,39 @@ class Column:
             whole = np.cumsum(whole, axis=1, dtype=unsigned)
         numbers = whole.view(dtype).astype(np.float64) * self.scale
         return numbers.T.reshape(frames, *self.shape).astype(np.float32)
+
+
+def game_columns(num_cars: int, reward_parts: int = 0, values: bool = False, actions: bool = False) -> list[Column]:
+    """The columns of a game, all as in `GameState.world`.
+
+    Positions are within 0.1 uu of the game's, velocities within 0.25 uu/s and 0.001 rad/s, the four numbers of a car's
+    quaternion (w, x, y, z) within 0.00025, boost (0..100) within 0.25, controls within 0.004, pad timers (s) within
+    0.02, probabilities within 0.002; rewards and values have a relative error of 2**-11, below 6e-5 they are within
+    3e-8. `ticks` are those since the game began; `begins` is 1 in the first frame after a kickoff. Controls and rewards
+    belong to the step that led to the frame, values and probabilities to what was decided in it; NaN and zeros where
+    nobody said any.
+    """
+    cars = (num_cars,)
+    found = [
+        Column("ticks", "<i4", differences=2),
+        Column("begins", "|u1"),
+        Column("ball_pos", "<i2", (3,), 0.2, 2),
+        Column("ball_vel", "<i2", (3,), 0.5, 1),
+        Column("ball_ang_vel", "<i2", (3,), 0.002, 1),
+        Column("car_pos", "<i2", (*cars, 3), 0.2, 2),
+        Column("car_rotation", "<i2", (*cars, 4), 0.0005, 1),
+        Column("car_vel", "<i2", (*cars, 3), 0.5, 1),
+        Column("car_boost", "|u1", cars, 0.5),
+        Column("car_flags", "|u1", cars),
+        Column("car_controls", "|i1", (*cars, 8), 1 / 127),
+        Column("pad_timers", "<u2", (NUM_PADS,), 0.04, 1),
+    ]
+    found += [Column("rewards", "<f2", (*cars, reward_parts))] if reward_parts else []
+    found += [Column("value", "<f2", cars)] if values else []
+    if actions:
+        found.append(Column("actions", "<u2", (*cars, MOST_ACTIONS)))
+        found.append(Column("action_probabilities", "|u1", (*cars, MOST_ACTIONS), 1 / 255))
+    return found
 
 
 def column_of(said: Mapping[str, Any]) -> Column:

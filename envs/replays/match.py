@@ -1,6 +1,6 @@
 """RecordedMatch: two players in one arena, step by step, and the replay of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
@@ -8,12 +8,14 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.audit.parts import Part
 from envs.bots.base import TeamBots
-from envs.checks import positive
 from envs.dones import GoalCondition
 from envs.matches.statistics import MatchKickoffs
+from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import CHUNK_FRAMES, Sink
+from envs.state.game_state import GameState
+from fabric_rl.base.settings import Count, check_value
 
 
 class RecordedMatch:
@@ -52,10 +54,11 @@ class RecordedMatch:
         Raises:
             ValueError: No car.
         """
-        positive("RecordedMatch", "team_size", team_size)
+        check_value("RecordedMatch: team_size", team_size, Count)
         about = {"names": names, "seed": seed, "tick_skip": tick_skip}
         self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
         self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)
+        self._steps: Iterator[GameState] = iter(())
         self._pool = RocketSimPool(
             num_arenas=1,
             team_size=team_size,
@@ -74,18 +77,12 @@ class RecordedMatch:
         """Begins the next game, with other bots if some are given; ends the one that is played."""
         self.recorder.end_game()
         self.recorder.bots = bots or self.recorder.bots
-        self._pool.reset()
+        self._steps = play(self._pool, self.recorder.bots, change=self._kickoffs.delayed(self._pool))
+        next(self._steps)
 
     def step(self) -> None:
         """Plays one step."""
-        bots, state = self.recorder.bots, self._pool.state
-        if self.recorder.begun:
-            bots.reset(state.episode_ticks == 0, state)
-            self.recorder.begun = False
-        actions = bots.actions(state, self._pool.action_parser)
-        late = self._kickoffs.delay_ticks >= state.episode_ticks[:, None] + self._pool.tick_skip
-        actions[late.reshape(-1)] = 0
-        self._pool.step(actions)
+        next(self._steps)
 
     def close(self) -> None:
         """Ends the game and stops the arena."""

@@ -10,49 +10,11 @@ from rlgym.rocket_league.common_values import BALL_RADIUS, BOOST_LOCATIONS, TICK
 from envs.audit.parts import Part, short_name
 from envs.bots.base import TeamBots
 from envs.loggers import StateLogger
-from envs.replays.format import Column
+from envs.replays.format import FLAGS, MOST_ACTIONS, game_columns
 from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
 from envs.rewards.base import Reward
 from envs.state.game_state import GameState
-from envs.state.layout import NUM_PADS, Bool, Float
-
-FLAGS = ("present", "on_ground", "is_boosting", "is_supersonic", "is_demoed", "touched", "has_flip")
-"""Bits of `car_flags`, the lowest first: fields of `GameState`."""
-MOST_ACTIONS = 8
-"""Likeliest actions that are kept of each car."""
-
-
-def columns(num_cars: int, reward_parts: int = 0, values: bool = False, actions: bool = False) -> list[Column]:
-    """The columns of a game, all as in `GameState.world`.
-
-    Positions are within 0.1 uu of the game's, velocities within 0.25 uu/s and 0.001 rad/s, the four numbers of a car's
-    quaternion (w, x, y, z) within 0.00025, boost (0..100) within 0.25, controls within 0.004, pad timers (s) within
-    0.02, probabilities within 0.002; rewards and values have a relative error of 2**-11, below 6e-5 they are within
-    3e-8. `ticks` are those since the game began; `begins` is 1 in the first frame after a kickoff. Controls and rewards
-    belong to the step that led to the frame, values and probabilities to what was decided in it; NaN and zeros where
-    nobody said any.
-    """
-    cars = (num_cars,)
-    found = [
-        Column("ticks", "<i4", differences=2),
-        Column("begins", "|u1"),
-        Column("ball_pos", "<i2", (3,), 0.2, 2),
-        Column("ball_vel", "<i2", (3,), 0.5, 1),
-        Column("ball_ang_vel", "<i2", (3,), 0.002, 1),
-        Column("car_pos", "<i2", (*cars, 3), 0.2, 2),
-        Column("car_rotation", "<i2", (*cars, 4), 0.0005, 1),
-        Column("car_vel", "<i2", (*cars, 3), 0.5, 1),
-        Column("car_boost", "|u1", cars, 0.5),
-        Column("car_flags", "|u1", cars),
-        Column("car_controls", "|i1", (*cars, 8), 1 / 127),
-        Column("pad_timers", "<u2", (NUM_PADS,), 0.04, 1),
-    ]
-    found += [Column("rewards", "<f2", (*cars, reward_parts))] if reward_parts else []
-    found += [Column("value", "<f2", cars)] if values else []
-    if actions:
-        found.append(Column("actions", "<u2", (*cars, MOST_ACTIONS)))
-        found.append(Column("action_probabilities", "|u1", (*cars, MOST_ACTIONS), 1 / 255))
-    return found
+from envs.state.layout import Bool, Float
 
 
 class ReplayRecorder(StateLogger):
@@ -61,7 +23,6 @@ class ReplayRecorder(StateLogger):
     Attributes:
         score: Goals of blue and orange in this game.
         seconds: Game time so far.
-        begun: Whether an episode has begun; whoever reads it sets it back.
     """
 
     def __init__(
@@ -84,7 +45,7 @@ class ReplayRecorder(StateLogger):
             arena: Its number in the pool.
             chunk_frames: See `ReplayWriter`.
         """
-        self.score, self.begun, self.bots = [0, 0], False, bots
+        self.score, self.bots = [0, 0], bots
         self._sink, self._arena, self._chunk_frames = sink, arena, chunk_frames
         self._about = {"ball_radius": BALL_RADIUS, **about}
         self._part_names = [short_name(part.name) for part in rewards]
@@ -121,7 +82,7 @@ class ReplayRecorder(StateLogger):
             self._playing = True
         for reward in self._rewards:
             reward.reset(np.ones(1, np.bool_), one)
-        self.begun, self._episode_ticks = True, 0
+        self._episode_ticks = 0
         self._touched, self._demos, self._scored = np.zeros(one.num_cars, np.bool_), one.demos[0].copy(), False
         self._last_touch: list[int | None] = [None, None]
         self._keep(one, [], [np.zeros(one.num_cars, np.float32)] * len(self._rewards), begins=1)
@@ -135,7 +96,6 @@ class ReplayRecorder(StateLogger):
         self._begin_game()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """None."""
         return {}
 
     def _one(self, state: GameState) -> GameState:
@@ -147,7 +107,7 @@ class ReplayRecorder(StateLogger):
             bots = (self.bots.blue, self.bots.orange)
             tables = [None if bot.action_rows is None else bot.action_rows.tolist() for bot in bots]
             explained, tabled = any(bot.explains for bot in bots), any(table is not None for table in tables)
-            made = columns(state.num_cars, len(self._rewards), explained, explained and tabled)
+            made = game_columns(state.num_cars, len(self._rewards), explained, explained and tabled)
             about = self._about | {
                 "teams": state.team.tolist(),
                 "ticks_per_second": TICKS_PER_SECOND,

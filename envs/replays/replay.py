@@ -28,6 +28,7 @@ from envs.replays.format import (
     check_columns,
     column_of,
     frames_in,
+    game_columns,
     pack,
     pack_chunk,
     pack_json,
@@ -35,15 +36,11 @@ from envs.replays.format import (
     unpack_chunk,
     unpack_json,
 )
-from envs.state.layout import NUM_PADS
 
 SUFFIX = ".frl"
 CHUNK_FRAMES = 150
 MOST_BYTES, MOST_TICKS = 1 << 30, 1 << 24
 """Of a file, unpacked; of a game, 38 hours, beyond which float32 skips ticks."""
-_BALL = {"ticks": (), "begins": (), "ball_pos": (3,), "ball_vel": (3,), "ball_ang_vel": (3,), "pad_timers": (NUM_PADS,)}
-_CAR = {"pos": (3,), "rotation": (4,), "vel": (3,), "boost": (), "flags": (), "controls": (8,)}
-"""Columns of every replay, and what of them is the shape of one car's."""
 Event = dict[str, Any]
 """`kind`, `frame`, `seconds`, and who: `team`, `car` (of a goal the team's last touch, or None); a goal has `score`."""
 
@@ -201,8 +198,7 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
     if "demonstration" in about:
         raise ValueError("this is a demonstration, no game to watch; see fabric-rl demos show")
     cars, shapes = len(about["teams"]), {column.name: column.shape for column in columns}
-    wanted = _BALL | {f"car_{name}": (cars, *shape) for name, shape in _CAR.items()}
-    if wrong := [name for name, shape in wanted.items() if shapes.get(name) != shape]:
+    if wrong := [column.name for column in game_columns(cars) if shapes.get(column.name) != column.shape]:
         raise ValueError(f"a damaged replay: it lacks {', '.join(wrong)} of {cars} cars")
 
 

@@ -45,7 +45,6 @@ class MixedStates(EachArena):
         apply_to(self._drawn, state, arena, rng)
 
     def author(self) -> str:
-        """Return the setter that was drawn last, in this one."""
         return "MixedStates" if self._drawn is None else f"{self._drawn.author()} (in MixedStates)"
 
 
@@ -71,7 +70,6 @@ class _Changed(EachArena):
         self._change(state, arena, rng)
 
     def author(self) -> str:
-        """Return the inner setter, in this one."""
         return f"{self.inner.author()} (in {type(self).__name__})"
 
     @abstractmethod

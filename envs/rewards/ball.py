@@ -126,14 +126,14 @@ class BallTravelReward(RememberingReward):
     def _touches(self, state: GameState, last: Bool, touched: Bool) -> Float:
         """`[A, C]` the weights for the touches that follow the `last` ones."""
         weights, same = self.weights, last & touched
-        next_by, last_by = sums_of_teams(state, touched), sums_of_teams(state, last)
-        both = (next_by, next_by[:, ::-1], last_by, last_by[:, ::-1])
-        counts: list[NDArray[np.int64]] = [of_team(state, by) for by in both]
-        mates, opponents, givers, losers = counts[0] - same, counts[1], counts[2] - same, counts[3]
+        now_by, last_by = sums_of_teams(state, touched), sums_of_teams(state, last)
+        of_mates: list[NDArray[np.int64]] = [of_team(state, by) - same for by in (now_by, last_by)]
+        of_opponents: list[NDArray[np.int64]] = [of_team(state, by[:, ::-1]) for by in (now_by, last_by)]
+        (mates_now, mates_last), (opponents_now, opponents_last) = of_mates, of_opponents
         rated = same * weights["own_touch"]
-        rated = rated + last * (mates * weights["pass_made"] + opponents * weights["giveaway"])
-        rated = rated + touched * (givers * weights["pass_received"] + losers * weights["interception"])
-        pairs = next_by.sum(axis=1) * last_by.sum(axis=1)
+        rated = rated + last * (mates_now * weights["pass_made"] + opponents_now * weights["giveaway"])
+        rated = rated + touched * (mates_last * weights["pass_received"] + opponents_last * weights["interception"])
+        pairs = now_by.sum(axis=1) * last_by.sum(axis=1)
         shared: Float = (rated / np.maximum(pairs, 1)[:, None]).astype(np.float32)
         return shared
 

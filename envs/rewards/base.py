@@ -121,14 +121,12 @@ class RememberingReward(Reward):
         self._kept.update(arrays)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the values remembered from the last state."""
         return {name: array.copy() for name, array in self._kept.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._kept = {name: np.array(array) for name, array in state.items()}
 
     def remembers(self) -> bool:
-        """Return True: the reward depends on earlier states."""
         return True
 
 

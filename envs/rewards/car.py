@@ -210,7 +210,6 @@ class BoostKeepReward(PerSecondReward):
     reward: Reward = field(default_factory=SaveBoostReward, init=False)
 
     def label(self) -> str:
-        """Return "BoostKeepReward"."""
         return type(self).__name__
 
 

@@ -27,7 +27,6 @@ class WrappedReward(Reward):
     """The reward inside."""
 
     def label(self) -> str:
-        """Return the inner reward's name."""
         return self.reward.label()
 
     def remembers(self) -> bool:
@@ -35,7 +34,6 @@ class WrappedReward(Reward):
         return len(self._in_state_dict) > 1 or super().remembers()
 
     def only_charges(self) -> bool:
-        """Return True if the inner reward is never positive."""
         return self.reward.only_charges()
 
 
@@ -285,7 +283,6 @@ class CombinedReward(Reward):
         return total
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the states of the terms and the sums of the metrics."""
         return {"terms": [r.state_dict() for r in self.rewards], **self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -346,7 +343,6 @@ class RewardSignals(Reward):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the states of the signals."""
         return {name: reward.state_dict() for name, reward in self.signals.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -114,7 +114,6 @@ class EventReward(RememberingReward):
         return self._parts.drain()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is remembered of the last state, and the sums of the metrics."""
         return super().state_dict() | {"events": self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

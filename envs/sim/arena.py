@@ -5,8 +5,6 @@ The traps of the binding are handled here, in one place; `envs.sim.arenas` reads
 
 import functools
 import operator
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,16 +15,10 @@ import RocketSim
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 
+from envs.sim.car_order import MAX_ATTEMPTS, enlarge_car_set, in_usual_order, move_heap
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_DETAIL_ATTRIBUTES, CAR_FLAGS, CAR_TIMERS, CONTROL_NAMES
 
-SET_SIZE = 65
-"""Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
-MAX_ATTEMPTS = 64
-LAST_OF_PAIR = 1 if sys.platform == "win32" else 0
-"""Which of two cars comes last in that set: GNU's library puts new elements first, Microsoft's puts them last."""
-BIG_PADS = (3, 4, 29, 30)
-"""Pads in the corners of the field, further from each other than a car is long."""
 LARGEST_COMMON_BALL = 100.0
 """uu, radius; one of 103 is larger than the cells in which RocketSim looks for contacts, which ends the process."""
 ROOMY_CELLS = 1200.0
@@ -114,9 +106,7 @@ class SimArena:
         self.set_mutators(default_mutators())
         self.pads = self.arena.get_boost_pads()
         self.arena.step(1)  # an arena's first tick takes 20 ms; not in the first episode, please
-        # RocketSim's set of cars grows with these and does not shrink: in a large set cars rarely collide (_in_order).
-        for car in reversed([self.arena.add_car(RocketSim.Team.BLUE) for _ in range(SET_SIZE)]):
-            self.arena.remove_car(car)
+        enlarge_car_set(self.arena)
         self.teams = list(teams)
         self.slots = list(range(len(self.teams)) if slots is None else slots)
         self.slot_of_id: dict[int, int] = {}
@@ -166,18 +156,16 @@ class SimArena:
         tick, pairs of bodies that were close once (also the ball's with the walls), suspensions. Without any of them
         the arena is as good as new.
         """
-        arena = self.arena
         for attempt in range(MAX_ATTEMPTS):
             for car in reversed(self.cars):  # last in, first out: every list and free list of the engine stays in order
-                arena.remove_car(car)
+                self.arena.remove_car(car)
             if attempt:
-                _move_heap()
-            config = arena.get_mutator_config()
-            radius = config.ball_radius
-            for config.ball_radius in (radius + 1, radius):  # another radius is another body
-                arena.set_mutator_config(config)
-            self.cars = [arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams]
-            if self._in_order():
+                move_heap()
+            self._replace_ball()
+            self.cars = [
+                self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams
+            ]
+            if in_usual_order(self.arena, self.cars, self.pads):
                 break
         else:
             warnings.warn(
@@ -189,34 +177,11 @@ class SimArena:
         self.car_states = [car.get_state for car in self.cars]
         self.slot_of_id = {car.id: slot for slot, car in zip(self.slots, self.cars, strict=True)}
 
-    def _in_order(self) -> bool:
-        """Whether RocketSim goes through the cars in the usual order, which takes a tick or two to see.
-
-        It keeps them in a hash set of pointers, so the order may depend on where the heap had room for them. It
-        matters: of two cars that touch each other the first one moves first, of two on a pad the last one gets it.
-        Pads tell the order: they remember the last car that was over them, also when they are empty.
-        """
-        empty = RocketSim.BoostPadState()
-        empty.is_active, empty.cooldown = False, 5.0
-        for first in range(min(2, len(self.cars) - 1)):
-            ball, state = RocketSim.BallState(), RocketSim.CarState()
-            ball.pos = RocketSim.Vec(0, 0, 1500)
-            self.arena.ball.set_state(ball)
-            for index, car in enumerate(self.cars):
-                state.pos = RocketSim.Vec(500 * index, 0, 1000)
-                car.set_state(state)
-            pairs = list(zip(self.cars[first::2], self.cars[first + 1 :: 2], BIG_PADS, strict=False))
-            for *pair, pad in pairs:
-                x, y, _ = self.pads[pad].get_pos().as_tuple()
-                for car, dy in zip(pair, (-75, 75), strict=True):
-                    state.pos = RocketSim.Vec(x, y + dy, 140)  # off the ground and off each other
-                    car.set_state(state)
-                self.pads[pad].set_state(empty)
-            self.arena.step(1)
-            for *pair, pad in pairs:
-                if self.pads[pad].get_state().prev_locked_car_id != pair[LAST_OF_PAIR].id:
-                    return False
-        return True
+    def _replace_ball(self) -> None:
+        config = self.arena.get_mutator_config()
+        radius = config.ball_radius
+        for config.ball_radius in (radius + 1, radius):  # another radius is another body
+            self.arena.set_mutator_config(config)
 
     def snapshot(self) -> NDArray[np.float64]:
         """Everything that `restore` needs, as numbers: ball, every car with its controls, every pad."""
@@ -299,23 +264,6 @@ class SimArena:
                 if state.is_demoed and state.demo_respawn_timer < 1.5 / game.TICKS_PER_SECOND:
                     car.respawn(int(rng.integers(2**31 - 1)))
             self.arena.step(1)
-
-
-@functools.lru_cache(maxsize=1)
-def _spare_arena() -> RocketSim.Arena:
-    return RocketSim.Arena(RocketSim.GameMode.THE_VOID)
-
-
-_heap_lock = threading.Lock()
-
-
-def _move_heap() -> None:
-    """Takes the memory that the next car would have got, so that it gets another."""
-    with _heap_lock:
-        arena = _spare_arena()
-        for car in arena.get_cars() if len(arena.get_cars()) >= MAX_ATTEMPTS else ():
-            arena.remove_car(car)
-        arena.add_car(RocketSim.Team.BLUE)
 
 
 # The attributes that a snapshot has of a car's controls, the ball, a car and a pad.

@@ -153,8 +153,7 @@ class StateArrays:
                 raise ValueError(f"{error}; restore into a pool with the same number of arenas and cars") from error
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave; a ValueError as that of `check`."""
-        self.check(arrays)
+        """Takes what `state_dict` gave. Who reads it from a file calls `check` first."""
         for name in _ARRAYS:
             _plain(getattr(self, name))[:] = arrays[name]
         self._make_views()

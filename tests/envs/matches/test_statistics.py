@@ -175,9 +175,7 @@ def test_contacts_and_goals_of_all_episodes():
     game.step(touched=[True, False, True])
     game.step(touched=[True, True, False])  # the second blue car's contact is new, the first one's is not
     game.step(BOTH, ball_pos=(0, 5300, 300), touched=[False, False, True])
-    game.logger.begun[:] = False
     game.logger.reset(np.array([True, False]), game.state())
-    assert game.logger.begun.tolist() == [True, False]
     game.step(BOTH, ball_pos=(0, -5300, 300), touched=[False, False, True])  # a new contact where an episode has begun
     assert counted(game.logger.counts, "goals").tolist() == [[1, 1], [1, 1]]
     assert counted(game.logger.counts, "touches").tolist() == [[2, 3], [2, 2]]

@@ -232,7 +232,7 @@ def test_setting_before_the_first_step_changes_nothing_but_the_physics():
         ({"gravty": 1}, "no parameter gravty"),
         ({"gravity": -1}, "gravity must be between 0 and 5000"),
         ({"gravity": [3, 2]}, r"gravity must be a number or \[min, max\]"),
-        ({"gravity": "much"}, "gravity must be finite numbers"),
+        ({"gravity": "much"}, "gravity must be a finite number"),
     ],
 )
 def test_what_cannot_be_set_is_refused(values, message):

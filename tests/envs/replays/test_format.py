@@ -20,24 +20,24 @@ from envs.replays.format import (
     Column,
     check_columns,
     column_of,
+    game_columns,
     pack,
     pack_chunk,
     pack_json,
     unpack,
     unpack_chunk,
 )
-from envs.replays.recorder import columns as recorded_columns
 from envs.replays.replay import ReplayWriter, read_replay
 
 OWN = [Column("place", "<i2", (2, 3), 0.2, 2), Column("flags", "|u1", (2,)), Column("pay", "<f2", (2,))]
-COLUMNS = [*recorded_columns(2), *OWN]
+COLUMNS = [*game_columns(2), *OWN]
 ABOUT = {"names": ["a", "b"], "teams": [0, 1], "ticks_per_second": 120, "tick_skip": 8, "rewards": []}
 TOUCH = {"kind": "touch", "frame": 12, "seconds": 0.8, "team": 1, "car": 1}
 GOAL = TOUCH | {"kind": "goal", "score": [1, 0]}
 
 
 def frame(number):
-    usual = {column.name: np.zeros(column.shape) for column in recorded_columns(2)} | {"ticks": np.array(8 * number)}
+    usual = {column.name: np.zeros(column.shape) for column in game_columns(2)} | {"ticks": np.array(8 * number)}
     place = np.arange(6, dtype=np.float32).reshape(2, 3) * 10 + number
     return usual | {"place": place, "flags": np.array([number % 7, 3]), "pay": np.array([number / 8, -1.5], np.float32)}
 
@@ -116,7 +116,7 @@ def test_a_newer_version_is_named(tmp_path):
 
 
 def head(*more):
-    described = [vars(column) | {"shape": list(column.shape)} for column in recorded_columns(2)]
+    described = [vars(column) | {"shape": list(column.shape)} for column in game_columns(2)]
     return START + pack_json(HEADER, ABOUT | {"columns": [*described, *more]})
 
 
@@ -158,7 +158,7 @@ def test_what_a_file_promises_takes_no_memory(tmp_path):
 
 
 def test_every_replay_has_the_columns_of_its_cars(tmp_path):
-    for missing in recorded_columns(2):
+    for missing in game_columns(2):
         changed = [column for column in COLUMNS if column != missing]
         for columns in (changed, [*changed, replace(missing, shape=(7,))]):
             values = {missing.name: np.zeros(7)}

@@ -15,8 +15,9 @@ from envs.bots.policy import Mind, PolicyBot
 from envs.obs import DefaultObs
 from envs.render.videos import write_video
 from envs.replays.film import film, states_at
+from envs.replays.format import FLAGS, game_columns
 from envs.replays.match import RecordedMatch
-from envs.replays.recorder import FLAGS, ReplayRecorder, columns
+from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import Replay, read_replay
 from envs.rewards import CombinedReward
 from envs.state.game_state import GameState
@@ -65,7 +66,7 @@ def test_frames_are_the_states_of_the_pool(game):
         assert np.array_equal(found["car_flags"][steps].astype(int) >> bit & 1, real), name
     assert np.array_equal(found["ticks"], np.sort(found["ticks"])) and found["ticks"][-1] == len(states) * 8
     # With rewards, values and the likeliest actions, all of them as hard to pack as noise can be.
-    made = columns(2, reward_parts=12, values=True, actions=True)
+    made = game_columns(2, reward_parts=12, values=True, actions=True)
     assert sum(column.num_bytes for column in made) * 4500 < 1_400_000  # before zlib, which halves even noisy play
 
 

@@ -224,7 +224,7 @@ def test_trace_and_reset_commands_write_tables(command, tmp_path):
         (["audit-rewards", "--env", "envs.GymnasiumEnvs", "--env.env_id", "CartPole-v1"], "got GymnasiumEnvs"),
         (["trace-rewards", "--config", "CONFIG", "--car", "4"], "--car 4 is not there"),
         (["trace-rewards", "--bot", "genius"], "--bot genius: there is no such bot; choose one of idle, random, "),
-        (["show-resets", "--config", "CONFIG", "--episodes", "0"], "--episodes must be at least 1"),
+        (["show-resets", "--config", "CONFIG", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
         (["audit"], "there is no command audit; did you mean audit-rewards?"),
         (["frobnicate"], "there is no command frobnicate; known: train, new, seeds"),
     ],
