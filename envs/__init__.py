@@ -63,8 +63,6 @@ from envs.parameters import ParameterRandomizer as ParameterRandomizer
 from envs.parameters import Sampler as Sampler
 from envs.parameters import Uniform as Uniform
 from envs.phased import Phased as Phased
-from envs.phased import PhasedReward as PhasedReward
-from envs.phased import PhasedStates as PhasedStates
 from envs.pool.rocket_pool import RocketSimPool as RocketSimPool
 from envs.processes.process_pool import ProcessPool as ProcessPool
 from envs.resets import ExplicitState as ExplicitState
@@ -78,6 +76,7 @@ from envs.resets import StateSetter as StateSetter
 from envs.resets import TrainingPack as TrainingPack
 from envs.resets import TurtledStart as TurtledStart
 from envs.resets import save_states as save_states
+from envs.resets.mixtures import PhasedStates as PhasedStates
 from envs.rewards import AdvancedTouchReward as AdvancedTouchReward
 from envs.rewards import AerialDistanceReward as AerialDistanceReward
 from envs.rewards import AnnealedReward as AnnealedReward
@@ -119,4 +118,5 @@ from envs.rewards import TouchReward as TouchReward
 from envs.rewards import VelocityBallToGoalReward as VelocityBallToGoalReward
 from envs.rewards import WavedashReward as WavedashReward
 from envs.rewards import WrappedReward as WrappedReward
+from envs.rewards.combinators import PhasedReward as PhasedReward
 from envs.state.game_state import GameState as GameState

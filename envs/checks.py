@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from fabric_rl.base.settings import describe_value, is_whole
 
+MAX_CARS_PER_TEAM = 4
+
 
 def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
     """`values` as a tuple, if all of them are components of that kind; else a TypeError."""
@@ -128,3 +130,30 @@ def _kind_of(actions: object) -> str:
         if isinstance(actions, list | tuple)
         else describe_value(actions)
     )
+
+
+def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
+    """The (blue, orange) pairs that arenas take in turns.
+
+    Raises:
+        ValueError: Neither a number, nor a pair, nor pairs; or a team of a size that there is not.
+    """
+    turns: list[Any]
+    if is_whole(team_size):
+        turns = [(team_size, team_size)]
+    elif isinstance(team_size, Sequence | np.ndarray) and not isinstance(team_size, str):
+        turns = list(team_size)
+        turns = [turns] if all(is_whole(size) for size in turns) else turns
+    else:
+        turns = [team_size]
+    sizes = []
+    for turn in turns:
+        pair = list(turn) if isinstance(turn, Sequence | np.ndarray) and not isinstance(turn, str) else []
+        fits = len(pair) == 2 and all(is_whole(size) and 0 <= size <= MAX_CARS_PER_TEAM for size in pair)
+        if not fits or not sum(pair):
+            raise ValueError(
+                "RocketSimPool: team_size (--env.team_size) must be one number, [blue, orange] or a list of such "
+                f"pairs, 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, got {team_size!r}"
+            )
+        sizes.append((int(pair[0]), int(pair[1])))
+    return sizes

@@ -23,7 +23,30 @@ AGENTS_MAY_IMPORT_FROM_FABRIC_RL = {
     "fabric_rl.types",
     "fabric_rl.learning",
     "fabric_rl.schedules",
-    "fabric_rl.learning.sac",
+}
+# Rooms (folders and files beside them) by floor: a room imports from lower floors, and from its own without a cycle.
+FLOORS = {
+    "fabric_rl": [
+        "base types args schedules callback import_names",
+        "ranks metrics",
+        "learning",
+        "rollouts",
+        "signals imitation selfplay curricula",
+        "runs session hooks dry_run",
+        "loop sac",
+        "export viewer callbacks analysis",
+        "evaluation rlbot sweeps",
+        "cli",
+        "commands",
+    ],
+    "envs": [
+        "checks cores plain_text component partials phased state",
+        "sim obs actions rewards resets dones mechanics parameters loggers",
+        "bots render replays",
+        "pool processes",
+        "matches demonstrations adapters",
+        "audit",
+    ],
 }
 MOST_LINES, MOST_FLAT_FILES = 600, 10
 
@@ -103,6 +126,30 @@ def circle(root: Path) -> list[str]:
     return []
 
 
+def floor_violations(root: Path, package: str) -> list[str]:
+    """Rooms without a floor, imports that point upwards, and rooms of one floor that import each other in a circle."""
+    floor_of = {room: floor for floor, rooms in enumerate(FLOORS[package]) for room in rooms.split()}
+    found, beside = set(), dict[str, set[str]]()
+    for file in sorted((root / package).rglob("*.py")):
+        room = file.relative_to(root / package).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        if room not in floor_of:
+            found.add(f"{package}.{room}: has no floor")
+            continue
+        for line, name in imported_names(file, root, when_running=True):
+            other = name.split(".")[1] if name.startswith(f"{package}.") else room
+            if floor_of.get(other, -1) > floor_of[room]:
+                found.add(f"{file.relative_to(root).as_posix()}:{line}: {package}.{other} is on a higher floor")
+            elif other != room and floor_of.get(other) == floor_of[room]:
+                beside.setdefault(room, set()).add(other)
+    try:
+        graphlib.TopologicalSorter(beside).prepare()
+    except graphlib.CycleError as error:
+        found.add(f"{package}: {' -> '.join(error.args[1])}")
+    return sorted(found)
+
+
 def imports_of_commands(root: Path, package: str) -> list[str]:
     """Who imports a command or has the name of its module in a string; commands may import each other."""
     commands, found = ".".join(COMMANDS.parts), []
@@ -174,6 +221,11 @@ def test_packages_keep_the_import_directions():
     assert import_violations(ROOT) == []
 
 
+@pytest.mark.parametrize("package", FLOORS)
+def test_imports_point_downwards(package):
+    assert floor_violations(ROOT, package) == []
+
+
 def test_no_files_import_one_another_in_a_circle():
     assert circle(ROOT) == []
 
@@ -203,6 +255,9 @@ BROKEN = {
     "fabric_rl/c.py": "from .a import f\nfrom fabric_rl.commands import evaluate",
     "fabric_rl/commands/evaluate.py": "from fabric_rl.commands.output import console\nimport agents, envs",
     "fabric_rl/sub/utils.py": "try:\n    pass\nexcept:\n    pass",
+    "envs/state/a.py": "def f():\n    from envs.pool import b",
+    "envs/obs/a.py": "import envs.actions.b",
+    "envs/actions/a.py": "from envs.obs import b",
     "fabric_rl/long.py": "x = 1\n" * 601,
 }
 
@@ -220,6 +275,18 @@ def test_the_checkers_find_what_breaks_a_rule(tmp_path):
         "envs/sub/a.py:4: envs must not import fabric_rl.types",
         "envs/sub/a.py:5: envs must not import pandas",
         "fabric_rl/a.py:1: fabric_rl must not import agents",
+    ]
+    assert floor_violations(tmp_path, "fabric_rl") == [
+        "fabric_rl.a: has no floor",
+        "fabric_rl.c: has no floor",
+        "fabric_rl.long: has no floor",
+        "fabric_rl.sub: has no floor",
+    ]
+    assert floor_violations(tmp_path, "envs") == [
+        "envs.b: has no floor",
+        "envs.sub: has no floor",
+        "envs/state/a.py:2: envs.pool is on a higher floor",
+        "envs: actions -> obs -> actions",
     ]
     assert set(circle(tmp_path)) == {"fabric_rl/a.py", "fabric_rl/c.py"}
     assert [found.partition(": ")[0] for found in imports_of_commands(tmp_path, "fabric_rl")] == [

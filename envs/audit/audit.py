@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from envs.audit.games import Games
-from envs.audit.parts import INVARIANT_UNITS, parts_of
 from envs.audit.result import Audit, Finding, PartReport
 from envs.checks import check_seed
 from envs.matches.matches import PoolRecipe
 from envs.rewards.base import Reward
+from envs.rewards.parts import INVARIANT_UNITS, parts_of
 from fabric_rl.base.settings import Between, is_number
 
 TOLERANCE, SKIP_TOLERANCE = 1e-3, 0.2

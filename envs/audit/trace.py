@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.audit.parts import parts_of
 from envs.audit.replay import replay
 from envs.bots import Bot, IdleBot, TeamBots
 from envs.checks import check_seed
 from envs.matches.matches import PoolRecipe
 from envs.matches.tape import Tape, record
+from envs.rewards.parts import parts_of
 from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.settings import is_number
 

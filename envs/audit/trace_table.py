@@ -3,9 +3,9 @@
 import html
 from collections.abc import Sequence
 
-from envs.audit.parts import short_name
 from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, TraceRow
 from envs.plain_text import in_columns
+from envs.rewards.parts import short_name
 
 STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
 

@@ -4,11 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from envs.checks import from_class_path
-from envs.obs.base import ObsBuilder, factor_text
+from envs.checks import from_class_path, team_sizes
+from envs.obs.base import ObsBuilder, column_range, factor_text
 from envs.obs.default import DefaultObs
 from envs.plain_text import in_columns, print_text
-from envs.pool.settings import column_range, team_sizes
 
 
 def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:

@@ -166,3 +166,8 @@ def build_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
             f"{type(builder).__name__}: build() left {some} of {out.shape[-1]} unwritten; it must write every element "
             "of out, and what it returns is not used"
         )
+
+
+def column_range(start: int, stop: int) -> str:
+    """`3-5` for columns 3, 4 and 5; `3` for one column."""
+    return str(start) if stop - start == 1 else f"{start}-{stop - 1}"

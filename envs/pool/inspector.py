@@ -11,7 +11,6 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.actions.base import unwrapped
 from envs.actions.tables import ActionTable
-from envs.audit.parts import parts_of
 from envs.bots.base import TeamBots
 from envs.bots.policy import Choose, Mind, PolicyBot
 from envs.dones import TimeoutCondition
@@ -21,6 +20,7 @@ from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX, Sink
 from envs.resets import TurtledStart
 from envs.resets.first_states import ResetRow, describe_problems, problems, ranges_of, rows_of
+from envs.rewards.parts import parts_of
 from envs.state.layout import Float
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
+from envs.checks import team_sizes as team_sizes
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
+from envs.obs.base import column_range
 from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.settings import Between, Count, CountOrZero, check_value, is_whole
 
-MAX_CARS_PER_TEAM = 4
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
 """More have no room in a machine; ten seconds between two decisions are no game."""
 ONLY_IN_TRAINING = (
@@ -50,33 +51,6 @@ def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - c
         return default_dones()
     several = isinstance(done, Sequence) and not isinstance(done, str)
     return tuple(component("done", condition, DoneCondition) for condition in (done if several else (done,)))
-
-
-def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
-    """The (blue, orange) pairs that arenas take in turns.
-
-    Raises:
-        ValueError: Neither a number, nor a pair, nor pairs; or a team of a size that there is not.
-    """
-    turns: list[Any]
-    if is_whole(team_size):
-        turns = [(team_size, team_size)]
-    elif isinstance(team_size, Sequence | np.ndarray) and not isinstance(team_size, str):
-        turns = list(team_size)
-        turns = [turns] if all(is_whole(size) for size in turns) else turns
-    else:
-        turns = [team_size]
-    sizes = []
-    for turn in turns:
-        pair = list(turn) if isinstance(turn, Sequence | np.ndarray) and not isinstance(turn, str) else []
-        fits = len(pair) == 2 and all(is_whole(size) and 0 <= size <= MAX_CARS_PER_TEAM for size in pair)
-        if not fits or not sum(pair):
-            raise ValueError(
-                "RocketSimPool: team_size (--env.team_size) must be one number, [blue, orange] or a list of such "
-                f"pairs, 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, got {team_size!r}"
-            )
-        sizes.append((int(pair[0]), int(pair[1])))
-    return sizes
 
 
 def check_sizes(
@@ -144,11 +118,6 @@ def observation_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> 
     columns = builder.columns(num_blue, num_orange)
     listed = ", ".join(f"{name} {column_range(at.start, at.stop)}" for name, at in columns.items())
     return f"{type(builder).__name__}: {listed}"
-
-
-def column_range(start: int, stop: int) -> str:
-    """`3-5` for columns 3, 4 and 5; `3` for one column."""
-    return str(start) if stop - start == 1 else f"{start}-{stop - 1}"
 
 
 def action_table(parser: ActionParser) -> str:

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, BOOST_LOCATIONS, TICKS_PER_SECOND
 
-from envs.audit.parts import Part, short_name
 from envs.bots.base import TeamBots
 from envs.loggers import StateLogger
 from envs.replays.format import FLAGS, MOST_ACTIONS, game_columns
 from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
 from envs.rewards.base import Reward
+from envs.rewards.parts import Part, short_name
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 

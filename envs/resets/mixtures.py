@@ -1,17 +1,18 @@
-"""Setters made of other setters: mixtures, mirror images, shuffled cars."""
+"""Setters made of other setters: mixtures, mirror images, shuffled cars, one for each phase."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
+from envs.phased import Phased
 from envs.resets.base import EachArena, StateSetter, apply_to, shares_of
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, MIRROR, ORANGE
+from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
 from fabric_rl.base.settings import NonNegative, Share
 
 MIRROR_X = np.array([-1, 1, 1], np.float32)
@@ -150,3 +151,35 @@ def _slots(state: GameState, arena: int) -> tuple[NDArray[np.int64], NDArray[np.
 def _reorder_cars(state: GameState, arena: int, order: NDArray[np.int64]) -> None:
     for rows in (state.car_rows, state.car_timers, state.car_flags, state.details):
         rows[arena] = rows[arena, order]
+
+
+@dataclass(eq=False, repr=False)
+class PhasedStates(StateSetter, Phased):
+    """One state setter for each phase; running episodes are played to their end.
+
+    Attributes:
+        phase: The present phase, at first the first one.
+    """
+
+    _in_state_dict: ClassVar[dict[str, str]] = {"phase": "phase", "setters": "setters"}
+
+    setters: dict[str, StateSetter]
+    """Phase name -> setter."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set_phases("setters", self.setters)
+
+    def begin_phase(self, name: str, number: int, state: GameState) -> None:
+        self._check_known(name)
+        self.phase = name
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        self.setters[self.phase].apply(state, mask, rng)
+
+    def author(self) -> str:
+        return f"{self.setters[self.phase].author()} (in PhasedStates, phase {self.phase})"
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._check_known(state["phase"])
+        super().load_state_dict(state)

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
-from envs.audit.parts import INVARIANT_UNITS, short_name
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
 from envs.matches.matches import PoolRecipe
+from envs.rewards.parts import INVARIANT_UNITS, short_name
 from fabric_rl.commands.output import check_out, console, new_figure, write_out, write_png
 from fabric_rl.types import EnvFactory
 

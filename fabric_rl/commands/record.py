@@ -10,12 +10,12 @@ from typing import BinaryIO, NamedTuple
 
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.audit.parts import Part, parts_of
 from envs.bots.base import TeamBots
 from envs.matches.matches import Player, PoolRecipe
+from envs.matches.recorded import RecordedMatch
 from envs.render.videos import FORMATS
-from envs.replays.match import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink, read_replay
+from envs.rewards.parts import Part, parts_of
 from fabric_rl.commands.entrants import Rules, check_positive, entrant, short_name
 from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import check_out

@@ -8,9 +8,9 @@ from rich import box
 from rich.table import Table
 
 from envs import RocketSimPool
-from envs.audit.parts import short_name
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
+from envs.rewards.parts import short_name
 from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
 from fabric_rl.types import EnvFactory
 

@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from envs import PhasedReward, PhasedStates
 from envs.actions import LookupTable
 from envs.dones import TimeoutCondition
 from envs.mechanics import MechanicsLanes
-from envs.phased import PhasedReward, PhasedStates
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.resets import Kickoff, MixedStates, RandomState, TurtledStart

@@ -108,15 +108,15 @@ $ --env_id Nope-v0
 --env-id CartPole-v1 --agent.actor_hidden_sizes [0]
     --agent.actor_hidden_sizes
 --env.num_arenas 0
-    RocketSimPool: num_arenas (--env.num_arenas) must be at least 1, got 0
+    RocketSimPool: num_arenas (--env.num_arenas) must be a whole number from 1 to 65,536, got 0
 --env.team_size 5
     team_size (--env.team_size) must be .. got
 --env.tick_skip 0
-    tick_skip (--env.tick_skip) must be at least 1, got 0
+    tick_skip (--env.tick_skip) must be a whole number from 1 to 1,200, got 0
 --env.action_delay_ticks 9
     action_delay_ticks (--env.action_delay_ticks) must be .. got 9
 --env.num_threads 0
-    num_threads (--env.num_threads) must be at least 1, got 0
+    num_threads (--env.num_threads) must be a whole number of at least 1, got 0
 $ --env.num_arenas 2 --num_steps 8 --minibatch-size 33
     --minibatch_size 33 .. 32 steps .. --num_steps 8
 --num-envs 4

@@ -8,7 +8,6 @@ import pytest
 import envs
 from envs.audit.audit import audit_rewards
 from envs.audit.games import Push, actors
-from envs.audit.parts import parts_of, short_name
 from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
@@ -16,6 +15,7 @@ from envs.matches.matches import PoolRecipe
 from envs.matches.tape import Tape, record
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
+from envs.rewards.parts import parts_of, short_name
 from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 from tests.envs.fakes import Scene
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from envs.phased import PhasedReward
 from envs.rewards.base import Reward, numbered
 from envs.rewards.combinators import (
     AnnealedReward,
     CombinedReward,
     PerSecondReward,
+    PhasedReward,
     RewardSignals,
     TeamSpiritReward,
     WrappedReward,

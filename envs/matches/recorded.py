@@ -6,7 +6,6 @@ import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.audit.parts import Part
 from envs.bots.base import TeamBots
 from envs.dones import GoalCondition
 from envs.matches.statistics import MatchKickoffs
@@ -14,6 +13,7 @@ from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import CHUNK_FRAMES, Sink
+from envs.rewards.parts import Part
 from envs.state.game_state import GameState
 from fabric_rl.base.settings import Count, check_value
 
