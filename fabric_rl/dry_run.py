@@ -1,6 +1,7 @@
 """The dry run before training: every part is used once, so that a malformed one is one clear line at the start."""
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -143,7 +144,8 @@ def _try_agent(
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
     replays = isinstance(agent, OffPolicyAgent)
-    length = agent.sequence_length + (agent.burn_in if replays else 0)
+    length = agent.sequence_length
+    length = length + agent.burn_in if replays else length * max(1, math.ceil(agent.burn_in / length))
     rollout = Rollout(length, envs, fabric.device, trial, signals)
     rollout.begin(*first)
     rollout.obs[:] = rollout.obs[-1].clone()

@@ -46,7 +46,7 @@ def user_code(error: BaseException) -> str | None:
     if place := getattr(error, "failed_in", None):  # in another process
         return str(place)
     if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
-        return f"{Path(error.filename).name}, line {error.lineno}"
+        return Path(error.filename).name  # the message has the line
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         code = frame.f_code
         if _is_own(code.co_filename):
