@@ -10,24 +10,23 @@ import hashlib
 import io
 import os
 import pickle
-import stat
 import struct
 import warnings
 import zipfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 
+from fabric_rl.base.files import atomic_write
 from fabric_rl.runs.checkpoint_names import checkpoints
 from fabric_rl.runs.primitives import from_primitives, to_primitives
 from fabric_rl.types import CheckpointError as CheckpointError
 
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
-_TEMPORARY = ".ckpt.tmp"
 _FORMAT, FORMAT = "checkpoint_format", 1
 """Number of the format; it changes when this reader could not read a file (docs/reproducibility.md). No number: 1."""
 
@@ -46,8 +45,8 @@ class CheckpointWarning(UserWarning):
 def write(path: str | Path, state: dict[str, Any]) -> None:
     """Writes a checkpoint so that at any moment either the whole file or none is there under its name.
 
-    Temporary file in the same folder, fsync, rename, fsync of the folder. What a killed writer left in the folder is
-    removed first; so only one process may write into a folder. The folder is made if it is gone.
+    What a killed writer left in the folder is removed first; so only one process may write into a folder. The folder is
+    made if it is gone.
 
     Args:
         path: Where to.
@@ -61,24 +60,15 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
     buffer = io.BytesIO()  # torch's own writer does not say which error the disk had
     torch.save(to_primitives(state | {_FORMAT: FORMAT}), buffer)
     content = buffer.getbuffer()
-    temporary = path.with_name(path.name.removesuffix(".ckpt") + _TEMPORARY)
+    trailer = _TRAILER.pack(_MARK, len(content), hashlib.sha256(content).digest())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for leftover in path.parent.glob(f"*{_TEMPORARY}"):
+        for leftover in path.parent.glob("*.ckpt*.tmp"):
             with suppress(OSError):
-                leftover.unlink(missing_ok=True)
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.write(_TRAILER.pack(_MARK, len(content), hashlib.sha256(content).digest()))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
+                leftover.unlink()
+        atomic_write(path, content, trailer, durable=True)
     except OSError as error:
         raise CheckpointError(f"checkpoint {path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -88,31 +78,28 @@ def read(path: str | Path) -> dict[str, Any]:
         CheckpointError: No such file, cut short, damaged, not written by `write`, or it wants to execute code.
     """
     path = Path(path)
-    try:
-        with _open(path) as file:
-            size = _check(path, file)
-            try:
-                _check_archive(file, size)
-                file.seek(0)
-                content = torch.load(file, map_location="cpu", weights_only=True)
-                found = content.pop(_FORMAT, 1) if isinstance(content, dict) else 1
-                if type(found) is not int or found < 1:
-                    raise ValueError("no format")
-                if found > FORMAT:
-                    raise NewerFormatError(
-                        f"checkpoint {path} has format {found}, this fabric-rl reads {FORMAT}: install a newer one"
-                    )
-                state = from_primitives(content, size)
-            except (OSError, MemoryError, CheckpointError):
-                raise
-            except pickle.UnpicklingError as error:
-                raise CheckpointError(
-                    f"checkpoint {path} is refused: it holds more than numbers and text, loading it would execute code"
-                ) from error
-            except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
-                raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error
-    except OSError as error:
-        raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
+    with _opened(path) as file:
+        size = _check(path, file)
+        try:
+            _check_archive(file, size)
+            file.seek(0)
+            content = torch.load(file, map_location="cpu", weights_only=True)
+            found = content.pop(_FORMAT, 1) if isinstance(content, dict) else 1
+            if type(found) is not int or found < 1:
+                raise ValueError("no format")
+            if found > FORMAT:
+                raise NewerFormatError(
+                    f"checkpoint {path} has format {found}, this fabric-rl reads {FORMAT}: install a newer one"
+                )
+            state = from_primitives(content, size)
+        except (OSError, MemoryError, CheckpointError):
+            raise
+        except pickle.UnpicklingError as error:
+            raise CheckpointError(
+                f"checkpoint {path} is refused: it holds more than numbers and text, loading it would execute code"
+            ) from error
+        except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
+            raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error
     if not isinstance(state, dict):
         raise CheckpointError(f"checkpoint {path} is refused: it holds a {type(state).__name__}, not a run's state")
     return state
@@ -125,11 +112,8 @@ def verify(path: str | Path) -> None:
         CheckpointError: No such file, cut short, damaged, or not written by `write`.
     """
     path = Path(path)
-    try:
-        with _open(path) as file:
-            _check(path, file)
-    except OSError as error:
-        raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
+    with _opened(path) as file:
+        _check(path, file)
 
 
 def newest_verified(folder: str | Path) -> Path | None:
@@ -193,18 +177,20 @@ def prune(folder: str | Path, keep: int) -> list[Path]:
     return removed
 
 
-def _open(path: Path) -> BinaryIO:
-    """Opens a regular file; of a pipe or a device the end might never come.
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file that is one; the end of a pipe or a device might never come.
 
     Raises:
-        OSError: It is something else, or cannot be opened.
+        CheckpointError: It is something else, or cannot be read.
     """
-    # Without waiting for somebody who writes into a pipe; Windows has none.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "It is no regular file")
-    return file
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "It is no regular file")
+        with open(path, "rb") as file:
+            yield file
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
 
 
 def _check(path: Path, file: BinaryIO) -> int:
@@ -231,13 +217,3 @@ def _check_archive(file: BinaryIO, size: int) -> None:
         parts = archive.infolist()
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(part.file_size for part in parts) > size:
         raise ValueError("not written by torch.save")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes a rename in the folder survive a power cut; Windows has no such call."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
