@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lightning import Fabric
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.metrics.log import is_terminal, logger
+from fabric_rl.metrics.log import EventLog, is_terminal, logger
 from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.fingerprint import differences
@@ -28,13 +29,50 @@ _NAMED = 3
 """How many runs or milestones a message names."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A run that goes on, and the checkpoint that it goes on from; None if it was killed before it had any."""
+@dataclass
+class Start:
+    """A run that starts, and what it starts from: nothing, the weights of another run, or a checkpoint of its own.
 
-    run: Run
-    path: Path | None
-    state: dict[str, Any] | None
+    Until `share` only that of rank 0 says anything.
+    """
+
+    run: Run | None = None
+    """The folder; none on a rank that a later call of `main` has started."""
+    path: Path | None = None
+    """The checkpoint file that it goes on from."""
+    state: dict[str, Any] | None = None
+    """The content of that file."""
+    weights: Weights | None = None
+    """The weights of another run to begin with."""
+    trained_with: str = ""
+    """The first words if they do not fit: settings of that run on which its spaces depend, and that differ."""
+    going_on: bool = False
+    """The run of this folder goes on; without a checkpoint it begins again."""
+    training: bool = False
+    """All was well until the first rollout."""
+    log: EventLog | None = None
+    """The events so far, for `log.txt`."""
+
+    @property
+    def steps(self) -> int | None:
+        """Agent-steps after which the run goes on; None for a new one."""
+        return (self.state["steps"] if self.state else 0) if self.going_on else None
+
+    def share(self, fabric: Fabric) -> None:
+        """Tell all ranks what rank 0 knows, and open the log; every rank calls it."""
+        if self.run is not None and self.log is not None:
+            self.log.open(self.run.dir / "log.txt")
+        folder = None if self.run is None else self.run.dir
+        known = fabric.broadcast((folder, self.state, self.weights, self.trained_with))
+        folder, self.state, self.weights, self.trained_with = known
+        if self.run is None and folder is not None:
+            self.run = Run(folder)
+
+    def weights_to_load(self) -> dict[str, Any] | None:
+        """Return the weights as `train` takes them."""
+        if self.weights is None:
+            return None
+        return {"agent": self.weights.agent, "trained_with": self.trained_with}
 
 
 _EXAMPLE: dict[str, Any] = {
@@ -172,7 +210,7 @@ def run_of(path: Path) -> Run:
 
 def resume_choice(
     runs_dir: str | Path, run_id: str | None, resume: str | bool, fingerprint: Callable[[], dict[str, str]]
-) -> Choice | None:
+) -> Start | None:
     """Decides what `--resume` goes on from.
 
     In this order: the path or run id that was given (a run that was killed before its first checkpoint begins again);
@@ -202,7 +240,7 @@ def resume_choice(
         milestone = milestone_menu.ask(offers, left_out) if offers else None
         if milestone is not None:
             return _going_back(milestone.folder)
-    chosen: Choice | None = None
+    chosen: Start | None = None
     unfit: dict[str, list[tuple[str, str, str]]] = {}
     for record in records:
         if not checkpoints(record.folder / "checkpoints"):
@@ -214,7 +252,7 @@ def resume_choice(
             continue
         problems = differences(state["fingerprint"], own)
         if not problems:
-            chosen = Choice(Run(record.folder), path, state)
+            chosen = Start(Run(record.folder), path, state, going_on=True)
             break
         unfit[record.name] = problems
     _show_unfit(unfit)
@@ -234,17 +272,17 @@ def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
         logger.info("--resume: %s %s not fit: %s", len(others), does, names)
 
 
-def newest_of(run: Run) -> Choice:
+def newest_of(run: Run) -> Start:
     """Goes on from the run's newest good checkpoint, or from its beginning if it was killed before the first.
 
     Raises:
         CheckpointError: It has checkpoints, but none can be read.
     """
     if not checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
-        return Choice(run, None, None)
-    return Choice(run, *load_checkpoint(run.dir))
+        return Start(run, going_on=True)
+    return Start(run, *load_checkpoint(run.dir), going_on=True)
 
 
-def _going_back(path: Path) -> Choice:
+def _going_back(path: Path) -> Start:
     file, state = load_checkpoint(path)
-    return Choice(run_of(file), file, state)
+    return Start(run_of(file), file, state, going_on=True)
