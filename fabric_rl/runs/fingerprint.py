@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
 
+from fabric_rl.base.settings import changed
 from fabric_rl.import_names import class_path
 from fabric_rl.ranks.sharding import class_of
 from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory
@@ -35,18 +36,12 @@ def fingerprint_of(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str,
         envs.close()
 
 
-def differences(theirs: Mapping[str, str], own: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """What differs between two fingerprints: (what, in the checkpoint, here)."""
-    names = dict.fromkeys((*theirs, *own))
-    return [(n, theirs.get(n, "nothing"), own.get(n, "nothing")) for n in names if theirs.get(n) != own.get(n)]
-
-
 def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
     """Raises CheckpointError where fingerprints differ, but for the networks: of those `check_weights` says more."""
-    lines = [
-        f"{name} {there} there, {here} here" for name, there, here in differences(theirs, own) if name != "networks"
-    ]
-    if lines:
+    differ = changed(theirs, own, "nothing")
+    differ.pop("networks", None)
+    if differ:
+        lines = (f"{name} {there} there, {here} here" for name, (there, here) in differ.items())
         raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import json_text, read_json, write_json, write_text
+from fabric_rl.base.settings import changed
 from fabric_rl.import_names import INSTALLED
 from fabric_rl.ranks.cores import cores
 from fabric_rl.runs import checkpoint
@@ -118,11 +119,11 @@ class Provenance:
             old, new = (flat_settings(settings or {}) for settings in (read_yaml(self.config), yaml.safe_load(config)))
         except (OSError, ValueError):
             return [f"all settings: {self.config} is damaged"]
-        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+        differ = changed(old, new)
         came = {name for name in DEFAULTS if name not in old and new.get(name) == DEFAULTS[name]}
         came |= {"num_threads"}.difference(old)
-        came |= {name for name in names if old.get(name, new.get(name)) == [] and (name in old) != (name in new)}
-        names = [name for name in names if name not in came.union(_HOW_IT_BEGAN)]
+        came |= {name for name in differ if old.get(name, new.get(name)) == [] and (name in old) != (name in new)}
+        names = [name for name in differ if name not in came.union(_HOW_IT_BEGAN)]
         return [f"{name}: {old.get(name)} -> {new.get(name, 'gone')}" for name in names]
 
     def _texts(self) -> dict[str, str]:
@@ -246,7 +247,7 @@ def code_file(earlier: Sequence[Any]) -> str:
 
 
 def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Nested settings by their dotted names, without `init_args`; components of a list by their numbers."""
+    """Return nested settings by their dotted names, without `init_args`; components of a list by their numbers."""
     if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
         settings = dict(enumerate(settings, 1))
     if not isinstance(settings, dict):

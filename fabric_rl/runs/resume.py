@@ -12,12 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from fabric_rl.base.settings import changed
 from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.log import EventLog, is_terminal, logger
 from fabric_rl.runs import checkpoint, milestone_menu
 from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
-from fabric_rl.runs.fingerprint import differences
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, read_initial
 from fabric_rl.runs.records import BEST, list_runs, load_run, names_of_runs
@@ -241,7 +241,7 @@ def resume_choice(
         if milestone is not None:
             return _going_back(milestone.folder)
     chosen: Start | None = None
-    unfit: dict[str, list[tuple[str, str, str]]] = {}
+    unfit: dict[str, dict[str, tuple[str, str]]] = {}
     for record in records:
         if not checkpoints(record.folder / "checkpoints"):
             continue  # has only played, or has failed
@@ -250,7 +250,7 @@ def resume_choice(
         except CheckpointError as error:
             logger.info("--resume: run %s is left out: %s", record.name, error)
             continue
-        problems = differences(state["fingerprint"], own)
+        problems = changed(state["fingerprint"], own, "nothing")
         if not problems:
             chosen = Start(Run(record.folder), path, state, going_on=True)
             break
@@ -259,12 +259,12 @@ def resume_choice(
     return chosen
 
 
-def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
+def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
     """Sets the first run, the newest, beside this one, and names others."""
     for name in list(unfit)[:1]:
         table = Table("", f"run {escape(name)}", "here", title=f"--resume: run {escape(name)} does not fit")
-        for row in unfit[name]:
-            table.add_row(*map(Text, row))
+        for what, (there, here) in unfit[name].items():
+            table.add_row(*map(Text, (what, there, here)))
         Console().print(table)
     if others := list(unfit)[1:]:
         names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
