@@ -18,9 +18,7 @@ from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.messages import MISTAKES
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
-from fabric_rl.metrics.loggers import wait_for_a_later_name
-from fabric_rl.metrics.metrics_csv import MetricsFile
-from fabric_rl.metrics.settings import log_outcome, log_settings
+from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_a_later_name
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.lost import LostRankError, lost_rank
 from fabric_rl.runs.fingerprint import fingerprint_of, other_world
@@ -151,14 +149,14 @@ class Announcement(Callback):
                     lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
             provenance.write(config, _ranks_and_seeds(state))
             start.run.replace()
-            log_settings(state.fabric.loggers, self._settings, changes, state.steps)
+            Loggers(state.fabric.loggers).log_settings(self._settings, changes, state.steps)
         for line in lines:
             logger.info("%s", line)
 
     def on_train_end(self, state: TrainState) -> None:
         run = self._start.run
         if run is not None and launch.is_rank_0() and self._has_steps_left:
-            log_outcome(state.fabric.loggers, self._settings, run.read_summary(), state.steps)
+            Loggers(state.fabric.loggers).log_outcome(self._settings, run.read_summary(), state.steps)
 
 
 def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None) -> Start:
