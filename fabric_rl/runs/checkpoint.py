@@ -185,7 +185,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         CheckpointError: It is something else, or cannot be read.
     """
     try:
-        if path.exists() and not path.is_file():
+        if path.exists() and not (path.is_file() or path.is_dir()):
             raise OSError(errno.EINVAL, "It is no regular file")
         with open(path, "rb") as file:
             yield file

@@ -64,8 +64,8 @@ def test_what_a_run_leaves_behind(first):
             r"observations Box\(\[-4.8.*actions Discrete\(2\) there, Discrete\(3\) here",
         ),
         (["--callbacks+", f"{PARTS}.Unsavable"], r"Unsavable.state_dict\(\): checkpoint: state\['thing'\] is a built"),
-        (["--keep_checkpoints", 0], "--keep_checkpoints must be at least 1"),
-        (["--checkpoint_every_minutes", -1], "--checkpoint_every_minutes must be positive"),
+        (["--keep_checkpoints", 0], "--keep_checkpoints must be a whole number of at least 1"),
+        (["--checkpoint_every_minutes", -1], "--checkpoint_every_minutes must be a number above 0"),
     ],
 )
 def test_mistakes_are_one_line(first, refused, runs, flags, message):
