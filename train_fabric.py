@@ -5,7 +5,7 @@ The signature of `main()` is the command line (`--help`). The same function work
 """
 
 import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
-from fabric_rl.ranks.orphans import end_with_launcher
+from fabric_rl.ranks.processes import end_with_launcher
 
 if __name__ == "__main__":
     end_with_launcher()  # before what takes seconds to import

@@ -165,7 +165,7 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
         return [], [f"--config={_fitting(preset, given)}"]
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
-    if launch.machines() > 1:  # the text of what rank 0 has found
+    if launch.detect().machines > 1:  # the text of what rank 0 has found
         return own, [f"--config={launch.share_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"]
     return own, [f"--config={of_run or preset}"]
 

@@ -13,8 +13,7 @@ from fabric_rl.cli.errors import NAMES_A_FLAG, describe_failure, fail, print_sho
 from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.metrics.log import program
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.lost import LostRankError
-from fabric_rl.ranks.orphans import orphaned
+from fabric_rl.ranks.processes import LostRankError, orphaned
 from fabric_rl.types import FailedElsewhere, NonFiniteError
 
 RANK_0_SECONDS = 10
@@ -41,7 +40,7 @@ def errors_end_in_one_line() -> Iterator[None]:
         if isinstance(error, MisconfigurationException):
             message = f"{error} Change --devices, --accelerator, --strategy or --precision."
         elif isinstance(error, LostRankError):
-            status, speaks = 1, launch.is_local_rank_0() or orphaned()
+            status, speaks = 1, launch.detect().local_rank == 0 or orphaned()
         elif isinstance(error, NonFiniteError | TooLittleMemoryError):  # may have happened on one rank only
             status, speaks = 1, True
         elif isinstance(error, FailedElsewhere):
@@ -54,7 +53,7 @@ def errors_end_in_one_line() -> Iterator[None]:
         elif not NAMES_A_FLAG.search(message) and not isinstance(error, OSError):
             place = user_code(error)
             message = message if place is None or place in message else f"{message} ({place})"
-        if not speaks and launch.used_torchrun():
+        if not speaks and launch.detect().by == "torchrun":
             time.sleep(RANK_0_SECONDS)
             speaks = True
         if speaks:

@@ -17,7 +17,7 @@ from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.output import write_csv
 from fabric_rl.imitation.pretrain import CloneArgs, pretrain
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED

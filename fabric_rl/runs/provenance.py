@@ -19,7 +19,7 @@ from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import json_text, read_json, write_json, write_text
 from fabric_rl.base.settings import changed
 from fabric_rl.import_names import INSTALLED
-from fabric_rl.ranks.cores import cores
+from fabric_rl.ranks.processes import cores
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.code import commit_of, patch_of
 from fabric_rl.types import CheckpointError

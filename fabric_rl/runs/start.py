@@ -20,7 +20,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_a_later_name
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.lost import LostRankError, lost_rank
+from fabric_rl.ranks.processes import LostRankError, lost_rank
 from fabric_rl.runs.fingerprint import fingerprint_of, other_world
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights, flat_settings
@@ -84,7 +84,7 @@ def _as_told(error: BaseException, failed: Start) -> BaseException:
     training, run = failed.training, failed.run
     if lost := lost_rank(error):
         what_next = "start again"
-        if launch.restarts_left():
+        if launch.detect().restarts < launch.detect().most_restarts:
             what_next = "torchrun starts all ranks again"
         elif training and run is not None:
             what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"
@@ -202,7 +202,9 @@ def _started_before() -> Start | None:
     folder = launch.run_before_restart()
     if folder is None:
         return None
-    logger.info("torchrun has started the ranks of run %s again (restart %s)", folder.name, launch.restarts())
+    launched = launch.detect()
+    counts = (launched.restarts, launched.most_restarts)
+    logger.info("torchrun has started the ranks of run %s again (restart %s of at most %s)", folder.name, *counts)
     return newest_of(Run(folder))
 
 

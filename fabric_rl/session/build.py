@@ -23,10 +23,9 @@ from fabric_rl.learning.learner import Learner, Onlooker
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.learning.update import memory_named, take
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
 from fabric_rl.ranks.collectives import check_same_on_all_ranks, raised_on_all_ranks
+from fabric_rl.ranks.devices import avoid_illegal_instructions, one_thread
 from fabric_rl.ranks.sharding import explaining, is_sharded
-from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.collectors import Collector, CollectorAhead
 from fabric_rl.rollouts.players import Exchange, Player, Trainer
 from fabric_rl.rollouts.rollout import Rollout
