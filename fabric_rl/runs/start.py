@@ -21,10 +21,9 @@ from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_a_later_name
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.processes import LostRankError, lost_rank
-from fabric_rl.runs.fingerprint import fingerprint_of, other_world
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import Weights, flat_settings
-from fabric_rl.runs.resume import Start, load_weights, locate, newest_of, resume_choice
+from fabric_rl.runs.resume import Start, fingerprint_of, load_weights, locate, newest_of, other_world, resume_choice
 from fabric_rl.runs.trained import config_of
 from fabric_rl.types import AgentFactory, CheckpointError, EnvFactory, HasSeeds, SettingError
 
