@@ -5,7 +5,7 @@ The signature of `main()` is the command line (`--help`). The same function work
 """
 
 import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
-from fabric_rl.ranks.orphans import end_with_launcher
+from fabric_rl.ranks.processes import end_with_launcher
 
 if __name__ == "__main__":
     end_with_launcher()  # before what takes seconds to import
@@ -38,21 +38,20 @@ from fabric_rl import (
     train,
     train_off_policy,
 )
-from fabric_rl.base.presets import DEFAULT_CONFIG
+from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.callbacks import Evaluation, Profiler
 from fabric_rl.callbacks.games import RecordGames, ShowGames
 from fabric_rl.callbacks.video import RunVideos
 from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
-from fabric_rl.cli.report import next_steps, report, unsaved
-from fabric_rl.cli.train_errors import errors_end_in_one_line
+from fabric_rl.cli.report import errors_end_in_one_line, next_steps, report, unsaved
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.guests import guests_of
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
-from fabric_rl.runs.start import started_run
+from fabric_rl.runs.start import Announcement, loggers_of, open_run
 from fabric_rl.runs.trained import load_trained
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.signals import SignalFactory
@@ -151,16 +150,17 @@ def main(
         raise ValueError("--watch shows the games that the run records; give it --record_minutes")
     signals = signals if start.inference else [_shown(signal, env) for signal in signals]
     trainer = _trainer_of(agent, env, estimator, sac, signals, start.inference)
-    with started_run(env, agent, args, start, resolved_config) as started:
-        fabric = connect(hardware, args.num_players, started.loggers(logger))
+    with open_run(env, agent, args, start, resolved_config) as opened:
+        fabric = connect(hardware, args.num_players, loggers_of(opened, logger))
         launch.check_same_settings(fabric, resolved_config)
-        started.share(fabric)
-        run = started.run
+        opened.share(fabric)
+        run = opened.run
         if run is None:  # a later call of main() has started this process, which goes through the script again
             summary = trainer(fabric, env, agent, args)
             launch.disconnect_at_exit()
             return summary
-        started.hardware = share_cores(fabric, hardware.num_threads or (started.resume or {}).get("num_threads"))
+        cores = share_cores(fabric, hardware.num_threads or (opened.state or {}).get("num_threads"))
+        announcement = Announcement(opened, args, resolved_config, cores)
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
         for hook in hooks:
             if isinstance(hook, Evaluation):
@@ -173,7 +173,7 @@ def main(
             hooks.append(cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
         if kickstart is not None and not start.inference:
             hooks.append(kickstart.take(load_trained(kickstart.reference, start.runs_dir)))
-        hooks += [*([] if self_play is None else [self_play]), started]  # it begins once all callbacks are fine
+        hooks += [*([] if self_play is None else [self_play]), announcement]  # it begins once all callbacks are fine
         if profile:
             hooks.append(Profiler(run.dir / "profile"))
         if capture_video:
@@ -184,7 +184,7 @@ def main(
         if self_play is not None:
             own_seed = args.seed + len(self_play.guests) * fabric.global_rank
             env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed, run.dir))
-        states = {"resume": started.resume, "weights": started.weights}
+        states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
     launch.disconnect_at_exit()
     if fabric.is_global_zero:

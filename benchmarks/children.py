@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabric_rl.ranks.orphans import ENDS_WITH_PARENT
+from fabric_rl.ranks.processes import ENDS_WITH_PARENT
 
 ROOT = Path(__file__).parent.parent
 FABRIC_RL = [sys.executable, "-c", "from fabric_rl.commands.main import main; main()"]

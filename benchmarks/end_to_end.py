@@ -35,7 +35,7 @@ from training_run import Setting, Work, train
 
 from envs import RocketSimPool
 from fabric_rl.commands.tune import BFLOAT16_GAINS
-from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
+from fabric_rl.ranks.devices import gain_of_bfloat16
 
 
 def has_fast_bf16() -> bool:

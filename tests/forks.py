@@ -165,7 +165,7 @@ def _child(words, folder, variables):
         _break_pipe(after=int(variables["BROKEN_PIPE"]))
     sys.path.append(folder)
     _wait_to_be_launched(int(variables.get("RANKS", 1)))
-    orphans = sys.modules["fabric_rl.ranks.orphans"]
+    orphans = sys.modules["fabric_rl.ranks.processes"]
     orphans.PARENT = int(os.environ.pop(orphans.RANK_0, os.getppid()))  # which it has seen when it was imported
     status = _run(words)
     for stream in (sys.stdout, sys.stderr):

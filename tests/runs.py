@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from fabric_rl import Callback, load_checkpoint
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.forks import ROOT, environment, kill
 
 FABRIC = Path(sysconfig.get_path("scripts"), "fabric")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,41 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file in one step (temporary file, then rename); an OSError names it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")  # another process may write the same one
+    """Writes a file in one step."""
+    atomic_write(path, content)
+
+
+def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False) -> None:
+    """Writes a file so that at any moment either all of it is there under its name, or what was there before.
+
+    The content goes to a temporary file beside it, of a name that nobody can guess or plant a link under, which is
+    renamed at the end. Where that fails nothing is left behind.
+
+    Args:
+        path: The file.
+        chunks: Its content, one after another.
+        durable: The file and its name are on the disk when this returns, whatever happens to the machine then.
+
+    Raises:
+        OSError: The disk is full, the folder is gone...; it names the file.
+    """
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        temporary.write_bytes(content)
+        with open(temporary, "xb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError as error:  # of a full disk names no file
+        if durable and hasattr(os, "O_DIRECTORY"):  # Windows has no such call
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as error:  # that of a full disk names no file
         raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:  # nothing is left where the disk is full
+    finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

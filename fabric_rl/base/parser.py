@@ -19,10 +19,9 @@ import jsonargparse._typehints as typehints
 import yaml
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_parsing_settings
 
-from fabric_rl.base.argv import names_of, value_of
+from fabric_rl.base.argv import names_of, value_of, with_files
 from fabric_rl.base.config_files import configurations
 from fabric_rl.base.messages import raise_what_helps
-from fabric_rl.base.presets import with_files
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.import_names import spelt_here, words_here
 

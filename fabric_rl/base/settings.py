@@ -120,6 +120,12 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
     return value
 
 
+def changed(old: Mapping[str, Any], new: Mapping[str, Any], missing: Any = None) -> dict[str, tuple[Any, Any]]:  # noqa: ANN401
+    """Return name -> (old, new) for all that differs between two mappings; `missing` stands for what one lacks."""
+    pairs = {name: (old.get(name, missing), new.get(name, missing)) for name in dict.fromkeys((*old, *new))}
+    return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether this is an int or float (numpy's too), and no bool."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

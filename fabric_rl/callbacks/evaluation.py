@@ -14,8 +14,8 @@ from fabric_rl.base.files import read_json, write_json
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.ranks.sharding import whole_state
-from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import EXPORTED

@@ -15,7 +15,7 @@ from fabric_rl.base.files import write_bytes
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger, say
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import RecordsGames
 from fabric_rl.viewer.feeds import GamesFeed

@@ -8,7 +8,7 @@ import time
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import say
-from fabric_rl.metrics.sums import reduce_sums
+from fabric_rl.ranks.collectives import reduce_sums
 
 if sys.platform == "win32":
     import msvcrt

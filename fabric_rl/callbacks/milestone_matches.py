@@ -17,8 +17,7 @@ from fabric_rl.base.files import read_json, write_json
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
-from fabric_rl.runs.checkpoint_names import checkpoints
-from fabric_rl.runs.records import BEST, SET_ASIDE
+from fabric_rl.runs.records import BEST, SET_ASIDE, checkpoints
 from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
 
 RATINGS = "ratings.json"

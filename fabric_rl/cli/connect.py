@@ -13,10 +13,8 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from fabric_rl.args import Hardware
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.cores import cores
-from fabric_rl.ranks.lost import lost_rank
-from fabric_rl.ranks.orphans import RANK_0, end_with_launcher
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_arguments
+from fabric_rl.ranks.processes import RANK_0, cores, end_with_launcher, lost_rank
 from fabric_rl.ranks.sharding import ShardedStrategy
 
 _HALF_PRECISION = ("16", "16-mixed")
@@ -71,7 +69,7 @@ def share_cores(fabric: Fabric, num_threads: int | None) -> str:
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
     here = len(cores())
     share = max(1, here // ranks)
-    given = "" if launch.used_torchrun() else os.environ.get("OMP_NUM_THREADS", "")
+    given = "" if launch.detect().by == "torchrun" else os.environ.get("OMP_NUM_THREADS", "")
     torch.set_num_threads(num_threads or (int(given) if given.isdecimal() else 0) or share)
     threads = torch.get_num_threads()
     torchs = "" if threads == share else f" ({threads} for torch)"

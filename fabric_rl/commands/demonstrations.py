@@ -13,7 +13,7 @@ from envs.demonstrations.record import columns_of
 from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
 from envs.matches.matches import PoolRecipe
 from envs.partials import as_settings, taken_apart
-from fabric_rl.base.presets import file_of
+from fabric_rl.base.argv import file_of
 from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.types import EnvFactory
 

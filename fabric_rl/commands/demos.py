@@ -25,7 +25,7 @@ from fabric_rl.commands.demonstrations import name_of_env, trained_elsewhere
 from fabric_rl.commands.entrants import short_name
 from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files
 from fabric_rl.commands.record import Duel
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs.trained import Trained
 

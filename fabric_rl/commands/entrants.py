@@ -19,9 +19,8 @@ from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.runs.exported import ExportedAgent
 from fabric_rl.runs.resume import locate
-from fabric_rl.runs.trained import Trained, load_trained, policy
+from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
 from fabric_rl.types import CheckpointError
 
 _MOST = 100_000

@@ -21,7 +21,7 @@ from envs.state.layout import Bool
 from fabric_rl.commands.entrants import Entrant, check_positive, entrant, short_name
 from fabric_rl.commands.output import STDOUT, check_out, console, for_people, give_json, progress
 from fabric_rl.commands.record import replay_file
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.selfplay.ratings.intervals import share_interval
 
 DIFFICULTIES = ("Rookie", "Pro", "All-Star", "Unknown")

@@ -18,10 +18,10 @@ from fabric_rl.commands.entrants import name_and_role
 from fabric_rl.commands.other_teams import export_for_teams
 from fabric_rl.commands.rlbot_folder import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.export.write import check_packages, write_policy
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.runs import trained
-from fabric_rl.runs.exported import CHECK, MODELS, ExportedAgent
 from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
+from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
 from fabric_rl.types import ActorCritic
 
 _ARENAS = 8

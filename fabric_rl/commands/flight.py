@@ -24,7 +24,7 @@ from envs.state.layout import Float
 from fabric_rl.commands.entrants import check_confidence, check_positive, entrant
 from fabric_rl.commands.output import console, progress
 from fabric_rl.commands.rlbot_folder import check_rlbot
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.selfplay.ratings.intervals import mean_interval
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, play_matches
 from fabric_rl.base.messages import MISTAKES
 from fabric_rl.cli.errors import describe_failure
 from fabric_rl.commands.entrants import Rules, entrant
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 
 Tell = Callable[[float], None]
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from fabric_rl.commands.record import Duel
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.viewer.feeds import Broadcast
 
 _FRAMES = 2

@@ -22,7 +22,7 @@ from fabric_rl.base.config_files import naming_the_file, with_sections_of_config
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.cli.errors import mistakes_in_one_line
 from fabric_rl.metrics.log import warnings_are_events
-from fabric_rl.ranks.orphans import end_with_launcher
+from fabric_rl.ranks.processes import end_with_launcher
 
 _PROGRAM = "fabric-rl"
 _ABOUT = "Train agents for Rocket League, watch them play, and measure how good they are."

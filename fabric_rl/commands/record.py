@@ -19,7 +19,7 @@ from envs.rewards.parts import Part, parts_of
 from fabric_rl.commands.entrants import Rules, check_positive, entrant, short_name
 from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import check_out
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 
 
 def record(

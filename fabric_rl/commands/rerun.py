@@ -15,17 +15,20 @@ from torch import Tensor
 from fabric_rl.base.files import read_json
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
-from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
-from fabric_rl.runs.code import changed_since, is_source, patch_of, sources_that_differ
 from fabric_rl.runs.provenance import (
     CONFIG,
     ENVIRONMENT,
     Provenance,
+    changed_since,
     code_file,
     describe_environment,
     digest_of,
     flat_settings,
+    is_source,
+    patch_of,
+    sources_that_differ,
 )
+from fabric_rl.runs.records import checkpoints, steps_of
 from fabric_rl.runs.resume import load_checkpoint, locate, run_of
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")

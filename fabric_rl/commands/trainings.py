@@ -17,10 +17,9 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from envs.cores import available_cores
-from fabric_rl.base.argv import names_of
-from fabric_rl.base.presets import DEFAULT_CONFIG
+from fabric_rl.base.argv import DEFAULT_CONFIG, names_of
 from fabric_rl.cli.command_line import Settings, read_settings
-from fabric_rl.ranks.orphans import ENDS_WITH_PARENT
+from fabric_rl.ranks.processes import ENDS_WITH_PARENT
 from fabric_rl.runs.provenance import Provenance
 from fabric_rl.runs.records import RunRecord, is_worked_on, load_run
 from fabric_rl.session.stopping import STOP_NAMES

@@ -27,7 +27,7 @@ from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import check_file
 from fabric_rl.commands.space import flags_of, text_of
 from fabric_rl.commands.trainings import Trainings, settings_of
-from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
+from fabric_rl.ranks.devices import gain_of_bfloat16
 from fabric_rl.types import OffPolicyAgent
 
 _PATIENCE = 120.0

@@ -19,8 +19,8 @@ from fabric_rl.export.graph import OPSET, PolicyGraph, write_onnx, write_torchsc
 from fabric_rl.import_names import class_path
 from fabric_rl.rollouts.finite import within
 from fabric_rl.runs import play
-from fabric_rl.runs.exported import CHECK, MODELS, load_policy
 from fabric_rl.runs.provenance import METADATA, describe_environment
+from fabric_rl.runs.trained import CHECK, MODELS, load_policy
 from fabric_rl.types import ActorCritic, reads_masks
 
 TOLERANCE = 1e-4

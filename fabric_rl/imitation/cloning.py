@@ -10,8 +10,8 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
 from fabric_rl.learning.imitation import Shown
 from fabric_rl.learning.learner import load_optimizer
+from fabric_rl.ranks.devices import is_small, one_thread
 from fabric_rl.ranks.sharding import is_sharded
-from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.types import NonFiniteError
 
 

@@ -18,8 +18,8 @@ from fabric_rl.learning.update import join, learn, memory_named
 from fabric_rl.learning.weights import check_weights
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
+from fabric_rl.ranks.devices import is_small, one_thread
 from fabric_rl.ranks.sharding import load_weights, shard_of, take_over, whole, whole_state
-from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
 from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
 

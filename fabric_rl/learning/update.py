@@ -11,7 +11,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.gpu_copies import to_device
+from fabric_rl.ranks.devices import to_device
 from fabric_rl.ranks.sharding import whole
 from fabric_rl.schedules import KLAdaptive
 from fabric_rl.types import Minibatch, NonFiniteError

@@ -7,12 +7,9 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from logging.handlers import MemoryHandler
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
-
-_MOST_WAITING = 10_000
 
 
 def program() -> str:
@@ -95,24 +92,29 @@ def warnings_are_events() -> Iterator[None]:
         warnings.showwarning, threading.excepthook = shown, failed
 
 
-class EventLog:
+class EventLog(logging.Handler):
     """While it is entered, keeps all events for a `log.txt` that may be opened later; the last one is why it failed."""
 
     def __init__(self) -> None:
-        self._handler: logging.Handler = MemoryHandler(_MOST_WAITING, flushLevel=logging.CRITICAL + 1)
+        super().__init__()
+        self._waiting: list[logging.LogRecord] = []
+        self._handler: logging.Handler = self
 
     def open(self, path: Path) -> None:
-        """Writes what has happened so far into a file, and what happens from now on."""
+        """Write the events so far into a file, which takes the place of this handler."""
         file = RunLog(path, encoding="utf-8", delay=True)
         file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        if isinstance(self._handler, MemoryHandler):
-            self._handler.setTarget(file)
-        self._close()  # which hands over what has waited
-        self._handler = file
+        for record in self._waiting:
+            file.emit(record)
+        logger.removeHandler(self)
         logger.addHandler(file)
+        self._handler = file
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._waiting.append(record)
 
     def __enter__(self) -> "EventLog":
-        logger.addHandler(self._handler)
+        logger.addHandler(self)
         return self
 
     def __exit__(
@@ -120,8 +122,5 @@ class EventLog:
     ) -> None:
         if error is not None:
             logger.error("%s", f"{type(error).__name__}: {error}".rstrip(": "))
-        self._close()
-
-    def _close(self) -> None:
         logger.removeHandler(self._handler)
         self._handler.close()

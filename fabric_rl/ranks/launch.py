@@ -6,6 +6,7 @@ import shutil
 import socket
 import sys
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
 from fabric_rl.ranks.collectives import gather_everywhere
-from fabric_rl.ranks.cores import cores
+from fabric_rl.ranks.processes import cores
 
 _distributed: Any = torch.distributed  # whose types hide the stores
 _PATIENCE = timedelta(minutes=30)
@@ -29,61 +30,68 @@ _OF_RANK_0 = ("runs_dir:", "plain:")
 """Settings that may differ between machines: only rank 0 uses them."""
 
 
-def in_notebook() -> bool:
-    """Whether this process serves a notebook."""
-    return "ipykernel" in sys.modules
+@dataclass(frozen=True)
+class Launch:
+    """A launcher, and the place of this process among those that it has started."""
+
+    by: str | None
+    """`torchrun`, `srun` or, where Fabric starts the ranks from here, None."""
+    is_rank_0: bool
+    """This process reads and writes the run."""
+    local_rank: int
+    rank: int | None = None
+    ranks: int | None = None
+    machines: int = 1
+    restarts: int = 0
+    """Restarts of all ranks by torchrun so far."""
+    most_restarts: int = 0
 
 
-def used_fabric_run() -> bool:
-    """Whether `fabric run` has started this process; then it has decided about devices and precision."""
-    return os.environ.get("LT_CLI_USED") == "1"
+def detect() -> Launch:
+    """Read from the environment who has started this process; known before the ranks are connected."""
 
+    def number(name: str, default: int = 0) -> int:
+        return int(os.environ.get(name, default))
 
-def used_torchrun() -> bool:
-    """Whether torchrun has, which `fabric run` calls, too."""
-    return TorchElasticEnvironment.detect()
-
-
-def used_srun() -> bool:
-    """Whether SLURM's srun has."""
-    return not used_torchrun() and SLURMEnvironment.detect()
+    if TorchElasticEnvironment.detect():
+        rank, restarts = number("RANK"), number("TORCHELASTIC_RESTART_COUNT")
+        place = (rank == 0, number("LOCAL_RANK"), rank, number("WORLD_SIZE"), number("GROUP_WORLD_SIZE", 1))
+        return Launch("torchrun", *place, restarts, number("TORCHELASTIC_MAX_RESTARTS"))
+    if SLURMEnvironment.detect():
+        rank = number("SLURM_PROCID")
+        place = (rank == 0, number("SLURM_LOCALID"), rank, number("SLURM_NTASKS"), number("SLURM_NNODES", 1))
+        return Launch("srun", *place)
+    local = number("LOCAL_RANK")
+    return Launch(None, local == 0 and number("NODE_RANK") == 0, local)
 
 
 def is_rank_0() -> bool:
-    """Whether this process is the one that reads and writes the run; known before the ranks are connected."""
-    if used_torchrun():
-        return os.environ["RANK"] == "0"
-    if used_srun():
-        return os.environ.get("SLURM_PROCID", "0") == "0"
-    return all(os.environ.get(name, "0") == "0" for name in ("NODE_RANK", "LOCAL_RANK"))
+    """Return whether this process is the one that reads and writes the run."""
+    return detect().is_rank_0
 
 
-def is_local_rank_0() -> bool:
-    """Whether this process is the first one of its machine."""
-    return os.environ.get("SLURM_LOCALID" if used_srun() else "LOCAL_RANK", "0") == "0"
+def used_fabric_run() -> bool:
+    """Return whether `fabric run` has started torchrun; then it has decided about devices and precision."""
+    return os.environ.get("LT_CLI_USED") == "1"
 
 
-def machines() -> int:
-    """How many machines the launcher has started processes on; 1 where it does not say."""
-    if used_torchrun():
-        return int(os.environ.get("GROUP_WORLD_SIZE", "1"))
-    return int(os.environ.get("SLURM_NNODES", "1")) if used_srun() else 1
+def in_notebook() -> bool:
+    """Return whether this process serves a notebook."""
+    return "ipykernel" in sys.modules
 
 
 def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:
     """`--devices` and `--num_nodes`, which torchrun and SLURM decide about where the user has left their defaults."""
-    if used_torchrun():
-        ranks = int(os.environ["WORLD_SIZE"])
-    elif used_srun():
-        ranks = int(os.environ["SLURM_NTASKS"])
-    else:
+    launched = detect()
+    ranks, machines = launched.ranks, launched.machines
+    if ranks is None:
         return {"devices": devices, "num_nodes": num_nodes}
-    if ranks % machines():
-        raise ValueError(f"{ranks} ranks on {machines()} machines: every machine needs the same number of ranks")
-    each = ranks // machines()
+    if ranks % machines:
+        raise ValueError(f"{ranks} ranks on {machines} machines: every machine needs the same number of ranks")
+    each = ranks // machines
     return {
         "devices": each if str(devices) in ("1", "auto") else devices,
-        "num_nodes": machines() if num_nodes == 1 else num_nodes,
+        "num_nodes": machines if num_nodes == 1 else num_nodes,
     }
 
 
@@ -91,7 +99,7 @@ def check_devices(devices: int | str) -> None:
     """Raises ValueError for far more ranks than this machine has room for, where this process is to start them."""
     here = len(cores())
     most = max(_MOST_RANKS, _MOST_RANKS_PER_CORE * here)
-    if str(devices).isdecimal() and int(devices) > most and not (used_torchrun() or used_srun()):
+    if str(devices).isdecimal() and int(devices) > most and detect().by is None:
         raise ValueError(
             f"--devices {devices}: each is a process with half a gigabyte of its own, but this machine has {here} "
             f"core{'s' if here > 1 else ''}; as many as cores are fastest, more than {most} are refused"
@@ -120,19 +128,21 @@ def command(alone: bool = False) -> list[str]:
 
 def _launcher() -> list[str]:
     """What starts the same number of ranks in the same way."""
+    launched = detect()
+    machines = launched.machines
     if used_fabric_run():
         names = ("accelerator", "strategy", "devices", "precision")
         given = {name: os.environ.get(f"LT_{name.upper()}") for name in names}
-        if machines() > 1:
-            given |= {"num-nodes": str(machines()), "node-rank": "0"}
+        if machines > 1:
+            given |= {"num-nodes": str(machines), "node-rank": "0"}
             given |= {"main-address": os.environ["MASTER_ADDR"], "main-port": os.environ["MASTER_PORT"]}
         return [installed("fabric"), "run", *(f"--{name}={value}" for name, value in given.items() if value)]
-    if used_torchrun():
-        flags = [f"--nproc-per-node={int(os.environ['WORLD_SIZE']) // machines()}"]
-        if machines() > 1:
-            flags += [f"--nnodes={machines()}", "--rdzv-backend=c10d", "--rdzv-endpoint=HOST:29400"]
-        return [installed("torchrun"), *flags, f"--max-restarts={os.environ.get('TORCHELASTIC_MAX_RESTARTS', '0')}"]
-    return ["srun"] if used_srun() else []
+    if launched.by == "torchrun" and launched.ranks is not None:
+        flags = [f"--nproc-per-node={launched.ranks // machines}"]
+        if machines > 1:
+            flags += [f"--nnodes={machines}", "--rdzv-backend=c10d", "--rdzv-endpoint=HOST:29400"]
+        return [installed("torchrun"), *flags, f"--max-restarts={launched.most_restarts}"]
+    return ["srun"] if launched.by == "srun" else []
 
 
 # ---------------------------------------------------------------- once the ranks are connected
@@ -165,7 +175,7 @@ def ranks_on_these_cores(fabric: Fabric) -> int:
     Those of this machine, unless the launcher (SLURM, numactl) has bound each of them to cores of its own. Your own
     `LOCAL_WORLD_SIZE` wins where it is not torchrun's.
     """
-    if "LOCAL_WORLD_SIZE" in os.environ and not used_torchrun():
+    if "LOCAL_WORLD_SIZE" in os.environ and detect().by != "torchrun":
         return max(1, int(os.environ["LOCAL_WORLD_SIZE"]))
     if fabric.world_size == 1:
         return 1
@@ -196,7 +206,7 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
 @cache
 def _agents() -> Any:  # noqa: ANN401 - a Store, or None
     """The store that torchrun's agents hold as long as the launch lives; None without."""
-    if not used_torchrun() or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+    if detect().by != "torchrun" or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return None
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     store = _distributed.TCPStore(address, port, is_master=False, timeout=_PATIENCE)
@@ -209,20 +219,9 @@ def _own_server(address: str) -> Any:  # noqa: ANN401 - a TCPStore
     return _distributed.TCPStore(address, 0, is_master=True, multi_tenant=True, wait_for_workers=False)
 
 
-def can_restart() -> bool:
-    """Whether torchrun starts all ranks again when one has failed."""
-    return used_torchrun() and int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")) > 0
-
-
-def restarts_left() -> bool:
-    """Whether it still does."""
-    used, most = (os.environ.get(f"TORCHELASTIC_{name}", "0") for name in ("RESTART_COUNT", "MAX_RESTARTS"))
-    return can_restart() and int(used) < int(most)
-
-
-def restarts() -> str:
-    """How many of torchrun's restarts have been used, as text."""
-    return f"{os.environ['TORCHELASTIC_RESTART_COUNT']} of at most {os.environ['TORCHELASTIC_MAX_RESTARTS']}"
+def _agents_that_restart() -> Any:  # noqa: ANN401 - a Store, or None
+    """The agents' store where torchrun starts all ranks again when one has failed; else None."""
+    return _agents() if detect().most_restarts > 0 else None
 
 
 def connect_freshly() -> None:
@@ -231,7 +230,7 @@ def connect_freshly() -> None:
     In the agents' store a restarted rank may find the addresses of ranks that have died: torch 2.13 wastes restarts
     with them, or waits for ever.
     """
-    agents = _agents() if can_restart() else None
+    agents = _agents_that_restart()
     if agents is None:
         return
     if is_rank_0():
@@ -252,14 +251,14 @@ def connect_freshly() -> None:
 
 def remember_run(folder: Path) -> None:
     """Rank 0 has made or taken this run: a restart is to go on with it."""
-    agents = _agents() if can_restart() else None
+    agents = _agents_that_restart()
     if agents is not None:
         agents.set("run", str(folder.absolute()))
 
 
 def forget_run() -> None:
     """The run has failed before it began, and its folder is gone."""
-    agents = _agents() if can_restart() else None
+    agents = _agents_that_restart()
     if agents is not None:
         agents.delete_key("run")
 
@@ -270,7 +269,7 @@ def run_before_restart() -> Path | None:
     Raises:
         FileNotFoundError: Rank 0 was on another machine then, whose run folder this one does not see.
     """
-    agents = _agents() if can_restart() else None
+    agents = _agents_that_restart()
     if agents is None or not agents.check(["run"]):
         return None
     folder = Path(agents.get("run").decode())
@@ -286,7 +285,7 @@ def share_text(text: str | None) -> str | None:
 
     On one machine, and where torchrun has not started the ranks, every rank gets what it has read itself.
     """
-    agents = _agents() if machines() > 1 else None
+    agents = _agents() if detect().machines > 1 else None
     if agents is None:
         return text
     if is_rank_0():

@@ -153,9 +153,9 @@ def _all_reduce(tensor: Tensor, group: Any, op: Any) -> Tensor:  # noqa: ANN401 
 
 def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
     """Ranks of each machine, this rank, and all ranks; known before they are connected."""
-    if launch.used_torchrun():
-        world_size = int(os.environ["WORLD_SIZE"])
-        return world_size // launch.machines(), int(os.environ["RANK"]), world_size
+    launched = launch.detect()
+    if launched.by == "torchrun" and launched.ranks is not None and launched.rank is not None:
+        return launched.ranks // launched.machines, launched.rank, launched.ranks
     try:
         each = int(hardware["devices"])
     except (TypeError, ValueError):
@@ -164,8 +164,9 @@ def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
         ) from None
     if each < 1:
         raise ValueError(f"--devices {each}: --num_players needs a number of ranks for each machine")
-    node, local = (int(os.environ.get(name, 0)) for name in ("NODE_RANK", "LOCAL_RANK"))
-    rank = int(os.environ.get("SLURM_PROCID", 0)) if launch.used_srun() else node * each + local
+    rank = launched.rank
+    if rank is None:
+        rank = int(os.environ.get("NODE_RANK", 0)) * each + launched.local_rank
     return each, rank, each * hardware["num_nodes"]
 
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.gpu_copies import to_device, to_host
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread, to_device, to_host
 from fabric_rl.rollouts.episodes import EpisodeStats
 from fabric_rl.rollouts.finite import require_finite, within
 from fabric_rl.rollouts.rollout import Rollout

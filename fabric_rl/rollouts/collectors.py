@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from fabric_rl.base.state_schema import CannotBeSavedError, HasState, fitting, load_part
 from fabric_rl.learning.normalize import ReturnScaler
-from fabric_rl.metrics.sums import Sums
 from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.collectives import Sums
 from fabric_rl.ranks.sharding import gathered
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.rollouts.episodes import RECENT_EPISODES, EpisodeStats

@@ -16,8 +16,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor, nn
 
-from fabric_rl.metrics.sums import Sums
-from fabric_rl.ranks.collectives import gather_everywhere
+from fabric_rl.ranks.collectives import Sums, gather_everywhere
 from fabric_rl.ranks.players_strategy import PeerFabric, PlayersStrategy
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.remote_env import EnvDescription, RemoteEnv

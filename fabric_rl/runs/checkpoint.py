@@ -2,34 +2,45 @@
 
 A file is what `torch.save` writes (so `torch.load` opens it, too) plus a trailer of 48 bytes: a mark, the number of
 bytes before it and their SHA-256. Content and checksum appear under the final name in the same instant, so a crash
-never leaves one without the other.
+never leaves one without the other. What is saved are numbers and text only, see `to_primitives`.
 """
 
 import errno
 import hashlib
 import io
+import math
 import os
 import pickle
-import stat
 import struct
+import sys
 import warnings
 import zipfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from fabric_rl.runs.checkpoint_names import checkpoints
-from fabric_rl.runs.primitives import from_primitives, to_primitives
+from fabric_rl.base.files import atomic_write
+from fabric_rl.runs.records import checkpoints
 from fabric_rl.types import CheckpointError as CheckpointError
 
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
-_TEMPORARY = ".ckpt.tmp"
 _FORMAT, FORMAT = "checkpoint_format", 1
 """Number of the format; it changes when this reader could not read a file (docs/reproducibility.md). No number: 1."""
+_TAG = "__type__"
+_PLAIN_KEYS = (str, int, bool, float, type(None))
+_PLAIN = (bool, float, str, type(None), torch.Size, torch.dtype, torch.device)
+_PLAIN_KINDS = "?bBiufcmMSU"
+"""numpy's kinds of numbers, times, bytes and text."""
+_DEEPEST = 100
+"""Levels of a nested state."""
 
 
 class NewerFormatError(CheckpointError):
@@ -46,8 +57,8 @@ class CheckpointWarning(UserWarning):
 def write(path: str | Path, state: dict[str, Any]) -> None:
     """Writes a checkpoint so that at any moment either the whole file or none is there under its name.
 
-    Temporary file in the same folder, fsync, rename, fsync of the folder. What a killed writer left in the folder is
-    removed first; so only one process may write into a folder. The folder is made if it is gone.
+    What a killed writer left in the folder is removed first; so only one process may write into a folder. The folder is
+    made if it is gone.
 
     Args:
         path: Where to.
@@ -61,24 +72,15 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
     buffer = io.BytesIO()  # torch's own writer does not say which error the disk had
     torch.save(to_primitives(state | {_FORMAT: FORMAT}), buffer)
     content = buffer.getbuffer()
-    temporary = path.with_name(path.name.removesuffix(".ckpt") + _TEMPORARY)
+    trailer = _TRAILER.pack(_MARK, len(content), hashlib.sha256(content).digest())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for leftover in path.parent.glob(f"*{_TEMPORARY}"):
+        for leftover in path.parent.glob("*.ckpt*.tmp"):
             with suppress(OSError):
-                leftover.unlink(missing_ok=True)
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.write(_TRAILER.pack(_MARK, len(content), hashlib.sha256(content).digest()))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
+                leftover.unlink()
+        atomic_write(path, content, trailer, durable=True)
     except OSError as error:
         raise CheckpointError(f"checkpoint {path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -88,31 +90,28 @@ def read(path: str | Path) -> dict[str, Any]:
         CheckpointError: No such file, cut short, damaged, not written by `write`, or it wants to execute code.
     """
     path = Path(path)
-    try:
-        with _open(path) as file:
-            size = _check(path, file)
-            try:
-                _check_archive(file, size)
-                file.seek(0)
-                content = torch.load(file, map_location="cpu", weights_only=True)
-                found = content.pop(_FORMAT, 1) if isinstance(content, dict) else 1
-                if type(found) is not int or found < 1:
-                    raise ValueError("no format")
-                if found > FORMAT:
-                    raise NewerFormatError(
-                        f"checkpoint {path} has format {found}, this fabric-rl reads {FORMAT}: install a newer one"
-                    )
-                state = from_primitives(content, size)
-            except (OSError, MemoryError, CheckpointError):
-                raise
-            except pickle.UnpicklingError as error:
-                raise CheckpointError(
-                    f"checkpoint {path} is refused: it holds more than numbers and text, loading it would execute code"
-                ) from error
-            except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
-                raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error
-    except OSError as error:
-        raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
+    with _opened(path) as file:
+        size = _check(path, file)
+        try:
+            _check_archive(file, size)
+            file.seek(0)
+            content = torch.load(file, map_location="cpu", weights_only=True)
+            found = content.pop(_FORMAT, 1) if isinstance(content, dict) else 1
+            if type(found) is not int or found < 1:
+                raise ValueError("no format")
+            if found > FORMAT:
+                raise NewerFormatError(
+                    f"checkpoint {path} has format {found}, this fabric-rl reads {FORMAT}: install a newer one"
+                )
+            state = from_primitives(content, size)
+        except (OSError, MemoryError, CheckpointError):
+            raise
+        except pickle.UnpicklingError as error:
+            raise CheckpointError(
+                f"checkpoint {path} is refused: it holds more than numbers and text, loading it would execute code"
+            ) from error
+        except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
+            raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error
     if not isinstance(state, dict):
         raise CheckpointError(f"checkpoint {path} is refused: it holds a {type(state).__name__}, not a run's state")
     return state
@@ -125,11 +124,8 @@ def verify(path: str | Path) -> None:
         CheckpointError: No such file, cut short, damaged, or not written by `write`.
     """
     path = Path(path)
-    try:
-        with _open(path) as file:
-            _check(path, file)
-    except OSError as error:
-        raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
+    with _opened(path) as file:
+        _check(path, file)
 
 
 def newest_verified(folder: str | Path) -> Path | None:
@@ -193,18 +189,20 @@ def prune(folder: str | Path, keep: int) -> list[Path]:
     return removed
 
 
-def _open(path: Path) -> BinaryIO:
-    """Opens a regular file; of a pipe or a device the end might never come.
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file that is one; the end of a pipe or a device might never come.
 
     Raises:
-        OSError: It is something else, or cannot be opened.
+        CheckpointError: It is something else, or cannot be read.
     """
-    # Without waiting for somebody who writes into a pipe; Windows has none.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "It is no regular file")
-    return file
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(errno.EINVAL, "It is no regular file")
+        with open(path, "rb") as file:
+            yield file
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error
 
 
 def _check(path: Path, file: BinaryIO) -> int:
@@ -233,11 +231,184 @@ def _check_archive(file: BinaryIO, size: int) -> None:
         raise ValueError("not written by torch.save")
 
 
-def _sync_folder(folder: Path) -> None:
-    """Makes a rename in the folder survive a power cut; Windows has no such call."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
+    """Turns a state into what `torch.load(weights_only=True)` accepts; `from_primitives` turns it back exactly.
+
+    Takes None, bool, int (of any size), float, str, bytes, dense tensors, numpy arrays and scalars (numbers, text,
+    bytes and structures of them), list, tuple, deque, set, frozenset, dict and OrderedDict, nested. Tensors lose
+    `requires_grad`, are not copied unless they show a part of a larger storage, and stay on their device.
+
+    Raises:
+        TypeError: Something else is in it; the message says where.
+    """
+    return _encode(state, "state", 0)
+
+
+def from_primitives(state: object, size: int = sys.maxsize) -> Any:  # noqa: ANN401
+    """Turns back what `to_primitives` gave; arrays are writable and own their memory.
+
+    Whoever made the state may have lied about dtypes, shapes and sizes: nothing is read or allocated on its word.
+
+    Args:
+        state: What `to_primitives` gave.
+        size: Bytes of the file that it comes from: neither the arrays nor the storage of a tensor can be larger, and
+            there cannot be more items.
+
+    Raises:
+        ValueError, TypeError, KeyError, ...: It never gave this.
+    """
+    return _Decoder(size).decode(state, 0)
+
+
+class _Decoder:
+    def __init__(self, size: int) -> None:
+        self._size = self._items = self._bytes = size
+
+    def decode(self, state: Any, depth: int) -> Any:  # noqa: ANN401
+        self._items -= 1
+        if depth > 2 * _DEEPEST or self._items < 0:  # the pairs of a dict are a level of their own
+            raise ValueError("nested too deeply, or more than a file of that size holds")
+        if isinstance(state, list | tuple) and not isinstance(state, torch.Size):
+            return type(state)(self.decode(item, depth + 1) for item in state)
+        if isinstance(state, Tensor):
+            return self._tensor(state)
+        if not isinstance(state, dict):
+            return state
+        tag = state.get(_TAG)
+        if tag is None:
+            plain = {key: self.decode(value, depth + 1) for key, value in state.items()}
+            return _ordered(plain, vars(state)) if isinstance(state, OrderedDict) else plain
+        if tag == "int":
+            return int(state["hex"], 16)
+        if tag == "bytes":
+            return self._content(state["data"])
+        if tag in ("array", "scalar"):
+            array = self._array(np.lib.format.descr_to_dtype(state["dtype"]), state["shape"], state["data"])  # type: ignore[no-untyped-call]
+            return array if tag == "array" else array[()]
+        items = [self.decode(item, depth + 1) for item in state["items"]]
+        if tag == "deque":
+            return deque(items, state["maxlen"])
+        return {"set": set, "frozenset": frozenset, "dict": dict, "OrderedDict": OrderedDict}[tag](items)
+
+    def _tensor(self, tensor: Tensor) -> Tensor:
+        tensor = tensor.detach()
+        if not _is_dense(tensor) or tensor.device.type == "meta":
+            raise ValueError("no dense tensor")
+        if not tensor.nbytes <= tensor.untyped_storage().nbytes() <= self._size:
+            raise ValueError("a tensor that is larger than what was saved of it")
+        if tensor.dtype == torch.bool:
+            self._spend(tensor.numel())
+            if tensor.numel() and tensor.view(torch.uint8).max() > 1:
+                raise ValueError("a bool that is neither true nor false")
+        return tensor
+
+    def _content(self, data: Tensor) -> bytes:
+        data = self._tensor(data)
+        if data.dtype != torch.uint8 or data.dim() != 1:
+            raise ValueError("bytes that are none")
+        self._spend(len(data))
+        return data.numpy().tobytes()
+
+    def _spend(self, number: int) -> None:
+        self._bytes -= number
+        if self._bytes < 0:
+            raise ValueError("more bytes than the file has")
+
+    def _array(self, dtype: "np.dtype[Any]", shape: list[int], data: Tensor) -> NDArray[Any]:
+        if not _is_plain(dtype) or not all(type(length) is int and length >= 0 for length in shape):
+            raise ValueError("an array of something else than numbers and text")
+        content = self._content(data)
+        if math.prod(shape) * dtype.itemsize != len(content) or not (content or math.prod(shape) <= 1):
+            raise ValueError("an array of another size than its content")
+        array: NDArray[Any] = np.ndarray(shape, dtype, buffer=content).copy()
+        _check_values(array)
+        return array
+
+
+def _ordered(plain: dict[Any, Any], attributes: dict[str, Any]) -> "OrderedDict[Any, Any]":
+    """With the versions of modules that torch's state dicts keep in an attribute."""
+    ordered = OrderedDict(plain)
+    versions = attributes.get("_metadata", {})
+    if versions:
+        numbers = [number for each in versions.values() for number in each.values()]
+        if not all(isinstance(name, str) for name in versions) or not all(isinstance(x, int | None) for x in numbers):
+            raise ValueError("versions of modules that are none")
+        ordered.__dict__["_metadata"] = OrderedDict((name, dict(each)) for name, each in versions.items())
+    return ordered
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_quantized and not tensor.is_nested
+
+
+def _is_plain(dtype: "np.dtype[Any]") -> bool:
+    """Whether it has numbers, text, bytes, and structures of them, but no objects."""
+    if dtype.subdtype is not None:
+        return _is_plain(dtype.subdtype[0])
+    if dtype.names is not None:
+        return bool(dtype.names) and all(_is_plain(dtype[name]) for name in dtype.names)
+    return not dtype.hasobject and dtype.kind in _PLAIN_KINDS
+
+
+def _check_values(array: NDArray[Any]) -> None:
+    """Raises for bytes that are no value of their dtype: reading them would give what numpy does not expect."""
+    if array.dtype.names is not None:
+        for name in array.dtype.names:
+            _check_values(array[name])
+    elif array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+        raise ValueError("a bool that is neither true nor false")
+    elif array.dtype.kind == "U" and array.size:
+        codes = np.frombuffer(array.tobytes(), np.dtype(f"{array.dtype.byteorder}u4"))
+        if codes.max(initial=0) > sys.maxunicode:
+            raise ValueError("a character that is none")
+
+
+def _encode(obj: Any, where: str, depth: int) -> Any:  # noqa: ANN401
+    kind = type(obj)
+    if depth > _DEEPEST:
+        raise TypeError(f"checkpoint: {where} is nested too deeply, more than {_DEEPEST} levels cannot be loaded again")
+    if kind in _PLAIN:
+        return obj
+    if kind is int:
+        return obj if -(2**63) <= obj < 2**63 else {_TAG: "int", "hex": hex(obj)}
+    if isinstance(obj, Tensor):
+        tensor = obj.detach()
+        if not _is_dense(tensor):
+            raise TypeError(f"checkpoint: {where} is no dense tensor; only those can be saved")
+        # torch.save writes the whole storage behind a view.
+        return tensor.clone() if tensor.untyped_storage().nbytes() > tensor.nbytes else tensor
+    if kind is bytes:
+        return {_TAG: "bytes", "data": _byte_tensor(obj)}
+    if kind is np.ndarray or isinstance(obj, np.generic):
+        if not _is_plain(obj.dtype):
+            raise TypeError(f"checkpoint: {where} is a numpy array of {obj.dtype}; only numbers and text can be saved")
+        return {
+            _TAG: "array" if kind is np.ndarray else "scalar",
+            "dtype": np.lib.format.dtype_to_descr(obj.dtype),  # type: ignore[no-untyped-call]
+            "shape": list(obj.shape),
+            "data": _byte_tensor(obj.tobytes()),
+        }
+    if kind in (list, tuple, deque, set, frozenset):
+        items = [_encode(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(obj)]
+        if kind in (list, tuple):
+            return kind(items)
+        return {_TAG: kind.__name__, "items": items} | ({"maxlen": obj.maxlen} if kind is deque else {})
+    if kind in (dict, OrderedDict):
+        pairs = [
+            (_encode(key, f"a key of {where}", depth + 1), _encode(obj[key], f"{where}[{key!r}]", depth + 1))
+            for key in obj
+        ]
+        if _TAG in obj or not all(type(key) in _PLAIN_KEYS for key, _ in pairs):
+            return {_TAG: kind.__name__, "items": pairs}
+        encoded = kind(pairs)
+        if kind is OrderedDict:  # torch's state dicts keep the versions of modules in an attribute
+            encoded.__dict__.update(_encode(vars(obj), f"vars({where})", depth + 1))
+        return encoded
+    raise TypeError(
+        f"checkpoint: {where} is a {kind.__module__}.{kind.__qualname__}, which cannot be loaded without executing "
+        "code; keep numbers, text, arrays, tensors, lists and dicts in state_dict()"
+    )
+
+
+def _byte_tensor(data: bytes) -> Tensor:
+    return torch.from_numpy(np.frombuffer(bytearray(data), np.uint8))

@@ -15,9 +15,8 @@ from fabric_rl.args import check_run_id
 from fabric_rl.base.files import read_json, write_json
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
-from fabric_rl.runs.records import LOCK
+from fabric_rl.runs.records import LOCK, checkpoints, file_name, steps_of
 
 _CHECKPOINTS = "checkpoints"
 _MADE_AT_START = {"code.diff", CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}

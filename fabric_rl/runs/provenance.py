@@ -1,13 +1,16 @@
-"""Where a run comes from: its settings, the versions it was made with, and the weights that it began with."""
+"""Where a run comes from: its settings, its code, the versions it was made with, and the weights that it began with."""
 
 import os
 import platform
 import re
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
+from difflib import unified_diff
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,10 @@ from torch import Tensor
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import json_text, read_json, write_json, write_text
+from fabric_rl.base.settings import changed
 from fabric_rl.import_names import INSTALLED
-from fabric_rl.ranks.cores import cores
+from fabric_rl.ranks.processes import cores
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.code import commit_of, patch_of
 from fabric_rl.types import CheckpointError
 
 PACKAGES = (
@@ -44,6 +47,19 @@ _HOW_IT_BEGAN = ("initialize_from", "inference")
 DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
 DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
 """Settings that a run of before may lack since they came later: it had them."""
+MOST_BYTES = 1_000_000
+"""Of a patch; what is beyond is cut off."""
+_MOST_OF_A_FILE = 100_000
+_SOURCES = {".py", ".pyi", ".yaml", ".yml", ".sh"}
+"""Of files that git does not know: those that may be the experiment."""
+_MADE = ({"environment.json", "checkpoints"}, {"study.journal"})
+"""What the folder of a run holds, and that of a sweep."""
+_CHANGE = re.compile(
+    r"^(?:diff --git .*\n(?:(?!diff --git |--- |@@).*\n)*)?--- (?:a/(.+?)\t?|/dev/null)\n"
+    r"\+\+\+ (?:b/(.+?)\t?|/dev/null)\n(?=@@)",
+    re.MULTILINE,
+)
+"""What stands before the changes of a file, with its name before and after."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +134,11 @@ class Provenance:
             old, new = (flat_settings(settings or {}) for settings in (read_yaml(self.config), yaml.safe_load(config)))
         except (OSError, ValueError):
             return [f"all settings: {self.config} is damaged"]
-        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+        differ = changed(old, new)
         came = {name for name in DEFAULTS if name not in old and new.get(name) == DEFAULTS[name]}
         came |= {"num_threads"}.difference(old)
-        came |= {name for name in names if old.get(name, new.get(name)) == [] and (name in old) != (name in new)}
-        names = [name for name in names if name not in came.union(_HOW_IT_BEGAN)]
+        came |= {name for name in differ if old.get(name, new.get(name)) == [] and (name in old) != (name in new)}
+        names = [name for name in differ if name not in came.union(_HOW_IT_BEGAN)]
         return [f"{name}: {old.get(name)} -> {new.get(name, 'gone')}" for name in names]
 
     def _texts(self) -> dict[str, str]:
@@ -246,7 +262,7 @@ def code_file(earlier: Sequence[Any]) -> str:
 
 
 def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Nested settings by their dotted names, without `init_args`; components of a list by their numbers."""
+    """Return nested settings by their dotted names, without `init_args`; components of a list by their numbers."""
     if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
         settings = dict(enumerate(settings, 1))
     if not isinstance(settings, dict):
@@ -255,3 +271,79 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
     for name, value in settings.items():
         flat |= flat_settings(value, prefix if name == "init_args" else f"{prefix}{name}.")
     return flat
+
+
+def commit_of(folder: Path) -> dict[str, str | None]:
+    """`folder` (that of the git repository around it), `commit`, `branch`, `changed_files`; None without git."""
+    found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
+    root, commit, branch = found.split("\n")[:3] if found else (str(folder), None, None)
+    changed = _git(folder, "status", "--porcelain") if found else None
+    return {"folder": root, "commit": commit, "branch": branch, "changed_files": changed}
+
+
+def patch_of(folder: Path, besides: Path, commit: str = "HEAD") -> str:
+    """What `git apply` needs to make of the commit the code as it is; without git, what makes it of an empty folder.
+
+    Args:
+        folder: That of a repository, or one without git, of which only the files right inside count.
+        besides: What lies below is no code: the folder of all runs. Nor is what other runs and sweeps have written.
+        commit: From which one on, of those that the repository has.
+    """
+    new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
+    names = [path.name for path in folder.glob("*.*")] if new is None else new.split("\0")
+    runs = os.path.realpath(besides)  # unlike resolve() it takes links that lead to themselves
+    paths = [folder / name for name in sorted(names) if not Path(os.path.realpath(folder / name)).is_relative_to(runs)]
+    paths = [path for path in paths if not _is_made(path, folder)]
+    patch = _git(folder, "-c", "core.quotepath=off", "diff", commit, "--no-color", "--no-ext-diff") or ""
+    patch += "".join(_added(path, path.relative_to(folder).as_posix()) for path in paths)
+    if len(patch) > MOST_BYTES:
+        patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + "... cut off: git apply does not take it\n"
+    return patch
+
+
+def sources_that_differ(patches: tuple[str, str]) -> list[str]:
+    """Names of the source files that two patches of the same commit do not make the same."""
+    made: list[dict[str, str]] = []
+    for patch in patches:
+        parts = _CHANGE.split(patch)[1:]
+        names = [after or before for before, after in zip(parts[::3], parts[1::3], strict=True)]
+        made.append({name: part for name, part in zip(names, parts[2::3], strict=True) if is_source(name)})
+    return sorted(name for name in made[0].keys() | made[1].keys() if made[0].get(name) != made[1].get(name))
+
+
+def changed_since(folder: Path, commit: str) -> list[str] | None:
+    """Source files of the repository that are not as in that commit; None where it does not know the commit."""
+    found = _git(folder, "-c", "core.quotepath=off", "diff", "--name-only", commit)
+    return None if found is None else [name for name in found.splitlines() if is_source(name)]
+
+
+def is_source(name: str) -> bool:
+    """Whether a file may be the experiment."""
+    return Path(name).suffix in _SOURCES
+
+
+def _is_made(path: Path, folder: Path) -> bool:
+    """Whether a run or a sweep below `folder` has written it."""
+    above = (part for part in path.parents if part != folder and part.is_relative_to(folder))
+    return any(all((part / name).exists() for name in made) for part in above for made in _MADE)
+
+
+def _added(path: Path, name: str) -> str:
+    """The part of a patch that adds a file; empty unless it is a source."""
+    try:
+        if not is_source(path.name) or path.stat().st_size > _MOST_OF_A_FILE:
+            return ""
+        lines = StringIO(path.read_bytes().decode("utf-8"), newline="\n").readlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    patch = "".join(unified_diff([], lines, "/dev/null", f"b/{name}"))
+    return patch if patch.endswith("\n") or not patch else f"{patch}\n\\ No newline at end of file\n"
+
+
+def _git(folder: Path, *command: str) -> str | None:
+    """What git says there; None without git or outside of a repository."""
+    try:
+        done = subprocess.run(["git", *command], cwd=folder, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.decode("utf-8", errors="replace")

@@ -14,14 +14,32 @@ from filelock import FileLock, Timeout
 from fabric_rl.base.files import read_json
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.csv_tables import number, read_rows
-from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 
+_NAME = re.compile(r"step_(\d+)\.ckpt")
 LOCK = ".lock"
 """Held by the process that works on a run."""
 SET_ASIDE = "set_aside"
 """Below `milestones/`: those of a time that the run has gone back from."""
 BEST = "best"
 """In the folder of a run: its best weights."""
+
+
+def file_name(steps: int) -> str:
+    """File name of the checkpoint after so many agent-steps; names sort by steps, e.g. `step_000001000000.ckpt`."""
+    return f"step_{steps:012d}.ckpt"
+
+
+def steps_of(path: Path) -> int:
+    """Agent-steps that `file_name` put into a file's name; a ValueError if it has another name."""
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        raise ValueError(f"{path}: not named like a checkpoint (step_<steps>.ckpt)")
+    return int(match[1])
+
+
+def checkpoints(folder: str | Path) -> list[Path]:
+    """Finished checkpoints of a folder, oldest first; none if there is no such folder."""
+    return sorted((path for path in Path(folder).glob("step_*.ckpt") if _NAME.fullmatch(path.name)), key=steps_of)
 
 
 @dataclass(frozen=True)

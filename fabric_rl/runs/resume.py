@@ -1,42 +1,38 @@
-"""Which run or checkpoint to go on from: an explicit one, one chosen by hand, or the newest that fits."""
+"""What a run goes on from: which checkpoints fit, and the one that is asked for, chosen by hand, or the newest."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, cast
 
+from gymnasium.vector import VectorEnv
+from lightning import Fabric
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from fabric_rl.base.settings import changed
 from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.metrics.log import is_terminal, logger
-from fabric_rl.runs import checkpoint, milestone_menu
-from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
-from fabric_rl.runs.fingerprint import differences
+from fabric_rl.import_names import class_path
+from fabric_rl.metrics.log import EventLog, is_terminal, logger
+from fabric_rl.ranks.sharding import class_of
+from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, read_initial
-from fabric_rl.runs.records import BEST, list_runs, load_run, names_of_runs
-from fabric_rl.types import CheckpointError
+from fabric_rl.runs.records import BEST, Milestone, RunRecord, checkpoints, list_runs, load_run, names_of_runs, steps_of
+from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """Agents that come with fabric-rl."""
 _NAMED = 3
 """How many runs or milestones a message names."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A run that goes on, and the checkpoint that it goes on from; None if it was killed before it had any."""
-
-    run: Run
-    path: Path | None
-    state: dict[str, Any] | None
-
-
 _EXAMPLE: dict[str, Any] = {
     **{name: {} for name in ("agent", "fingerprint", "metrics", "optimizer", "precision", "seconds")},
     **{name: [] for name in ("callback_names", "callbacks", "ranks")},
@@ -45,6 +41,121 @@ _EXAMPLE: dict[str, Any] = {
     "kl_adaptive": None,
 }
 """What the checkpoint of any run holds. Older ones lack what has been added since."""
+MOST_SHOWN = 20
+"""Milestones that are offered by number."""
+
+
+def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
+    """What a run's environment and agent are for a checkpoint: name -> text."""
+    weights, kind = agent.state_dict(), class_of(agent)
+    shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in weights.items())
+    return {
+        "observations": str(envs.single_observation_space),
+        "actions": str(envs.single_action_space),
+        "agent": class_path(kind),
+        "networks": f"{sum(t.numel() for t in weights.values()):,} numbers, {sha256(shapes.encode()).hexdigest()[:8]}",
+    } | {name: str(text) for name, text in getattr(envs, "layout", {}).items()}
+
+
+def fingerprint_of(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str, str]:
+    """The fingerprint of an environment and an agent that are built for it and thrown away."""
+    envs = env(seed=seed)
+    try:
+        module = agent(envs.single_observation_space, envs.single_action_space)
+        return fingerprint(envs, cast(ActorCritic, module))
+    finally:
+        envs.close()
+
+
+def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
+    """Raises CheckpointError where fingerprints differ, but for the networks: of those `check_weights` says more."""
+    differ = changed(theirs, own, "nothing")
+    differ.pop("networks", None)
+    if differ:
+        lines = (f"{name} {there} there, {here} here" for name, (there, here) in differ.items())
+        raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
+
+
+def other_world(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """Settings on which the spaces depend where they differ, as `--flag theirs (yours: own), ...`; empty if none does.
+
+    Args:
+        theirs: Settings of another run, see `provenance.flat_settings`.
+        own: Of this one.
+    """
+    (there, kind), (here, own_kind) = _world(theirs), _world(own)
+    apart = {}
+    if kind != own_kind:
+        apart["--env_id" if theirs.get("env_id") else "--env"] = (kind, own_kind)
+    else:
+        names: tuple[str, ...] = ()
+        with suppress(AttributeError, ImportError, ValueError):  # an env_id; a class that is nowhere to be found
+            names = getattr(resolve_name(str(kind)), "gives_spaces", ())
+        for name in (name for name in there if name in here and name.split(".")[0] in names):
+            inside = any(f"--env.{name}".startswith(f"{other}.") for other in apart)  # settings of another class
+            if there[name] != here[name] and not inside:
+                apart[f"--env.{name}"] = (there[name], here[name])
+    said = (
+        f"{flag} {'null' if x is None else x} (yours: {'the default' if y is None else y})"
+        for flag, (x, y) in apart.items()
+    )
+    return ", ".join(said)
+
+
+def _world(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Settings of the environment, or of the one that it is a factory's copies of, by their names in it; its class."""
+    prefix = "env."
+    while f"{prefix}factory.class_path" in settings:
+        prefix += "factory."
+    names = [name for name in settings if name.startswith(prefix)]
+    inner = {name.removeprefix(prefix).removesuffix(".class_path"): settings[name] for name in names}
+    return inner, settings.get("env_id") or inner.get("class_path")
+
+
+@dataclass
+class Start:
+    """A run that starts, and what it starts from: nothing, the weights of another run, or a checkpoint of its own.
+
+    Until `share` only that of rank 0 says anything.
+    """
+
+    run: Run | None = None
+    """The folder; none on a rank that a later call of `main` has started."""
+    path: Path | None = None
+    """The checkpoint file that it goes on from."""
+    state: dict[str, Any] | None = None
+    """The content of that file."""
+    weights: Weights | None = None
+    """The weights of another run to begin with."""
+    trained_with: str = ""
+    """The first words if they do not fit: settings of that run on which its spaces depend, and that differ."""
+    going_on: bool = False
+    """The run of this folder goes on; without a checkpoint it begins again."""
+    training: bool = False
+    """All was well until the first rollout."""
+    log: EventLog | None = None
+    """The events so far, for `log.txt`."""
+
+    @property
+    def steps(self) -> int | None:
+        """Agent-steps after which the run goes on; None for a new one."""
+        return (self.state["steps"] if self.state else 0) if self.going_on else None
+
+    def share(self, fabric: Fabric) -> None:
+        """Tell all ranks what rank 0 knows, and open the log; every rank calls it."""
+        if self.run is not None and self.log is not None:
+            self.log.open(self.run.dir / "log.txt")
+        folder = None if self.run is None else self.run.dir
+        known = fabric.broadcast((folder, self.state, self.weights, self.trained_with))
+        folder, self.state, self.weights, self.trained_with = known
+        if self.run is None and folder is not None:
+            self.run = Run(folder)
+
+    def weights_to_load(self) -> dict[str, Any] | None:
+        """Return the weights as `train` takes them."""
+        if self.weights is None:
+            return None
+        return {"agent": self.weights.agent, "trained_with": self.trained_with}
 
 
 def check_run_state(state: Mapping[str, Any]) -> None:
@@ -172,7 +283,7 @@ def run_of(path: Path) -> Run:
 
 def resume_choice(
     runs_dir: str | Path, run_id: str | None, resume: str | bool, fingerprint: Callable[[], dict[str, str]]
-) -> Choice | None:
+) -> Start | None:
     """Decides what `--resume` goes on from.
 
     In this order: the path or run id that was given (a run that was killed before its first checkpoint begins again);
@@ -198,12 +309,12 @@ def resume_choice(
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
     own = fingerprint() if records else {}
     if is_terminal(sys.stdin) and is_terminal(sys.stdout):
-        offers, left_out = milestone_menu.fitting(records, own)
-        milestone = milestone_menu.ask(offers, left_out) if offers else None
+        offers, left_out = milestones_that_fit(records, own)
+        milestone = ask_for_milestone(offers, left_out) if offers else None
         if milestone is not None:
             return _going_back(milestone.folder)
-    chosen: Choice | None = None
-    unfit: dict[str, list[tuple[str, str, str]]] = {}
+    chosen: Start | None = None
+    unfit: dict[str, dict[str, tuple[str, str]]] = {}
     for record in records:
         if not checkpoints(record.folder / "checkpoints"):
             continue  # has only played, or has failed
@@ -212,21 +323,21 @@ def resume_choice(
         except CheckpointError as error:
             logger.info("--resume: run %s is left out: %s", record.name, error)
             continue
-        problems = differences(state["fingerprint"], own)
+        problems = changed(state["fingerprint"], own, "nothing")
         if not problems:
-            chosen = Choice(Run(record.folder), path, state)
+            chosen = Start(Run(record.folder), path, state, going_on=True)
             break
         unfit[record.name] = problems
     _show_unfit(unfit)
     return chosen
 
 
-def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
+def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
     """Sets the first run, the newest, beside this one, and names others."""
     for name in list(unfit)[:1]:
         table = Table("", f"run {escape(name)}", "here", title=f"--resume: run {escape(name)} does not fit")
-        for row in unfit[name]:
-            table.add_row(*map(Text, row))
+        for what, (there, here) in unfit[name].items():
+            table.add_row(*map(Text, (what, there, here)))
         Console().print(table)
     if others := list(unfit)[1:]:
         names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
@@ -234,17 +345,112 @@ def _show_unfit(unfit: dict[str, list[tuple[str, str, str]]]) -> None:
         logger.info("--resume: %s %s not fit: %s", len(others), does, names)
 
 
-def newest_of(run: Run) -> Choice:
+def newest_of(run: Run) -> Start:
     """Goes on from the run's newest good checkpoint, or from its beginning if it was killed before the first.
 
     Raises:
         CheckpointError: It has checkpoints, but none can be read.
     """
     if not checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
-        return Choice(run, None, None)
-    return Choice(run, *load_checkpoint(run.dir))
+        return Start(run, going_on=True)
+    return Start(run, *load_checkpoint(run.dir), going_on=True)
 
 
-def _going_back(path: Path) -> Choice:
+def _going_back(path: Path) -> Start:
     file, state = load_checkpoint(path)
-    return Choice(run_of(file), file, state)
+    return Start(run_of(file), file, state, going_on=True)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A milestone that fits."""
+
+    run: str
+    milestone: Milestone
+    written: datetime
+    """Local time."""
+
+
+def milestones_that_fit(records: Sequence[RunRecord], own: dict[str, str]) -> tuple[list[Offer], int]:
+    """The milestones of all runs that fit an environment and an agent.
+
+    Args:
+        records: The runs.
+        own: The fingerprint of environment and agent, see `fabric_rl.runs.resume.fingerprint`.
+
+    Returns:
+        Those that fit, the newest first, and how many do not (or cannot be read).
+    """
+    offers, left_out = [], 0
+    for record in records:
+        for milestone, fingerprint in _fingerprints(record):
+            if fingerprint == own:
+                time = milestone.timestamp or datetime.fromtimestamp(milestone.folder.stat().st_mtime)
+                offers.append(Offer(record.name, milestone, time))
+            else:
+                left_out += 1
+    return sorted(offers, key=lambda offer: (offer.written, offer.milestone.steps), reverse=True), left_out
+
+
+def ask_for_milestone(offers: Sequence[Offer], left_out: int) -> Milestone | None:
+    """Shows the newest milestones and asks for one; None for the latest checkpoint instead.
+
+    Raises:
+        KeyboardInterrupt: Ctrl+C or Ctrl+D: nothing is to be started.
+    """
+    console = Console()
+    shown = offers[:MOST_SHOWN]
+    console.print(_menu(shown))
+    if len(offers) > len(shown):
+        console.print(f"and {len(offers) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")
+    if left_out:
+        console.print(f"{left_out} of other environments or agents are left out")
+    try:
+        while True:
+            answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
+            if not answer:
+                return None
+            if answer.isdecimal() and 1 <= int(answer) <= len(shown):
+                return shown[int(answer) - 1].milestone
+            console.print(f"a number from 1 to {len(shown)}, please")
+    except (EOFError, KeyboardInterrupt):
+        console.print("\nnothing is started")
+        raise KeyboardInterrupt from None
+
+
+def _menu(offers: Sequence[Offer]) -> Table:
+    rated = any(offer.milestone.rating is not None for offer in offers)
+    table = Table()
+    for name in ("", "run", "phase", "steps", "return", *(["rating"] if rated else []), "date"):
+        table.add_column(
+            name, overflow="fold", justify="right" if name in ("", "steps", "return", "rating") else "left"
+        )
+    for number, offer in enumerate(offers, start=1):
+        milestone = offer.milestone
+        figures = [milestone.mean_reward, *([milestone.rating] if rated else [])]
+        cells = [str(number), offer.run, milestone.phase, f"{milestone.steps:,}"]
+        cells += ["-" if figure is None else f"{figure:.4g}" for figure in figures]
+        table.add_row(*map(Text, [*cells, f"{offer.written:%Y-%m-%d %H:%M}"]))  # Text: names may hold markup
+    return table
+
+
+def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str] | None]]:
+    """The milestones of a run that hold a checkpoint, the newest first, with their fingerprints.
+
+    Old ones do not tell theirs in `meta.json`. All of a run are the same, so that one of its files, which may be
+    large, is enough.
+    """
+    of_run: dict[str, str] | None = None
+    for milestone in sorted(record.milestones, key=lambda milestone: milestone.steps, reverse=True):
+        files = checkpoints(milestone.folder)
+        if not files:
+            continue
+        fingerprint = milestone.fingerprint
+        if fingerprint is None:
+            if of_run is None:
+                try:
+                    of_run = checkpoint.read(files[-1]).get("fingerprint")
+                except CheckpointError:
+                    of_run = None  # damaged; the next one may be good
+            fingerprint = of_run
+        yield milestone, fingerprint

@@ -7,9 +7,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.runs.checkpoint_names import checkpoints, steps_of
 from fabric_rl.runs.curves import Curve
-from fabric_rl.runs.records import SET_ASIDE, Milestone, RunRecord, number_of
+from fabric_rl.runs.records import SET_ASIDE, Milestone, RunRecord, checkpoints, number_of, steps_of
 
 _LATEST = 3
 

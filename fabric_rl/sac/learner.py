@@ -17,8 +17,8 @@ from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.devices import is_small, one_thread
 from fabric_rl.ranks.sharding import is_sharded
-from fabric_rl.ranks.threads import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.demonstrations import replayed
 from fabric_rl.sac.replay import ReplayBuffer

@@ -18,8 +18,7 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
 from fabric_rl.sac.learner import ReplayLearner
 from fabric_rl.sac.replay import ReplayBuffer
-from fabric_rl.session.build import Scheme, build
-from fabric_rl.session.ends import begin, finish, keep_evidence_of_nan
+from fabric_rl.session.build import Scheme, begin, build, finish, keep_evidence_of_nan
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import Signals

@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_like
-from fabric_rl.ranks.gpu_copies import to_device, to_host
+from fabric_rl.ranks.devices import to_device, to_host
 from fabric_rl.rollouts.collect import AllAtOnce
 from fabric_rl.rollouts.finite import within
 from fabric_rl.rollouts.rollout import reward_signals

@@ -8,8 +8,7 @@ from typing import Any
 from fabric_rl.metrics.console import TrainConsole
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.metrics.loggers import Loggers
-from fabric_rl.metrics.sums import Sums, means, reduce_sums
-from fabric_rl.metrics.wandb import keep_in_run_folder
+from fabric_rl.ranks.collectives import Sums, means, reduce_sums
 from fabric_rl.rollouts.episodes import RECENT_EPISODES
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.session import Session
@@ -46,14 +45,14 @@ class Record:
         envs = session.collector.envs
         headlines = envs.headlines if isinstance(envs, HasHeadlines) else {}
         self._headlines: dict[str, list[tuple[int, float]]] = {name: [] for name in headlines}
+        self._loggers = Loggers(fabric.loggers if fabric.is_global_zero else ())
         if run is not None:
-            keep_in_run_folder(fabric.loggers, run.dir)
+            self._loggers.keep_in(run.dir)
             if resumed is not None and fabric.is_global_zero:
                 self._remember_earlier(run, state.steps - bool(self._since))
         if resumed is not None:
             local = session.all_names(session.collector.recent_returns())
             self._recent = _take_recent(reduce_sums(fabric, local))
-        self._loggers = Loggers(fabric)
         total = state.steps + (state.iterations - state.iteration) * state.steps_per_iteration
         self._console = TrainConsole(total, fabric.is_global_zero, plain, state.steps, headlines)
         self._began = self._iteration_began = time.perf_counter()

@@ -11,10 +11,9 @@ from fabric_rl.args import Saving
 from fabric_rl.base.files import read_json, write_json
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint_names import file_name, steps_of
+from fabric_rl.runs.checkpoint import to_primitives
 from fabric_rl.runs.folder import Run, move_aside
-from fabric_rl.runs.primitives import to_primitives
-from fabric_rl.runs.records import BEST, SET_ASIDE
+from fabric_rl.runs.records import BEST, SET_ASIDE, file_name, steps_of
 from fabric_rl.session.monitor import Record
 from fabric_rl.session.session import Session
 

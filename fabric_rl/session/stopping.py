@@ -12,8 +12,7 @@ from typing import Any
 
 from fabric_rl.callback import TrainState
 from fabric_rl.metrics.log import logger
-from fabric_rl.metrics.sums import reduce_sums
-from fabric_rl.ranks.collectives import gather_everywhere
+from fabric_rl.ranks.collectives import gather_everywhere, reduce_sums
 
 STOP_NAMES = {"SIGINT": "Ctrl+C", "SIGTERM": "SIGTERM", "SIGUSR1": "SIGUSR1", "SIGHUP": "SIGHUP (a closed terminal)"}
 """Signals that stop a run, and what people call them: Ctrl+C, a polite kill, what batch systems such as SLURM send

@@ -16,8 +16,8 @@ from fabric_rl.base.state_schema import check_like, load_part
 from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import load_optimizer
 from fabric_rl.metrics.log import logger
-from fabric_rl.metrics.sums import means, reduce_sums
-from fabric_rl.ranks.threads import is_small, one_thread
+from fabric_rl.ranks.collectives import means, reduce_sums
+from fabric_rl.ranks.devices import is_small, one_thread
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
 from fabric_rl.types import ActorCritic, NonFiniteError

@@ -24,7 +24,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name
+from fabric_rl.runs.records import checkpoints, file_name
 from fabric_rl.types import CheckpointError
 from tests.campaigns.campaign import SECONDS, aligned
 from tests.campaigns.mutated_checkpoints import bits

@@ -26,9 +26,8 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from fabric_rl.runs.checkpoint import _MARK, _TRAILER, read
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name
-from fabric_rl.runs.primitives import to_primitives
+from fabric_rl.runs.checkpoint import _MARK, _TRAILER, read, to_primitives
+from fabric_rl.runs.records import checkpoints, file_name
 from tests.campaigns.campaign import Case, report, run
 
 RUNS = Path(__file__).parent / "runs"

@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 from envs.matches.matches import SIDES, play_matches
 from fabric_rl.commands.entrants import entrant
-from fabric_rl.ranks.threads import one_thread
+from fabric_rl.ranks.devices import one_thread
 from fabric_rl.selfplay.ratings.intervals import mean_interval
 
 SIZES = (10, 20, 50)

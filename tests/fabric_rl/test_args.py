@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from fabric_rl import Hardware, SACArgs, Saving, StartArgs, TrainArgs
-from fabric_rl.base.presets import DEFAULT_CONFIG
+from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.settings import annotations_of
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.imitation.pretrain import CloneArgs

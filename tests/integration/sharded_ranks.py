@@ -16,7 +16,7 @@ from envs import GymnasiumEnvs
 from fabric_rl import Callback, Run, Saving, TrainArgs, train
 from fabric_rl.ranks.sharding import ShardedStrategy
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from fabric_rl.types import NonFiniteError
 
 STEPS = 64  # of both ranks, in an iteration

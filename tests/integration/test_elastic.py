@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.forks import ROOT, free_port
 from tests.runs import (
     CPU,

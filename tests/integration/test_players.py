@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.runs import assert_same, kill, outcome, saved, until
 
 SMALL = ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--plain", "--seed", 10]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.forks import kill
 from tests.runs import assert_same, outcome
 

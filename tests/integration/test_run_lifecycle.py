@@ -12,7 +12,7 @@ import pytest
 from fabric_rl import load_checkpoint
 from fabric_rl.commands.runs import compare_runs, show_run
 from fabric_rl.commands.runs import runs as list_runs
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.forks import kill
 from tests.runs import CARTPOLE, equal, events, names_in, rows_of, settings_of, steps_in, until, weights_of
 

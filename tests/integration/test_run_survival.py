@@ -11,7 +11,7 @@ import torch
 
 from fabric_rl import load_checkpoint
 from fabric_rl.runs.checkpoint import write
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.forks import kill
 from tests.runs import CARTPOLE, names_in, steps_in, until
 

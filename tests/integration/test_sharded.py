@@ -12,7 +12,7 @@ from envs import GymnasiumEnvs
 from fabric_rl import Minibatch, TrainArgs, learn, train
 from fabric_rl.ranks.sharding import UNIT_NUMBERS, WORKS_ON_CPU, _units
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 
 pytestmark = pytest.mark.slow
 

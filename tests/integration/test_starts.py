@@ -11,7 +11,7 @@ import time
 import pytest
 import yaml
 
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name
+from fabric_rl.runs.records import checkpoints, file_name
 from tests.runs import (
     CARTPOLE,
     CPU,

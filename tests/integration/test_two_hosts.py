@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.runs import (
     CPU,
     FABRIC,

@@ -10,7 +10,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.lines import tell, warn
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 
 
 class DebugCheckpoints(Callback):

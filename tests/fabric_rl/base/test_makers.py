@@ -10,8 +10,8 @@ from rlgym.api import RLGym
 
 from agents import PPOLightningAgent
 from fabric_rl import load_trained
+from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.config_files import read_yaml
-from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.runs import checkpoint
 from fabric_rl.types import CheckpointError

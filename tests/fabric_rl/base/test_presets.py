@@ -6,8 +6,8 @@ import pytest
 
 import train_fabric
 from envs import GymnasiumEnvs
+from fabric_rl.base.argv import DEFAULT_CONFIG, PRESETS, file_of, preset_names
 from fabric_rl.base.config_files import section_of
-from fabric_rl.base.presets import DEFAULT_CONFIG, PRESETS, file_of, preset_names
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.commands.demonstrations import trajectories_of
 

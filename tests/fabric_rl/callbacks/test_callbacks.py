@@ -27,7 +27,7 @@ from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, 
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.update import TooLittleMemoryError
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from fabric_rl.session.saving import Saving
 from tests.forks import ROOT, SECONDS
 

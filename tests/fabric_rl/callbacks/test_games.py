@@ -165,8 +165,7 @@ def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_recorded_ends_no_training(fabric, tmp_path, often):
-    (tmp_path / "games").mkdir()
-    (tmp_path / "games" / f"000000000080.frl.{os.getpid()}.tmp").mkdir()  # where the first game would be written
+    (tmp_path / "games" / "000000000080.frl").mkdir(parents=True)  # where the first game would be written
     with pytest.warns(RuntimeWarning, match="no more games are recorded"):
         weights(fabric, [often(tmp_path / "games")])
 

@@ -1,7 +1,9 @@
 """`fabric-rl evaluate` until something is known, by several processes, and as JSON."""
 
+import errno
 import json
 import os
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -161,10 +163,10 @@ def test_a_file_that_cannot_be_written_is_noticed_before_anything_is_played(eval
     assert status == 2 and "a.json: cannot be written" in errors
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
-def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path):
+def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path, monkeypatch):
     out = tmp_path / "a.json"
     out.write_text("of before")
-    (tmp_path / f"a.json.{os.getpid()}.tmp").symlink_to("/dev/full")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr("fabric_rl.base.files.os.replace", Mock(side_effect=full))
     status, _, errors = evaluate("idle", "idle", "--matches", 2, "--minutes", 0.01, "--json", out)
     assert status == 2 and f"No space left on device: '{out}'" in errors and out.read_text() == "of before"

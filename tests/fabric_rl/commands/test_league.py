@@ -1,5 +1,6 @@
 """`fabric-rl league`: ratings of players who have really met."""
 
+import errno
 import json
 import os
 import re
@@ -91,11 +92,19 @@ def test_circles_by_hand():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
-def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_path):
+def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--json", tmp_path / "a.json"]
-    (tmp_path / f"a.png.{os.getpid()}.tmp").symlink_to("/dev/full")
-    status, _, errors = league(*words, "--png", tmp_path / "a.png")
+    replace = os.replace
+
+    def fill_up(source, target):
+        if target.suffix == ".png":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fabric_rl.base.files.os.replace", fill_up)
+        status, _, errors = league(*words, "--png", tmp_path / "a.png")
     assert status == 2 and f"No space left on device: '{tmp_path / 'a.png'}'" in errors
     assert json.loads((tmp_path / "a.json").read_text())["names"] == ["idle", "random"]
     game = tmp_path / "idle_vs_random.frl"

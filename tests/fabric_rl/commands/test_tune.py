@@ -16,7 +16,7 @@ import yaml
 
 from fabric_rl.commands.trainings import Trainings
 from fabric_rl.commands.tune import TURNS, Candidate, _faster, _fastest, _rate, layouts, switches, turns
-from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
+from fabric_rl.ranks.devices import gain_of_bfloat16
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 

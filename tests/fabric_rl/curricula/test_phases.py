@@ -21,7 +21,7 @@ from envs import (
 )
 from fabric_rl import History, Phase, Phases, Promotion, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.checkpoint_names import checkpoints
+from fabric_rl.runs.records import checkpoints
 from tests.envs.fakes import Dropped
 
 TOUCH = Promotion("game/touch_ratio", 0.8, for_iterations=3)

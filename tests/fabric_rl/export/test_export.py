@@ -15,9 +15,8 @@ import agents
 from agents.parts.heads import PolicyHead
 from fabric_rl.export.write import write_policy
 from fabric_rl.learning.normalize import ObsNormalizer
-from fabric_rl.runs.exported import ExportedAgent
 from fabric_rl.runs.play import Policy
-from fabric_rl.runs.trained import policy
+from fabric_rl.runs.trained import ExportedAgent, policy
 from fabric_rl.types import ActorCritic, ActOutput, CheckpointError
 
 VECTOR = Box(-3, 3, (6,), np.float32)

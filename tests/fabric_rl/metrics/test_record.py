@@ -8,7 +8,7 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, StartArgs, TrainArgs, load_checkpoint, train
 from fabric_rl.metrics.csv_tables import read_rows
-from fabric_rl.runs.start import started_run
+from fabric_rl.runs.start import Announcement, loggers_of, open_run
 
 ENV = partial(GymnasiumEnvs, "CartPole-v1", 2)
 EACH = 32
@@ -38,11 +38,11 @@ def rows(fabric, tmp_path):
         adds = Adds()
         adds.stop_after, adds.calls = stop_after, 0 if not resume else stop_after_of[name]
         stop_after_of[name] = stop_after or 0
-        with started_run(ENV, PPOLightningAgent, args, start, None) as started:
-            fabric._loggers = started.loggers(None)
-            started.share(fabric)
-            resumed = {"resume": started.resume}
-            train(fabric, ENV, PPOLightningAgent, args, started.run, [adds, started], plain=True, **resumed)
+        with open_run(ENV, PPOLightningAgent, args, start, None) as opened:
+            fabric._loggers = loggers_of(opened, None)
+            opened.share(fabric)
+            hooks = [adds, Announcement(opened, args, None, "")]
+            train(fabric, ENV, PPOLightningAgent, args, opened.run, hooks, plain=True, resume=opened.state)
         found = read_rows(tmp_path / name / "metrics.csv")
         return {
             int(row["step"]): {name: float(x) for name, x in row.items() if x and name[:5] != "speed"} for row in found

@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from fabric_rl.ranks.bfloat16 import _PROBE
+from fabric_rl.ranks.devices import _PROBE
 
 COMPUTE_FIRST = """
 import torch
 torch.nn.Conv2d(3, 8, 3)(torch.randn(2, 3, 16, 16)).sum().backward()
 """
 USE = f"""
-from fabric_rl.ranks.bfloat16 import avoid_illegal_instructions
+from fabric_rl.ranks.devices import avoid_illegal_instructions
 try:
     avoid_illegal_instructions()
 except ValueError as error:

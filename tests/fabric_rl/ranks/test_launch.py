@@ -9,7 +9,7 @@ import torch
 from torch.distributed import TCPStore
 
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.lost import lost_rank
+from fabric_rl.ranks.processes import lost_rank
 
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
 TORCHRUN |= {"GROUP_WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "1", "TORCHELASTIC_MAX_RESTARTS": "3"}
@@ -52,9 +52,8 @@ def launched(monkeypatch):
 )
 def test_what_the_launcher_has_decided(launched, variables, rank_0, local_rank_0, machines, decided):
     launched(variables)
-    assert launch.is_rank_0() is rank_0
-    assert launch.is_local_rank_0() is local_rank_0
-    assert launch.machines() == machines
+    found = launch.detect()
+    assert (found.is_rank_0, found.local_rank == 0, found.machines) == (rank_0, local_rank_0, machines)
     assert tuple(launch.devices_and_nodes(1, 1).values()) == decided
 
 
@@ -141,7 +140,7 @@ def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
 
 def test_without_restarts_nothing_is_remembered(launched, tmp_path):
     launched(FABRIC_RUN)  # at an address that does not answer
-    assert not launch.restarts_left()
+    assert launch.detect().most_restarts == 0
     launch.remember_run(tmp_path)
     assert launch.run_before_restart() is None
 

@@ -14,7 +14,7 @@ from tests.runs import CPU, TASK, TORCHRUN, Launched, descendants, until
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 RANK = """
 import sys, time
-from fabric_rl.ranks.orphans import end_with_launcher
+from fabric_rl.ranks.processes import end_with_launcher
 assert "torch" not in sys.modules
 end_with_launcher()
 print("watches", flush=True)

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from agents import AttentionPPOAgent, ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent
 from fabric_rl import Minibatch, TrainArgs, learn
-from fabric_rl.ranks.gpu_copies import to_device, to_host
+from fabric_rl.ranks.devices import to_device, to_host
 
 DEVICES = [
     "cpu",

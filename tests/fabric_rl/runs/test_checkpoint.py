@@ -23,14 +23,15 @@ from fabric_rl.runs.checkpoint import (
     _TRAILER,
     CheckpointWarning,
     NewerFormatError,
+    from_primitives,
     newest_good,
     prune,
     read,
+    to_primitives,
     verify,
     write,
 )
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name, steps_of
-from fabric_rl.runs.primitives import from_primitives, to_primitives
+from fabric_rl.runs.records import checkpoints, file_name, steps_of
 from fabric_rl.types import CheckpointError
 
 

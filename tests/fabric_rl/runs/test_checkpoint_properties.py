@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fabric_rl.runs.checkpoint import read, verify, write
-from fabric_rl.runs.primitives import from_primitives, to_primitives
+from fabric_rl.runs.checkpoint import from_primitives, read, to_primitives, verify, write
 from fabric_rl.types import CheckpointError
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)

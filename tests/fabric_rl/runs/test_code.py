@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from fabric_rl import Run
-from fabric_rl.runs import code
-from fabric_rl.runs.code import commit_of, patch_of
+from fabric_rl.runs import provenance as code
+from fabric_rl.runs.provenance import commit_of, patch_of
 
 
 def git(folder, *words):

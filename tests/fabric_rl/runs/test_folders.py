@@ -8,7 +8,7 @@ import pytest
 
 from fabric_rl import Run
 from fabric_rl.base.files import write_text
-from fabric_rl.metrics.metrics_csv import MetricsFile
+from fabric_rl.metrics.loggers import MetricsFile
 
 CONFIG = "seed: 3\n"
 
@@ -78,15 +78,15 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_happens(tmp_pat
         run.checkpoints.chmod(0o755)
 
 
-def test_nothing_temporary_stays_where_the_disk_is_full(tmp_path, file_limit):
+def test_nothing_temporary_stays_where_the_disk_is_full(tmp_path, file_limit, capsys):
     write_text(tmp_path / "config.yaml", "old")
     file_limit(10)
     with pytest.raises(OSError):
         write_text(tmp_path / "config.yaml", "n" * 1000)
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
     metrics = MetricsFile(tmp_path)
-    with pytest.warns(RuntimeWarning, match="cannot be written"):
-        metrics.log_metrics({"a": 1.0}, 1)
+    metrics.log_metrics({"a": 1.0}, 1)
+    assert "cannot be written" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 
 

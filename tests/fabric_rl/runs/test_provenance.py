@@ -10,10 +10,9 @@ import yaml
 
 from fabric_rl import Run
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint_names import file_name
-from fabric_rl.runs.fingerprint import other_world
 from fabric_rl.runs.provenance import Weights, digest_of, flat_settings
-from fabric_rl.runs.resume import load_weights
+from fabric_rl.runs.records import file_name
+from fabric_rl.runs.resume import load_weights, other_world
 from fabric_rl.types import CheckpointError
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"

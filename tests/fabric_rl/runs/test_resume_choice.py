@@ -11,9 +11,8 @@ import torch
 
 from fabric_rl.runs import resume as choose
 from fabric_rl.runs.checkpoint import write
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name
-from fabric_rl.runs.milestone_menu import Offer, ask, fitting
-from fabric_rl.runs.records import Milestone, list_runs
+from fabric_rl.runs.records import Milestone, checkpoints, file_name, list_runs
+from fabric_rl.runs.resume import Offer, ask_for_milestone, milestones_that_fit
 from fabric_rl.types import CheckpointError
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
@@ -123,7 +122,7 @@ def test_only_milestones_that_fit_are_offered_newest_first(tmp_path):
     make_milestone(other, "main", 50, {"timestamp": one, "fingerprint": OTHER}, fingerprint=OURS)
     make_milestone(other, "late", 60, None, fingerprint=OTHER)
     (other / "milestones/main/000000000070").mkdir()  # never finished
-    offers, left_out = fitting(list_runs(tmp_path), OURS)
+    offers, left_out = milestones_that_fit(list_runs(tmp_path), OURS)
     assert [(offer.run, offer.milestone.folder) for offer in offers] == [("new", late), ("old", early)]
     assert offers[0].written == datetime.fromisoformat(one)
     assert left_out == 3
@@ -133,9 +132,9 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
     offers = [Offer("run", Milestone(tmp_path, "main", steps), datetime(2026, 1, 1)) for steps in range(25)]
     answers = iter(["0", "21", "-1", "x", " 20 "])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))
-    assert ask(offers, 0).steps == 19
+    assert ask_for_milestone(offers, 0).steps == 19
     monkeypatch.setattr("builtins.input", lambda *_: "")
-    assert ask(offers, 0) is None
+    assert ask_for_milestone(offers, 0) is None
 
 
 @pytest.mark.parametrize(

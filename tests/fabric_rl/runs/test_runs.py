@@ -13,9 +13,8 @@ from fabric_rl.commands.main import main
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs import curves
 from fabric_rl.runs.checkpoint import write
-from fabric_rl.runs.checkpoint_names import file_name
 from fabric_rl.runs.curves import choose_metrics, draw_png, draw_text, read_metrics
-from fabric_rl.runs.records import find_run, list_runs, load_run
+from fabric_rl.runs.records import file_name, find_run, list_runs, load_run
 
 NAMES = ["step", "reward/episode_return", "ppo/entropy"]
 

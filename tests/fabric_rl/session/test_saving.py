@@ -13,8 +13,7 @@ import pytest
 from fabric_rl import Callback, History, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.cli.report import report
 from fabric_rl.metrics.log import EventLog, logger
-from fabric_rl.runs.checkpoint_names import checkpoints, file_name
-from fabric_rl.runs.records import load_run
+from fabric_rl.runs.records import checkpoints, file_name, load_run
 
 BOTH = Saving(30, milestone_interval=15, keep_checkpoints=100, exact_resume=True)
 

@@ -1,6 +1,10 @@
-"""Ranks end with the process that has started them: without it nobody can stop them, or save. Imports nothing slow."""
+"""The processes of a run: they share cores, and none goes on without the others or without what has started them.
+
+Without the latter nobody can stop them, or save. Imports nothing slow.
+"""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -17,6 +21,13 @@ ENDS_WITH_PARENT = "FABRIC_RL_ENDS_WITH_PARENT"
 """Variable of trainings that a command starts, which are nobody's once it is gone."""
 PARENT = int(os.environ.pop(RANK_0, os.getppid()))
 """Who has started this process; another number later means that it is gone."""
+_ADDRESS = re.compile(r"\[([\da-fA-F.:]+)\]:\d+")
+_MILLISECONDS = re.compile(r"[Tt]imed out waiting (?:for )?(\d+) ?ms")
+
+
+def cores() -> set[int]:
+    """The cores that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def orphaned() -> bool:
@@ -60,3 +71,26 @@ def _agents_are_gone() -> bool:
     except OSError as error:  # other ones: slow, or not to be found: connecting will tell
         return isinstance(error, ConnectionRefusedError)
     return False
+
+
+class LostRankError(RuntimeError):
+    """Another rank has died or cannot be reached: this one ends."""
+
+
+def lost_rank(error: BaseException) -> str | None:
+    """What has happened to the other ranks if `error` is what torch.distributed raises then; None for other errors.
+
+    A process or machine that has died closes its connections, which is noticed in the next collective operation; one
+    that is silent (a pulled cable, a hung machine) is given up after the time that was set for the process group.
+    """
+    import torch.distributed
+
+    text = str(error)
+    if not isinstance(error, torch.distributed.DistError) and "gloo" not in text.lower():
+        return None
+    if not isinstance(error, RuntimeError):
+        return None
+    if waited := _MILLISECONDS.search(text):
+        return f"no answer from another rank for {int(waited[1]) / 60_000:.3g} minutes (--timeout_minutes)"
+    where = _ADDRESS.search(text)
+    return f"another rank{f' (on {where[1]})' if where else ''} has died or cannot be reached"

@@ -1,4 +1,4 @@
-"""What a processor really can: some report bfloat16 tiles (AMX) that their system does not let programs use."""
+"""Processors and GPUs: threads of torch, bfloat16 where it works, copies between memories."""
 
 import os
 import signal
@@ -6,9 +6,18 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
+MULTIPLICATIONS_FOR_THREADS = 2**24
+"""Of a minibatch on its way through the networks; below, one thread is used. Two threads of
+a net as small as CartPole's were six to ten times slower than one where other programs took their cores."""
 _ISA = "ONEDNN_MAX_CPU_ISA"
 _WITHOUT_TILES = "AVX512_CORE_BF16"
 _PROBE = """
@@ -33,6 +42,45 @@ print(seconds(torch.float32) / seconds(torch.bfloat16))
 """
 _SECONDS = 20.0
 """More than a probe ever takes; a child of a process with threads may hang."""
+
+
+@contextmanager
+def one_thread(if_small: bool = True) -> Iterator[None]:
+    """Lets torch use one thread where dividing the work costs more than it brings, above all on a busy machine."""
+    before = torch.get_num_threads()
+    if if_small:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def is_small(module: nn.Module, rows: int) -> bool:
+    """Whether one thread learns from `rows` steps at once as fast as several."""
+    return sum(p.numel() for p in module.parameters()) * rows < MULTIPLICATIONS_FOR_THREADS
+
+
+def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
+    """The array as a tensor on `device`.
+
+    For a GPU it goes through page-locked memory and is only queued on the current stream: the host goes on at once, and
+    what is queued behind it sees it. Elsewhere it may share memory with `array`.
+    """
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if device.type == "cuda":  # torch's allocator keeps a page-locked block until its copies are done
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+def to_host(tensor: Tensor) -> NDArray[Any]:
+    """The tensor as an array; waits for what the current stream of its GPU has queued so far, not for other streams."""
+    if tensor.device.type != "cuda":
+        return cast(NDArray[Any], tensor.cpu().numpy())
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    host.copy_(tensor, non_blocking=True)
+    torch.cuda.current_stream(tensor.device).synchronize()
+    return cast(NDArray[Any], host.numpy())
 
 
 def avoid_illegal_instructions() -> None:
