@@ -46,8 +46,8 @@ from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import next_steps, report, unsaved
 from fabric_rl.cli.train_errors import errors_end_in_one_line
-from fabric_rl.commands.demonstrations import trajectories_of
-from fabric_rl.commands.guests import guests_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
+from fabric_rl.evaluation.players import guests_of
 from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events

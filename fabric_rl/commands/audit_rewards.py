@@ -17,7 +17,9 @@ from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.parts import INVARIANT_UNITS, short_name
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
 from envs.matches.matches import PoolRecipe
-from fabric_rl.commands.output import check_out, console, new_figure, write_out, write_png
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.tables import console
+from fabric_rl.commands.output import check_out, write_out, write_png
 from fabric_rl.types import EnvFactory
 
 

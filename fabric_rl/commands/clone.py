@@ -13,8 +13,8 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.demonstrations.file import SUFFIX, Demonstration
 from envs.partials import as_settings
-from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.output import write_csv
+from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.imitation.pretrain import CloneArgs, pretrain
 from fabric_rl.ranks.threads import one_thread

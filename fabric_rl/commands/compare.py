@@ -4,16 +4,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from fabric_rl.commands.output import new_figure, write_png
+from fabric_rl.analysis import comparison
+from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Scores
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.analysis.plots import comparison_figure
+from fabric_rl.base.tables import figure_text
+from fabric_rl.commands.output import write_png
 from fabric_rl.commands.sections import Section, show, write_page
-from fabric_rl.runs import comparison
-from fabric_rl.runs.comparison import ALL, Comparison, Estimate, Scores
 from fabric_rl.runs.json_files import write_json
-from fabric_rl.runs.tables import figure_text
 
 
 def compare(
@@ -97,57 +98,3 @@ def _reached(row: Scores, found: Comparison) -> list[str]:
 
 def _or_never(number: float) -> str:
     return "never" if math.isinf(number) else figure_text(float(number))
-
-
-def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is optional, see new_figure
-    """Plot a comparison: learning curves of every task, final scores, probabilities of improvement, and profiles.
-
-    Performance profiles are drawn only for several tasks.
-
-    Args:
-        found: The result of `fabric_rl.compare`.
-
-    Returns:
-        A `matplotlib.figure.Figure`.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
-    several = len(found.curves) > 1
-    panels = len(found.curves) + 1 + bool(found.improvements) + several
-    figure = new_figure(12, 3.6 * math.ceil(panels / 2))
-    axes = iter(figure.subplots(math.ceil(panels / 2), 2).flat)
-    for task, curves in found.curves.items():
-        _bands(panel := next(axes), curves)
-        panel.set(title=task, xlabel="agent-steps", ylabel=found.metric)
-    if several:
-        _bands(panel := next(axes), found.profiles)
-        panel.set(title="performance profiles", xlabel="scaled score", ylabel="share of runs above it")
-    last = [row for row in found.scores if row.task == (ALL if several else next(iter(found.curves)))]
-    _intervals(panel := next(axes), [row.group for row in last], [row.iqm for row in last])
-    panel.set(title=f"final score, {ALL if several else found.metric}", xlabel="interquartile mean")
-    if found.improvements:
-        names = [f"{pair.group} > {pair.than}" for pair in found.improvements]
-        _intervals(panel := next(axes), names, [pair.probability for pair in found.improvements])
-        panel.axvline(0.5, color="grey", linestyle="--", linewidth=1)
-        panel.set(title="probability that a run is better", xlim=(-0.02, 1.02))
-    for panel in axes:
-        panel.set_axis_off()
-    return figure
-
-
-def _bands(axes: Any, curves: dict[str, Estimate]) -> None:  # noqa: ANN401
-    for number, (label, curve) in enumerate(curves.items()):
-        axes.plot(curve.x, curve.value, color=f"C{number % 10}", label=label.replace("$", r"\$"))
-        axes.fill_between(curve.x, curve.low, curve.high, color=f"C{number % 10}", alpha=0.2, linewidth=0)
-    axes.grid(alpha=0.3)
-    axes.legend(*axes.get_legend_handles_labels(), fontsize="small")
-
-
-def _intervals(axes: Any, names: Sequence[str], estimates: Sequence[Estimate]) -> None:  # noqa: ANN401
-    for number, estimate in enumerate(estimates):
-        axes.plot([estimate.low, estimate.high], [number] * 2, color=f"C{number % 10}", linewidth=6, alpha=0.4)
-        axes.plot(estimate.value, number, "o", color=f"C{number % 10}")
-    axes.set_yticks(range(len(names)), [name.replace("$", r"\$") for name in names])
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(alpha=0.3, axis="x")

@@ -20,10 +20,11 @@ from envs.demonstrations.record import (
     columns_of,
     record_states,
 )
-from fabric_rl.commands.demonstrations import name_of_env, trained_elsewhere
-from fabric_rl.commands.entrants import short_name
-from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files
-from fabric_rl.commands.record import Duel
+from fabric_rl.base.tables import console
+from fabric_rl.commands.output import check_out, for_people, give_json, json_files
+from fabric_rl.evaluation.demonstrations import name_of_env, trained_elsewhere
+from fabric_rl.evaluation.play import Duel
+from fabric_rl.evaluation.players import short_name
 from fabric_rl.flags.messages import printable
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rollouts.whole_episodes import play_episodes

@@ -9,15 +9,15 @@ from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.replays.replay import SUFFIX
-from fabric_rl.commands.demonstrations import trained_elsewhere
-from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, entrant, short_name
+from fabric_rl.base.tables import console, progress
 from fabric_rl.commands.evaluate_episodes import evaluate_episodes
-from fabric_rl.commands.games import Block, play_blocks
-from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files, progress
+from fabric_rl.commands.output import check_out, for_people, give_json, json_files
 from fabric_rl.commands.record import record_by
-from fabric_rl.commands.statistics import statistics_summary, statistics_table
-from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
-from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
+from fabric_rl.evaluation.demonstrations import trained_elsewhere
+from fabric_rl.evaluation.play import Block, play_blocks
+from fabric_rl.evaluation.players import Rules, check_confidence, check_positive, entrant, short_name
+from fabric_rl.evaluation.results import difference_interval, look, statistics_table, summary
+from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
 
 
 def evaluate(
@@ -148,57 +148,6 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
         return f"goal difference per match: {mean:+.2f} ({few}: --matches {SIDES * LEAST_SAMPLES})"
     ends = f"{100 * confidence:g} % {interval.low:+.2f} to {interval.high:+.2f}"
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
-
-
-def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
-    """The results as numbers, for tables and files; goals are per match, touches per car and minute.
-
-    `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
-    `difference_interval_95` (or whatever the confidence is) is None where there are too few pairs for one.
-    """
-    count = SIDES * len(matches.goals)
-    interval = difference_interval(matches, confidence)
-    return {
-        "matches": count,
-        "pairs": len(matches.goals),
-        "minutes": matches.minutes,
-        "cars": matches.cars,
-        "wins": matches.wins,
-        "draws": matches.draws,
-        "losses": matches.losses,
-        "results": "".join("ldw"[int(2 * score)] for score in matches.match_scores.reshape(-1).tolist()),
-        "goals": matches.goals.mean(axis=(0, 1)).tolist(),
-        "touches_per_minute": (matches.touches.sum(axis=(0, 1)) / (count * matches.minutes * matches.cars)).tolist(),
-        "differences": matches.differences.tolist(),
-        "difference": float(matches.differences.mean()),
-        "score": float(matches.scores.mean()),
-        f"difference_interval_{100 * confidence:g}": None if interval is None else list(interval),
-        "statistics": statistics_summary(matches.statistics, confidence, looks),
-    }
-
-
-def difference_interval(matches: Matches, confidence: float = 0.95) -> Interval | None:
-    """Where the player's goals minus its opponent's per match lie on average, for so many matches; see `evaluate`."""
-    return mean_interval(matches.differences, 1 / SIDES, confidence)
-
-
-def look(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
-    """What is known after so many matches, however often one has looked; `reached` says whether that is enough.
-
-    The interval for a fixed number of matches would be wrong, and is None.
-    """
-    score = score_sequence(matches.scores, confidence)
-    difference = difference_sequence(matches.differences, 1 / SIDES, confidence)
-    better = "player" if score.low > 0.5 else "opponent" if score.high < 0.5 else None
-    narrow = difference is not None and until_width is not None and difference.high - difference.low <= until_width
-    return {
-        f"difference_interval_{100 * confidence:g}": None,
-        "confidence": confidence,
-        "score_sequence": list(score),
-        "difference_sequence": difference and list(difference),
-        "better": better,
-        "reached": narrow if until_width is not None else better is not None,
-    }
 
 
 def look_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fabric_rl.commands.entrants import check_positive
+from fabric_rl.evaluation.players import check_positive
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs.trained import Trained
 from fabric_rl.selfplay.ratings.intervals import mean_interval

@@ -18,9 +18,10 @@ from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from envs.state.layout import Bool
-from fabric_rl.commands.entrants import Entrant, check_positive, entrant, short_name
-from fabric_rl.commands.output import STDOUT, check_out, console, for_people, give_json, progress
-from fabric_rl.commands.record import replay_file
+from fabric_rl.base.tables import console, progress
+from fabric_rl.commands.output import STDOUT, check_out, for_people, give_json
+from fabric_rl.evaluation.play import replay_file
+from fabric_rl.evaluation.players import Entrant, check_positive, entrant, short_name
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.selfplay.ratings.intervals import share_interval
 

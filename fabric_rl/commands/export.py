@@ -13,12 +13,12 @@ from agents import AttentionPPOAgent, RolesAgent
 from envs.matches.matches import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
-from fabric_rl.commands.entrants import name_and_role
-from fabric_rl.commands.other_teams import export_for_teams
-from fabric_rl.commands.rlbot_folder import BOT_FILES, check_rlbot, write_bot
+from fabric_rl.commands.adapt_team_size import export_for_teams
+from fabric_rl.evaluation.players import name_and_role
 from fabric_rl.export.loaded import CHECK, MODELS, ExportedAgent
 from fabric_rl.export.write import check_packages, write_policy
 from fabric_rl.ranks.threads import one_thread
+from fabric_rl.rlbot.folder import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.runs import trained
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA

@@ -1,48 +1,28 @@
 """`fabric-rl league`: everybody against everybody, and one ladder for all."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.replays.replay import SUFFIX
-from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, entrant, short_name
-from fabric_rl.commands.games import Block, play_blocks
-from fabric_rl.commands.output import (
-    check_file,
-    check_out,
-    console,
-    for_people,
-    give_json,
-    json_files,
-    new_figure,
-    progress,
-    write_png,
-)
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.tables import console, progress
+from fabric_rl.commands.output import check_file, check_out, for_people, give_json, json_files, write_png
 from fabric_rl.commands.record import record_by
+from fabric_rl.evaluation.play import Block, play_blocks
+from fabric_rl.evaluation.players import Rules, check_confidence, check_positive, entrant, short_name
+from fabric_rl.evaluation.results import Player, standings
 from fabric_rl.runs.records import find_run
-from fabric_rl.selfplay.ratings.ladder import rate
 
 _WIDEST = 10
 """Players whose matrix is shown on a terminal."""
-
-
-class Player(NamedTuple):
-    """Who plays in a league."""
-
-    label: str
-    name: str
-    """As for `fabric-rl evaluate`."""
-    steps: int | None = None
-    """Of a milestone."""
 
 
 def league(
@@ -148,35 +128,6 @@ def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Playe
         has = "1 milestone" if milestones else "no milestones"
         raise ValueError(f"{run.name} has {has}, and a league takes two; train with --milestone_interval")
     return run.folder, [Player(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
-
-
-def standings(
-    field: Sequence[Player], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
-) -> dict[str, Any]:
-    """What is known of players, who are numbered, by the matches of i against j: the contents of `--json`."""
-    payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
-    for (i, j), matches in played.items():
-        payoff[i, j], games[i, j] = matches.scores.mean(), SIDES * len(matches.scores)
-        payoff[j, i], games[j, i] = 1 - payoff[i, j], games[i, j]
-    ratings, misfit = rate({pair: matches.match_scores for pair, matches in played.items()}, len(field), confidence)
-    return {
-        "names": [player.label for player in field],
-        "payoff": payoff.tolist(),
-        "games": games.tolist(),
-        "ratings": [
-            {"name": player.label, "player": player.name, "steps": player.steps} | rating._asdict()
-            for player, rating in zip(field, ratings, strict=True)
-        ],
-        "misfit": misfit,
-        "intransitive_triples": circles(payoff),
-    }
-
-
-def circles(payoff: NDArray[np.float64]) -> float | None:
-    """Share of all triples of players of whom each wins more against the next, by `payoff [P, P]`; None for two."""
-    wins = (payoff > 0.5).astype(np.int64)
-    triples = math.comb(len(wins), 3)
-    return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three
 
 
 def tables(found: Mapping[str, Any], title: str) -> list[Table]:

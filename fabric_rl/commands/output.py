@@ -2,57 +2,20 @@
 
 import os
 import sys
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from importlib import import_module
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
-from rich.progress import Progress
-
 from envs.render.videos import find_ffmpeg
+from fabric_rl.analysis.curves import new_figure
 from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.runs.json_files import json_text, write_bytes, write_json
 
 Found = TypeVar("Found")
 STDOUT = Path("-")
 """In place of a file: standard output, which is what a bare `--json` means."""
-WIDTH = 132
-"""Columns of a table that does not go to a terminal."""
-
-
-def console() -> Console:
-    """Where tables go; wide enough for them if that is no terminal."""
-    made = Console()
-    return made if made.is_terminal else Console(width=WIDTH)
-
-
-@contextmanager
-def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[float], None]]:
-    """Shows on standard error how far work is: a bar on a terminal, elsewhere a line now and then.
-
-    Yields:
-        A function to be told which share, 0..1, is done.
-    """
-    errors = Console(stderr=True)
-    if errors.is_terminal:
-        with Progress(console=errors, transient=True) as bar:
-            task = bar.add_task(what, total=1.0)
-            yield lambda share: bar.update(task, completed=share)
-        return
-    began = told = time.monotonic()
-
-    def tell(share: float) -> None:
-        nonlocal told
-        now = time.monotonic()
-        if now - told >= line_every_seconds:
-            told = now
-            print(f"{what}: {share:.0%} after {now - began:.0f} s", file=sys.stderr, flush=True)
-
-    yield tell
 
 
 def check_out(paths: Sequence[Path], suffixes: Collection[str], flag: str = "--out") -> None:
@@ -115,15 +78,6 @@ def give_json(found: dict[str, Any], files: Sequence[Path]) -> None:
             write_json(path, found)
             with for_people(files):
                 print(f"written: {path}")
-
-
-def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
-    """An empty matplotlib figure of that many inches, which needs no display; an ImportError without matplotlib."""
-    try:
-        figures = import_module("matplotlib.figure")
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib; pip install matplotlib") from error
-    return figures.Figure(figsize=(width, height), layout="constrained")
 
 
 def write_png(figure: Any, path: Path) -> None:  # noqa: ANN401 - see new_figure

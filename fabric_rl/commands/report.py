@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from envs.replays.replay import SUFFIX, excerpt, read_replay
+from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, minutes_at, read_metrics
+from fabric_rl.base.tables import figure_text, number_of, when_text
 from fabric_rl.commands.output import check_out
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.commands.sections import templates
 from fabric_rl.flags.yaml_files import read_yaml
-from fabric_rl.runs.curves import Curve, choose_metrics, read_metrics
 from fabric_rl.runs.json_files import read_json, write_text
-from fabric_rl.runs.plots import SPEED, minutes_at
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
-from fabric_rl.runs.records import RunRecord, find_run, number_of
-from fabric_rl.runs.tables import figure_text, when_text
+from fabric_rl.runs.records import RunRecord, find_run
 from fabric_rl.viewer.page import page_with
 
 _MOST_POINTS = 400

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.commands.output import console
+from fabric_rl.base.tables import console
 from fabric_rl.runs.json_files import write_text
 
 

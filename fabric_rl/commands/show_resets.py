@@ -13,7 +13,9 @@ from envs import RocketSimPool
 from envs.audit.resets import reset_rows
 from envs.replays.plots import draw_field
 from envs.resets.first_states import ResetRow, ranges_of
-from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.tables import console
+from fabric_rl.commands.output import check_out, write_csv, write_out, write_png
 from fabric_rl.types import EnvFactory
 
 COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}

@@ -11,7 +11,9 @@ from envs import RocketSimPool
 from envs.audit.parts import short_name
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
-from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.tables import console
+from fabric_rl.commands.output import check_out, write_csv, write_out, write_png
 from fabric_rl.types import EnvFactory
 
 

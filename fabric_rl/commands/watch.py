@@ -57,7 +57,7 @@ def watch(
     try:
         play = None
         if isinstance(feed, Broadcast):  # a player that cannot play is said before an address is
-            live = import_module("fabric_rl.commands.live")  # torch, which a recorded game does not wait for
+            live = import_module("fabric_rl.evaluation.play")  # torch, which a recorded game does not wait for
             play = partial(live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir), feed)
         server = ViewerServer(feed, host, port)
         with server.running():

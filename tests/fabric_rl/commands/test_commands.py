@@ -15,14 +15,14 @@ from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import Matches
 from fabric_rl import Run
+from fabric_rl.base.tables import progress
 from fabric_rl.cli.report import report
 from fabric_rl.commands.audit_rewards import draw_audit
-from fabric_rl.commands.evaluate import difference_interval, difference_line, summary, table
+from fabric_rl.commands.evaluate import difference_line, table
 from fabric_rl.commands.main import main
-from fabric_rl.commands.output import progress
 from fabric_rl.commands.show_resets import draw_resets
-from fabric_rl.commands.statistics import statistics_summary, statistics_table
 from fabric_rl.commands.trace_rewards import draw_trace
+from fabric_rl.evaluation.results import difference_interval, statistics_summary, statistics_table, summary
 from fabric_rl.rollouts.whole_episodes import play_episodes
 
 # ---------------------------------------------------------------- results of matches

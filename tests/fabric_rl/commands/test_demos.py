@@ -16,7 +16,7 @@ from envs import AdvancedObs, ContinuousAction, GymnasiumEnvs, RocketSimPool
 from envs.demonstrations import Demonstration, DemonstrationWriter
 from envs.replays.format import Column
 from fabric_rl import Saving, StartArgs, TrainArgs
-from fabric_rl.commands.demonstrations import trajectories_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED

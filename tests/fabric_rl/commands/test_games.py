@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from envs.matches.matches import PAIRS_AT_ONCE
-from fabric_rl.commands.entrants import Rules, entrant
-from fabric_rl.commands.games import Block, play_blocks
 from fabric_rl.commands.main import main
+from fabric_rl.evaluation.play import Block, play_blocks
+from fabric_rl.evaluation.players import Rules, entrant
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import pytest
 
 from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
-from fabric_rl.commands.league import Player, circles, standings, tables, verdict
+from fabric_rl.commands.league import tables, verdict
 from fabric_rl.commands.main import main
-from fabric_rl.commands.record import replay_file
+from fabric_rl.evaluation.play import replay_file
+from fabric_rl.evaluation.results import Player, circles, standings
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import PRETRAINED

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
-from fabric_rl.commands.space import Setting, flags_of, read_space
-from fabric_rl.commands.sweep import _Sweep, is_worse
-from fabric_rl.commands.trainings import Trainings
 from fabric_rl.runs.records import list_runs
+from fabric_rl.sweeps.space import Setting, flags_of, read_space
+from fabric_rl.sweeps.sweep import _Sweep, is_worse
+from fabric_rl.sweeps.trainings import Trainings
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 

@@ -14,14 +14,14 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from fabric_rl.commands.trainings import Trainings
-from fabric_rl.commands.tune import TURNS, Candidate, _faster, _fastest, _rate, layouts, switches, turns
 from fabric_rl.ranks.bfloat16 import gain_of_bfloat16
+from fabric_rl.sweeps.trainings import Trainings
+from fabric_rl.sweeps.tune import TURNS, Candidate, _faster, _fastest, _rate, layouts, switches, turns
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
 CARTPOLE = ["--config", ROOT / "configs" / "cartpole.yaml"]
-tune = import_module("fabric_rl.commands.tune")
+tune = import_module("fabric_rl.sweeps.tune")
 
 
 class Drawn:

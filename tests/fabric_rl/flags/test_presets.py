@@ -7,7 +7,7 @@ import pytest
 import train_fabric
 from envs import GymnasiumEnvs
 from fabric_rl.cli.command_line import read_settings
-from fabric_rl.commands.demonstrations import trajectories_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.flags.config import section_of
 from fabric_rl.flags.presets import DEFAULT_CONFIG, PRESETS, file_of, preset_names
 

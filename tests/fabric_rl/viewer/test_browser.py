@@ -13,8 +13,7 @@ import pytest
 from PIL import Image
 
 from envs.replays.replay import excerpt, read_replay
-from fabric_rl.commands.live import play_live
-from fabric_rl.commands.record import Duel
+from fabric_rl.evaluation.play import Duel, play_live
 from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
 from fabric_rl.viewer.page import page_with
 from fabric_rl.viewer.server import ViewerServer

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fabric_rl.cli.errors import MISTAKES
-from fabric_rl.commands.trainings import settings_of
 from fabric_rl.flags.messages import one_line
 from fabric_rl.flags.yaml_files import read_yaml
+from fabric_rl.sweeps.trainings import settings_of
 
 _DECIDED = ("config", "group", "runs_dir")
 """By the sweep, as the names and seeds of its runs are."""

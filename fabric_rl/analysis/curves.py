@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,6 @@ from fabric_rl.metrics.csv_tables import number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` each, by rising steps."""
-
-_MARKERS = "ox+*#@%&"
 
 
 def read_metrics(file: str | Path) -> dict[str, Curve]:
@@ -79,6 +78,27 @@ def choose_metrics(
     return chosen
 
 
+SPEED = "speed/overall_steps_per_second"
+
+
+def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:
+    """Minutes of training until each of `steps`, from the overall steps per second of each row."""
+    passed = np.cumsum(np.diff(speed[0], prepend=0) / speed[1]) / 60
+    return np.interp(steps, np.append(0, speed[0]), np.append(0, passed))
+
+
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
+    """An empty matplotlib figure of that many inches, which needs no display; an ImportError without matplotlib."""
+    try:
+        figures = import_module("matplotlib.figure")
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib; pip install matplotlib") from error
+    return figures.Figure(figsize=(width, height), layout="constrained")
+
+
+_MARKERS = "ox+*#@%&"
+
+
 def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
     """Draws one panel per metric and one line per run; needs matplotlib.
 
@@ -88,7 +108,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
     """
     columns = 1 if len(metrics) == 1 else 2
     rows = math.ceil(len(metrics) / columns)
-    figure = import_module("matplotlib.figure").Figure(figsize=(6.5 * columns, 3.5 * rows), layout="constrained")
+    figure = new_figure(6.5 * columns, 3.5 * rows)
     for i, metric in enumerate(metrics):
         axes = figure.add_subplot(rows, columns, i + 1)
         for line, (name, run) in enumerate(curves.items()):

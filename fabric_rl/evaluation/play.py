@@ -1,0 +1,261 @@
+"""Blocks of matches between named players, in this process or in several; who plays them changes no result."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, NoReturn
+
+import torch
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.audit.parts import Part, parts_of
+from envs.bots.base import TeamBots
+from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolRecipe, play_matches
+from envs.replays.match import RecordedMatch
+from envs.replays.replay import CHUNK_FRAMES, Sink, read_replay
+from fabric_rl.cli.errors import MISTAKES, describe_failure
+from fabric_rl.evaluation.players import Rules, check_positive, entrant, short_name
+from fabric_rl.ranks.threads import one_thread
+from fabric_rl.viewer.feeds import Broadcast
+
+Tell = Callable[[float], None]
+
+
+class Block(NamedTuple):
+    """`PAIRS_AT_ONCE` pairs of matches, number `number` of those two with that seed."""
+
+    player: str
+    opponent: str
+    seed: int
+    number: int
+
+
+def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell) -> Generator[Matches, None, None]:
+    """Plays blocks and yields their results in that order; to be closed by who does not want all of them.
+
+    Args:
+        rules: What all of them are played by.
+        blocks: What is played.
+        workers: Processes; with 1 it is this one.
+        tell: Is told which share of all is played.
+
+    Raises:
+        OSError: A worker was killed.
+    """
+    if workers == 1:
+        players: dict[str, Player] = {}
+        with one_thread():
+            for done, block in enumerate(blocks):
+                yield _play_here(rules, players, block, lambda share, done=done: tell((done + share) / len(blocks)))  # type: ignore[misc]
+        return
+    others = multiprocessing.active_children()
+    with ProcessPoolExecutor(min(workers, len(blocks)), multiprocessing.get_context("spawn"), _begin, (rules,)) as pool:
+        left, playing = iter(blocks), deque[Future[Matches]]()
+        try:
+            for done in range(1, len(blocks) + 1):
+                playing.extend(pool.submit(_play, block) for block in islice(left, 2 * workers - len(playing)))
+                matches = playing.popleft().result()
+                tell(done / len(blocks))
+                yield matches
+        except BrokenProcessPool as error:
+            raise OSError(f"--workers {workers}: one was killed, maybe for lack of memory; take fewer") from error
+        finally:  # nobody waits for the blocks that they play now
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()
+
+
+def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress: Tell | None = None) -> Matches:
+    """Plays a block; `players` keeps those that are built."""
+    for name in (block.player, block.opponent):
+        if name not in players:
+            players[name] = entrant(name, rules.sample, rules.runs_dir).build(rules.team_size, rules.tick_skip)
+    return play_matches(
+        players[block.player],
+        players[block.opponent],
+        PAIRS_AT_ONCE,
+        rules.minutes,
+        rules.team_size,
+        block.seed,
+        rules.tick_skip,
+        rules.action_delay_ticks,
+        progress=progress,
+        first_block=block.number,
+    )
+
+
+_worker: list[tuple[Rules, dict[str, Player]]] = []
+"""What `_begin` has given to this process."""
+
+
+def _begin(rules: Rules) -> None:
+    """Makes this process a worker: it leaves Ctrl+C to the one that has started it, and ends with that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    _worker.append((rules, {}))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _play(block: Block) -> Matches:
+    try:
+        return _play_here(*_worker[0], block)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, MISTAKES) or (failure := describe_failure(error)) is None:
+            raise
+        raise RuntimeError(failure) from error  # the other process knows no lines of this one
+
+
+@contextmanager
+def replay_file(out: Path) -> Iterator[BinaryIO]:
+    """A file for a replay; of one that the block fails to write, keeps what has been played, if any, and says so."""
+    with out.open("wb") as file:  # before what may remove it: what cannot be written is not ours
+        try:
+            yield file
+            file.flush()
+        except BaseException as error:
+            if isinstance(error, OSError):  # of a full disk names no file
+                error.filename = error.filename or str(out)
+            with suppress(OSError):
+                file.close()
+            seconds = 0.0
+            with suppress(OSError, ValueError):
+                games = read_replay(out).games
+                seconds = sum(game.columns["ticks"].max(initial=0) for game in games) / TICKS_PER_SECOND
+            if seconds:
+                print(f"{out}: holds the {seconds:.0f} s that were played", file=sys.stderr)
+            else:
+                out.unlink(missing_ok=True)
+            raise
+
+
+class Duel(NamedTuple):
+    """Two players and the settings that both can play with."""
+
+    names: tuple[str, str]
+    players: tuple[Player, Player]
+    team_size: int
+    tick_skip: int
+    action_delay_ticks: int
+    trained_in: PoolRecipe | None
+
+    @classmethod
+    def of(
+        cls, player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
+    ) -> "Duel":
+        """Looks for the players; a ValueError names the flag or the player that cannot be."""
+        check_positive(team_size=team_size, tick_skip=tick_skip)
+        both = [entrant(name, sample, runs_dir, explain=True) for name in (player, opponent)]
+        rules = Rules.of(both, None, team_size, tick_skip, sample, runs_dir)
+        first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
+        trained_in = both[0].recipe or both[1].recipe
+        names = short_name(player), short_name(opponent)
+        return cls(names, (first, second), rules.team_size, rules.tick_skip, rules.action_delay_ticks, trained_in)
+
+    def bots(self, seed: int) -> TeamBots:
+        """Both, new, for another game: blue the player, orange its opponent."""
+        return TeamBots(self.players[0](seed), self.players[1](seed + 1))
+
+    def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
+        """A match between them, which writes its replay to `sink`."""
+        return RecordedMatch(
+            self.bots(seed),
+            sink,
+            self.names,
+            team_size=self.team_size,
+            seed=seed,
+            tick_skip=self.tick_skip,
+            action_delay_ticks=self.action_delay_ticks,
+            rewards=self._rewards(),
+            chunk_frames=chunk_frames,
+        )
+
+    def play(self, sink: Sink, minutes: float, seed: int) -> list[int]:
+        """Plays a match, which writes its replay to `sink`; returns the goals of both."""
+        match = self.match(sink, seed)
+        try:
+            with one_thread():
+                match.begin()
+                for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / self.tick_skip))):
+                    match.step()
+        finally:
+            score = match.recorder.score
+            match.close()
+        return score
+
+    def _rewards(self) -> list[Part]:
+        """What the first agent was paid for, in the last phase of its training, anew; nothing for two bots."""
+        recipe = self.trained_in
+        if recipe is None:
+            return []
+        if recipe.phases:
+            recipe = PoolRecipe(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
+        return parts_of(recipe.reward())
+
+
+_FRAMES = 2
+"""Frames that are sent together."""
+
+
+def player_of(
+    player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
+) -> Callable[[Broadcast, float, int], NoReturn]:
+    """What lets two players play: told a feed, the minutes of a game and a seed; arguments as of `Duel.of`."""
+    duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
+
+    def again() -> Duel:
+        return Duel.of(player, opponent, duel.team_size, sample, duel.tick_skip, runs_dir)
+
+    def play(feed: Broadcast, minutes: float, seed: int) -> NoReturn:
+        with one_thread():
+            play_live(feed, duel, again, minutes, seed)
+
+    return play
+
+
+def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
+    """Plays game after game in real time, while anybody watches.
+
+    Args:
+        feed: Takes the replay.
+        duel: Who plays the first game.
+        again: Looks for the players anew.
+        minutes: Game time of each.
+        seed: Of the kickoffs.
+    """
+    match = duel.match(feed, seed, _FRAMES)
+    try:
+        while True:
+            feed.forget()
+            match.begin(duel.bots(seed))
+            due = time.monotonic()
+            while match.recorder.seconds < minutes * 60:
+                if not feed.wait_for_watchers(0):
+                    while not feed.wait_for_watchers(3600):
+                        pass
+                    due = time.monotonic()
+                match.step()
+                due = max(due + match.step_seconds, time.monotonic() - 1)  # too slow: goes on from here
+                time.sleep(max(0.0, due - time.monotonic()))
+            seed += 2
+            with suppress(ValueError, OSError):  # a run that was moved meanwhile: its old weights play on
+                duel = again()
+    finally:
+        match.close()

@@ -1,0 +1,161 @@
+"""The second table of `fabric-rl evaluate`: what both players did, beside the goals."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from envs.matches.matches import SIDES, Matches
+from envs.matches.statistics import STATISTICS, ratio_samples
+from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
+from fabric_rl.selfplay.ratings.ladder import rate
+from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
+
+Samples = Mapping[str, NDArray[np.float64]]
+"""See `envs.matches.matches.Matches.statistics`."""
+
+
+def statistics_summary(
+    samples: Samples, confidence: float = 0.95, looks: bool = False
+) -> dict[str, dict[str, list[Any]]]:
+    """Name -> `means` of all pairs in which there was something to measure, and their `intervals_95`, of both players.
+
+    A mean is None where no pair had anything, an interval where there are too few pairs, or all are alike; and all
+    are where the number of pairs depends on `looks` at them, as no interval would hold then.
+    """
+    found: dict[str, dict[str, list[Any]]] = {}
+    for name, values in samples.items():
+        each = [ratio_samples(side) for side in np.moveaxis(values, 1, 0)]
+        intervals = [None if looks else _interval(name, side, confidence) for side in each]
+        found[name] = {
+            "means": [float(side.mean()) if len(side) else None for side in each],
+            f"intervals_{100 * confidence:g}": [None if interval is None else list(interval) for interval in intervals],
+        }
+    return found
+
+
+def _interval(name: str, side: NDArray[np.float64], confidence: float) -> Interval | None:
+    counted = STATISTICS[name].per == "matches"
+    if not counted and (not len(side) or np.ptp(side) < 1e-12):
+        return None
+    return mean_interval(side, 0.5 if counted else 0.0, confidence)  # of a pair's two matches, the mean
+
+
+def statistics_table(names: Sequence[str], samples: Samples, confidence: float = 0.95, looks: bool = False) -> Table:
+    """One row per figure, the mean and half the width of its interval for each player; see `statistics_summary`."""
+    pairs = len(next(iter(samples.values()), ()))
+    width = "" if looks or pairs < LEAST_SAMPLES else f", and half its {100 * confidence:g} % interval"
+    made = Table(title=f"mean of {pairs} {'pair' if pairs == 1 else 'pairs'} of matches{width}")
+    for header in ("", *names):
+        made.add_column(header, justify="right" if header else "left")
+    for name, figures in statistics_summary(samples, confidence, looks).items():
+        statistic = STATISTICS[name]
+        cells = [
+            _cell(mean, ends, statistic.is_share)
+            for mean, ends in zip(figures["means"], figures[f"intervals_{100 * confidence:g}"], strict=True)
+        ]
+        made.add_row(statistic.label, *cells)
+    return made
+
+
+def _cell(mean: float | None, ends: list[float] | None, is_share: bool) -> str:
+    if mean is None:
+        return "-"
+    half = math.nan if ends is None else (ends[1] - ends[0]) / 2
+    if is_share:
+        return f"{mean:.1%}" + ("" if ends is None else f" ± {half:.1%}")
+    digits = 2 if abs(mean) < 10 else 0
+    return f"{mean:,.{digits}f}" + ("" if ends is None else f" ± {half:,.{digits}f}")
+
+
+def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
+    """The results as numbers, for tables and files; goals are per match, touches per car and minute.
+
+    `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
+    `difference_interval_95` (or whatever the confidence is) is None where there are too few pairs for one.
+    """
+    count = SIDES * len(matches.goals)
+    interval = difference_interval(matches, confidence)
+    return {
+        "matches": count,
+        "pairs": len(matches.goals),
+        "minutes": matches.minutes,
+        "cars": matches.cars,
+        "wins": matches.wins,
+        "draws": matches.draws,
+        "losses": matches.losses,
+        "results": "".join("ldw"[int(2 * score)] for score in matches.match_scores.reshape(-1).tolist()),
+        "goals": matches.goals.mean(axis=(0, 1)).tolist(),
+        "touches_per_minute": (matches.touches.sum(axis=(0, 1)) / (count * matches.minutes * matches.cars)).tolist(),
+        "differences": matches.differences.tolist(),
+        "difference": float(matches.differences.mean()),
+        "score": float(matches.scores.mean()),
+        f"difference_interval_{100 * confidence:g}": None if interval is None else list(interval),
+        "statistics": statistics_summary(matches.statistics, confidence, looks),
+    }
+
+
+def difference_interval(matches: Matches, confidence: float = 0.95) -> Interval | None:
+    """Where the player's goals minus its opponent's per match lie on average, for so many matches; see `evaluate`."""
+    return mean_interval(matches.differences, 1 / SIDES, confidence)
+
+
+def look(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
+    """What is known after so many matches, however often one has looked; `reached` says whether that is enough.
+
+    The interval for a fixed number of matches would be wrong, and is None.
+    """
+    score = score_sequence(matches.scores, confidence)
+    difference = difference_sequence(matches.differences, 1 / SIDES, confidence)
+    better = "player" if score.low > 0.5 else "opponent" if score.high < 0.5 else None
+    narrow = difference is not None and until_width is not None and difference.high - difference.low <= until_width
+    return {
+        f"difference_interval_{100 * confidence:g}": None,
+        "confidence": confidence,
+        "score_sequence": list(score),
+        "difference_sequence": difference and list(difference),
+        "better": better,
+        "reached": narrow if until_width is not None else better is not None,
+    }
+
+
+class Player(NamedTuple):
+    """Who plays in a league."""
+
+    label: str
+    name: str
+    """As for `fabric-rl evaluate`."""
+    steps: int | None = None
+    """Of a milestone."""
+
+
+def standings(
+    field: Sequence[Player], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
+) -> dict[str, Any]:
+    """What is known of players, who are numbered, by the matches of i against j: the contents of `--json`."""
+    payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
+    for (i, j), matches in played.items():
+        payoff[i, j], games[i, j] = matches.scores.mean(), SIDES * len(matches.scores)
+        payoff[j, i], games[j, i] = 1 - payoff[i, j], games[i, j]
+    ratings, misfit = rate({pair: matches.match_scores for pair, matches in played.items()}, len(field), confidence)
+    return {
+        "names": [player.label for player in field],
+        "payoff": payoff.tolist(),
+        "games": games.tolist(),
+        "ratings": [
+            {"name": player.label, "player": player.name, "steps": player.steps} | rating._asdict()
+            for player, rating in zip(field, ratings, strict=True)
+        ],
+        "misfit": misfit,
+        "intransitive_triples": circles(payoff),
+    }
+
+
+def circles(payoff: NDArray[np.float64]) -> float | None:
+    """Share of all triples of players of whom each wins more against the next, by `payoff [P, P]`; None for two."""
+    wins = (payoff > 0.5).astype(np.int64)
+    triples = math.comb(len(wins), 3)
+    return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three
