@@ -300,27 +300,26 @@ def compare(
         raise ValueError("--threshold is of one task, and these groups were trained on several")
     how: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
     sign = -1 if minimize else 1
-    parts = [
-        _on_task(task, {label: found[label][task] for label in labels}, metric, threshold, sign, how) for task in tasks
-    ]
-    rows, notes = [row for _, own, _ in parts for row in own], _notes(found, metric)
-    scaled = {
-        label: [
-            _scaled(own, label, sign, (ranges or {}).get(task)) for task, (_, own, _) in zip(tasks, parts, strict=True)
-        ]
-        for label in labels
-    }
+    curves, thresholds, rows = dict[str, dict[str, Estimate]](), dict[str, float](), list[Scores]()
+    scaled: dict[str, list[Numbers]] = {label: [] for label in labels}  # of each task
+    for task in tasks:
+        runs = {label: found[label][task] for label in labels}
+        curves[task], own, thresholds[task] = _on_task(task, runs, metric, threshold, sign, how)
+        rows += own
+        for label in labels:
+            scaled[label].append(_scaled(own, label, sign, (ranges or {}).get(task)))
     if len(tasks) > 1:
-        ids = {label: [name for row in rows if row.group == label for name in row.scores] for label in labels}
-        rows += [_scores(label, ALL, dict.fromkeys(ids[label]), scaled[label], how) for label in labels]
+        for label in labels:
+            ids = dict.fromkeys(name for row in rows if row.group == label for name in row.scores)
+            rows.append(_scores(label, ALL, ids, scaled[label], how))
     pairs = [_improvement(a, b, scaled, how) for a, b in combinations(labels, 2)]
+    notes = _notes(found, metric)
     notes += [f"these seeds cannot distinguish {pair.group} from {pair.than}" for pair in pairs if not pair.tells]
     taus = np.linspace(0, 1, _POINTS)
-    profiles = {
-        label: estimate(_mean_of_tasks, [(each[:, None] > taus).astype(float) for each in scaled[label]], x=taus, **how)
-        for label in labels
-    }
-    curves, _, thresholds = (dict(zip(tasks, each, strict=True)) for each in zip(*parts, strict=True))
+    profiles = {}
+    for label in labels:
+        above = [(scores[:, None] > taus).astype(float) for scores in scaled[label]]
+        profiles[label] = estimate(_mean_of_tasks, above, x=taus, **how)
     return Comparison(metric, confidence, differences(found), notes, rows, pairs, curves, profiles, thresholds)
 
 
@@ -365,28 +364,33 @@ def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -
 
 
 def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
-    """What is to be said of the runs that are compared."""
-    notes = []
-    for label, task, runs in ((label, task, runs) for label, group in groups.items() for task, runs in group.items()):
-        notes += [f"run {run.name} is unfinished" for run in runs if run.record.status == "unfinished"]
-        notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
-        if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
-            notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
-        alike = differences({run.name: {task: [run]} for run in runs if run.settings})
-        if alike:
-            notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
-        if len(runs) < FEW:
-            narrow = f"intervals of fewer than {FEW} runs are too narrow: of 5, one of 95 % covers about 89 %"
-            notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
-    owners: dict[Path, list[str]] = {}
-    for label, run in ((label, run) for label, group in groups.items() for runs in group.values() for run in runs):
-        owners.setdefault(run.record.folder.resolve(), []).append(label)
-    shared = ((folder.name, labels) for folder, labels in owners.items() if len(labels) > 1)
-    notes += [f"run {name} is in groups {' and '.join(labels)}: they are not independent" for name, labels in shared]
-    for task in next(iter(groups.values())):
-        ends = [run.curves[metric][0][-1] for group in groups.values() for run in group[task]]
-        if max(ends) > _LONGER * min(ends):
-            notes.append(f"{task}: all is compared up to {min(ends):,.0f} steps, where the shortest run ends")
+    """Return the warnings about the runs that are compared."""
+    notes, owners, ends = list[str](), dict[Path, list[str]](), dict[str, list[float]]()
+    for label, group in groups.items():
+        for task, runs in group.items():
+            notes += _notes_on_task(label, task, runs)
+            for run in runs:
+                owners.setdefault(run.record.folder.resolve(), []).append(label)
+                ends.setdefault(task, []).append(run.curves[metric][0][-1])
+    for folder, labels in owners.items():
+        if len(labels) > 1:
+            notes.append(f"run {folder.name} is in groups {' and '.join(labels)}: they are not independent")
+    for task, steps in ends.items():
+        if max(steps) > _LONGER * min(steps):
+            notes.append(f"{task}: all is compared up to {min(steps):,.0f} steps, where the shortest run ends")
+    return notes
+
+
+def _notes_on_task(label: str, task: str, runs: Sequence[Member]) -> list[str]:
+    notes = [f"run {run.name} is unfinished" for run in runs if run.record.status == "unfinished"]
+    notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
+    if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
+        notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
+    if alike := differences({run.name: {task: [run]} for run in runs if run.settings}):
+        notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
+    if len(runs) < FEW:
+        narrow = f"intervals of fewer than {FEW} runs are too narrow: of 5, one of 95 % covers about 89 %"
+        notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
     return notes
 
 

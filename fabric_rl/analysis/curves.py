@@ -46,10 +46,15 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
 
 
 def final_score(curve: Curve, until: float = math.inf) -> float:
-    """The mean over the last tenth of the rows, at least one, up to so many steps."""
+    """Return the mean over the last tenth of the rows, at least one, up to so many steps."""
     steps, values = curve
-    values = values[steps <= until]
-    return float(values[-max(1, len(values) // 10) :].mean())
+    return mean_of_tenth(values[steps <= until])
+
+
+def mean_of_tenth(values: NDArray[np.float64], first: bool = False) -> float:
+    """Return the mean over the last tenth of `values [points]`, or the `first` one; the sum of all may be infinite."""
+    tenth = max(1, len(values) // 10)
+    return float(((values[:tenth] if first else values[-tenth:]) / tenth).sum())
 
 
 def choose_metrics(

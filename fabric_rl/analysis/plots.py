@@ -54,8 +54,7 @@ def learning_curves(
         if len(curves) >= LEAST_RUNS:
             points, mean, half = band_of(curves)
             name = f"{label or 'mean'} of {len(curves)} runs, 95 % interval of the mean"
-            axes.plot(points, mean, color=f"C{number % 10}", label=name)
-            axes.fill_between(points, mean - half, mean + half, color=f"C{number % 10}", alpha=0.2, linewidth=0)
+            _draw_band(axes, number, name, points, mean, mean - half, mean + half)
             continue
         for run, curve in zip(groups[label], curves, strict=True):
             axes.plot(*curve, color=f"C{number % 10}" if label else None, label=f"{label} {Path(run).name}".strip())
@@ -142,10 +141,15 @@ def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is
 
 def _bands(axes: Any, curves: dict[str, Estimate]) -> None:  # noqa: ANN401
     for number, (label, curve) in enumerate(curves.items()):
-        axes.plot(curve.x, curve.value, color=f"C{number % 10}", label=label.replace("$", r"\$"))
-        axes.fill_between(curve.x, curve.low, curve.high, color=f"C{number % 10}", alpha=0.2, linewidth=0)
+        _draw_band(axes, number, label, curve.x, curve.value, curve.low, curve.high)
     axes.grid(alpha=0.3)
     axes.legend(*axes.get_legend_handles_labels(), fontsize="small")
+
+
+def _draw_band(axes: Any, number: int, label: str, x: Any, value: Any, low: Any, high: Any) -> None:  # noqa: ANN401
+    """Draw a line `value [points]` over `x`, and an area between two others, in the colour of that number."""
+    axes.plot(x, value, color=f"C{number % 10}", label=label.replace("$", r"\$"))
+    axes.fill_between(x, low, high, color=f"C{number % 10}", alpha=0.2, linewidth=0)
 
 
 def _intervals(axes: Any, names: Sequence[str], estimates: Sequence[Estimate]) -> None:  # noqa: ANN401

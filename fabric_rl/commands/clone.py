@@ -13,13 +13,15 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.demonstrations.file import SUFFIX, Demonstration
 from envs.partials import as_settings
-from fabric_rl.commands.output import write_csv
+from fabric_rl.base.settings import CountOrZero
 from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.flags.presets import DEFAULT_CONFIG
 from fabric_rl.imitation.pretrain import CloneArgs, pretrain
+from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run
+from fabric_rl.runs.json_files import write_text
 from fabric_rl.runs.provenance import EXPORTED
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory
 
@@ -41,7 +43,7 @@ def clone(
     learning_rate: float = _DEFAULTS.learning_rate,
     validation: float = _DEFAULTS.validation,
     patience: int = _DEFAULTS.patience,
-    seed: int = _DEFAULTS.seed,
+    seed: CountOrZero = _DEFAULTS.seed,
     soft_labels: bool = False,
     run_id: str | None = None,
     runs_dir: str = "runs",
@@ -86,7 +88,7 @@ def clone(
         run = Run.create(runs_dir, run_id, config=yaml.safe_dump(settings, sort_keys=False))
         try:
             rows = pretrain(module, found, args, _tell)
-            write_csv(rows, run.dir / "clone.csv")
+            write_text(run.dir / "clone.csv", csv_text(list(rows[0]), rows))
             checkpoint.write(run.dir / EXPORTED, {"agent": module.state_dict()})
         except BaseException:
             run.discard_if_empty()

@@ -1,19 +1,19 @@
 """`fabric-rl compare`: groups of runs side by side, with what their seeds can tell."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from fabric_rl.analysis import comparison
-from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Scores
+from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement, Scores
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.tables import figure_text
-from fabric_rl.commands.output import write_png
-from fabric_rl.commands.sections import Section, show, write_page
+from fabric_rl.commands.html_tables import Section, shown, write_page
+from fabric_rl.commands.output import Report, write_png
 from fabric_rl.runs.json_files import write_json
 
 
@@ -25,7 +25,7 @@ def compare(
     out: Path | None = None,
     confidence: float = 0.95,
     runs_dir: Path = Path("runs"),
-) -> int:
+) -> Iterator[Report]:
     """Compare groups of runs over their seeds: final scores, time to a threshold, and differing settings.
 
     The results are interquartile means with intervals from the stratified bootstrap (Agarwal et al. 2021).
@@ -46,7 +46,7 @@ def compare(
             raise ValueError(f"--out {out}: this is no folder")
     found = comparison.compare(groups, metric, runs_dir, threshold, minimize, confidence=confidence)
     sections = sections_of(found)
-    show(sections)
+    yield Report(shown(sections))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         figure = comparison_figure(found)
@@ -54,46 +54,57 @@ def compare(
         write_png(figure, out / "compare.png")
         write_page(out / "compare.html", " against ".join(groups), sections, figure)
         print(f"written: {out / 'compare.html'}, and compare.json and compare.png beside it")
-    return 0
 
 
 def sections_of(found: Comparison) -> list[Section]:
-    """The tables, the differences between the groups' settings first."""
+    """Return the tables, the differences between the groups' settings first."""
     labels = list(dict.fromkeys(row.group for row in found.scores))
     settings = [[name, *(each[label] for label in labels)] for name, each in found.differences.items()]
     none = [] if settings or len(labels) == 1 else ["the groups have the same settings"]
-    sections = [Section("Settings that differ", ["setting", *labels], settings, none)]
     percent = f"{100 * found.confidence:g} % interval"
-    columns = ["task", "group", "runs", "interquartile mean", percent, "mean", "median"]
-    rows = [
-        [row.task, row.group, str(len(row.scores)), figure_text(row.iqm.value), _span(row.iqm, figure_text)]
-        for row in found.scores
+    sections = [
+        Section("Settings that differ", ["setting", *labels], settings, none),
+        Section(
+            f"Final {found.metric}",
+            ["task", "group", "runs", "interquartile mean", percent, "mean", "median"],
+            [_final_score(row) for row in found.scores],
+        ),
+        Section(
+            "Probability that a run is better",
+            ["", "probability", percent, "p", "distinguishable"],
+            [_better(pair) for pair in found.improvements],
+        ),
+        Section(
+            "Steps and time until the threshold",
+            ["task", "group", "threshold", "reached by", "steps, median", "first to last", "minutes, median"],
+            [_reached(row, found.thresholds[row.task]) for row in found.scores if row.task != ALL],
+        ),
+        Section("Notes", lines=found.notes),
     ]
-    for cells, row in zip(rows, found.scores, strict=True):
-        cells += [figure_text(row.mean), figure_text(row.median)]
-    sections.append(Section(f"Final {found.metric}", columns, rows))
-    if found.improvements:
-        share = "{:.0%}".format
-        rows = [[f"{pair.group} better than {pair.than}", share(pair.probability.value)] for pair in found.improvements]
-        for cells, pair in zip(rows, found.improvements, strict=True):
-            cells += [_span(pair.probability, share), figure_text(pair.p), "yes" if pair.tells else "no"]
-        columns = ["", "probability", percent, "p", "distinguishable"]
-        sections.append(Section("Probability that a run is better", columns, rows))
-    rows = [[row.task, row.group, *_reached(row, found)] for row in found.scores if row.task != ALL]
-    columns = ["task", "group", "threshold", "reached by", "steps, median", "first to last", "minutes, median"]
-    sections.append(Section("Steps and time until the threshold", columns, rows))
-    return [*sections, Section("Notes", lines=found.notes)] if found.notes else sections
+    return [sections[0], *(section for section in sections[1:] if section.rows or section.lines)]
+
+
+def _final_score(row: Scores) -> list[str]:
+    figures = [figure_text(row.iqm.value), _span(row.iqm, figure_text), figure_text(row.mean), figure_text(row.median)]
+    return [row.task, row.group, str(len(row.scores)), *figures]
+
+
+def _better(pair: Improvement) -> list[str]:
+    share, distinguishable = "{:.0%}".format, "yes" if pair.tells else "no"
+    chance = [share(pair.probability.value), _span(pair.probability, share)]
+    return [f"{pair.group} better than {pair.than}", *chance, figure_text(pair.p), distinguishable]
 
 
 def _span(estimate: Estimate, text: Callable[[float], str]) -> str:
     return f"{text(estimate.low)} to {text(estimate.high)}"
 
 
-def _reached(row: Scores, found: Comparison) -> list[str]:
+def _reached(row: Scores, threshold: float) -> list[str]:
     steps, minutes = np.array([each or (math.inf, math.inf) for each in row.reached.values()], float).T
-    there = np.isfinite(steps)
-    cells = [figure_text(found.thresholds[row.task]), f"{there.sum()} of {len(steps)}", _or_never(np.median(steps))]
-    return [*cells, f"{_or_never(steps.min())} to {_or_never(steps.max())}", _or_never(np.median(minutes))]
+    by = f"{np.isfinite(steps).sum()} of {len(steps)}"
+    span = f"{_or_never(steps.min())} to {_or_never(steps.max())}"
+    medians = [_or_never(np.median(each)) for each in (steps, minutes)]
+    return [row.task, row.group, figure_text(threshold), by, medians[0], span, medians[1]]
 
 
 def _or_never(number: float) -> str:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from envs.render.videos import FORMATS
 from envs.replays.replay import read_replay
-from fabric_rl.commands.output import check_out
 from fabric_rl.evaluation.show import check_size, write_film
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.viewer.page import page_with
@@ -18,7 +17,6 @@ def export_replay(file: Path, out: Path, width: int = 640) -> int:
         out: Output file: a page (.html) or a video (.mp4 or .gif).
         width: Width of a video in pixels; the height is 9/16 of it.
     """
-    check_out([out], [".html", *FORMATS])
     if not 160 <= width <= 3840 or width % 32:
         raise ValueError(f"--width must be a multiple of 32 between 160 and 3840, got {width}")
     if out.suffix in FORMATS:

@@ -1,8 +1,7 @@
 """`fabric-rl flight`: a bot's folder in matches as RLBot plays them, without the game."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,29 +9,28 @@ from rich.table import Table
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.matches.matches import SIDES
-from fabric_rl.base.tables import console, progress
-from fabric_rl.evaluation.players import check_confidence, check_positive
+from fabric_rl.base.settings import CountOrZero
+from fabric_rl.base.tables import progress, table
+from fabric_rl.commands.output import Report
+from fabric_rl.evaluation.settings import Confidence, Minutes
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.rlbot.folder import check_rlbot
 from fabric_rl.rlbot.simulation import EQUAL_SHARE, SEEN_SHARE, TOLERANCE, Course, compare, fly
 from fabric_rl.selfplay.ratings.intervals import mean_interval
-
-if TYPE_CHECKING:
-    pass
 
 
 def flight(
     folder: Path,
     opponent: str = "chaser",
     /,
-    minutes: float = 1.0,
-    matches: int = 0,
+    minutes: Minutes = 1.0,
+    matches: CountOrZero = 0,
     latency: str = "0",
     loss: str = "0",
-    seed: int = 0,
-    confidence: float = 0.95,
+    seed: CountOrZero = 0,
+    confidence: Confidence = 0.95,
     runs_dir: str = "runs",
-) -> int:
+) -> Iterator[Report]:
     """Test an exported RLBot bot without the game: real processes, RLBot's protocol, and RocketSim as the game.
 
     The folder comes from `fabric-rl export --format rlbot`. First, the command plays one match as blue and one as
@@ -53,9 +51,7 @@ def flight(
         runs_dir: Folder that contains all runs.
     """
     check_rlbot("fabric-rl flight")
-    check_positive(minutes=minutes)
-    check_confidence(confidence)
-    if matches < 0 or matches % SIDES:
+    if matches % SIDES:
         raise ValueError(f"--matches must be even, half as blue and half as orange, got {matches}")
     shares = _numbers("--loss", loss, float, "shares of packets", 0.99)
     ticks = [int(each) for each in _numbers("--latency", latency, int, "whole ticks", TICKS_PER_SECOND)]
@@ -63,14 +59,14 @@ def flight(
         raise ValueError(f"{folder}: has no bot.toml; fabric-rl export NAME {folder} --format rlbot writes one")
     course = Course.of(folder, opponent, minutes, runs_dir)
     with one_thread():
-        good = _check(course, seed)
+        yield _check(course, seed)
         if matches:
-            _print_costs(course, matches, [(each, share) for share in shares for each in ticks], seed, confidence)
-    return 0 if good else 1
+            conditions = [(each, share) for share in shares for each in ticks]
+            yield Report([_costs_table(course, matches, conditions, seed, confidence)])
 
 
-def _check(course: Course, seed: int) -> bool:
-    """Says whether the bot sees and decides as in training."""
+def _check(course: Course, seed: int) -> Report:
+    """Tell whether the bot sees and decides as in training; status 1 if not."""
     equal, found = zip(*(compare(course, side, seed) for side in range(SIDES)), strict=True)
     differences = np.concatenate(found).ravel()
     near, decisions = differences <= TOLERANCE, differences.size
@@ -78,16 +74,18 @@ def _check(course: Course, seed: int) -> bool:
     seen = f"{near.sum()} of {decisions} within {TOLERANCE:g} of the pool's"
     if not near.all():
         seen += f", the others within {differences[~near].max():.1e}"
-    print(f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%} are enough)")
     done = f"{sum(equal)} of {decisions} as the policy's in the pool"
-    print(f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%} are enough)")
-    return bool(sees and acts)
+    lines = [
+        f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%} are enough)",
+        f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%} are enough)",
+    ]
+    return Report(lines, status=int(not (sees and acts)))
 
 
-def _print_costs(
+def _costs_table(
     course: Course, matches: int, conditions: Sequence[tuple[int, float]], seed: int, confidence: float
-) -> None:
-    """Plays all matches, and prints what each condition costs."""
+) -> Table:
+    """Play all matches, and return what each condition costs."""
     pairs = matches // SIDES
     found = np.zeros((len(conditions), pairs, SIDES))
     with progress("flying") as tell:
@@ -98,13 +96,12 @@ def _print_costs(
                         found[row, pair, side], _ = fly(course, bots, side, seed, pair, latency, loss)
                         tell((side + (row + (pair + 1) / pairs) / len(conditions)) / SIDES)
     differences = found.mean(axis=-1)
-    table = Table(title=f"{matches} matches of each row")
-    for heading in ("latency, ticks", "packets lost", "goal difference per match", "cost beside the first row"):
-        table.add_column(heading, justify="right")
+    rows = []
     for row, (latency, loss) in enumerate(conditions):
         cost = _with_interval(differences[0] - differences[row], confidence) if row else ""
-        table.add_row(str(latency), f"{loss:g}", _with_interval(differences[row], confidence), cost)
-    console().print(table)
+        rows.append([str(latency), f"{loss:g}", _with_interval(differences[row], confidence), cost])
+    columns = [">latency, ticks", ">packets lost", ">goal difference per match", ">cost beside the first row"]
+    return table(f"{matches} matches of each row", columns, rows)
 
 
 def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) -> list[float]:

@@ -1,8 +1,9 @@
 """`fabric-rl COMMAND`: each command is a function in a file of its own, and its signature is its command line.
 
-Parameters without a default, and those before a `/`, are words in that order; all others are flags. A sequence takes
-one word or more. A command that has a parameter `env` also takes `--config`; one that has `training` gets there the
-flags that are not its own, for train_fabric.py. The function returns the exit status.
+Parameters without a default, and those before a `/`, are words in that order; all others are flags, and of a parameter
+whose default is a dataclass every field is one. A sequence takes one word or more. A command that has a parameter `env`
+also takes `--config`; one that has `training` gets there the flags that are not its own, for train_fabric.py. The
+function returns a `Report`, several of them, or only the exit status.
 """
 
 import inspect
@@ -10,13 +11,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
 import docstring_parser
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, set_parsing_settings
 
+from fabric_rl.base.settings import check_value
 from fabric_rl.cli.errors import mistakes_in_one_line
 from fabric_rl.flags.config import naming_the_file, with_sections_of_config
 from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, without
@@ -30,6 +33,21 @@ _CONFIG = "YAML file for train_fabric.py whose env (and agent) are used; flags s
 
 
 @dataclass(frozen=True)
+class Out:
+    """A flag of a command for files that it writes; they are checked before the work begins."""
+
+    flag: str
+    suffixes: Sequence[str]
+    help: str = ""
+    """Empty for a parameter of the command's function, which writes the file itself; else its `Report` is written."""
+    several: bool = False
+
+
+_JSON_HELP = ".json file for the results; without a file name, they go to standard output, tables to standard error."
+_JSON = Out("json", [".json"], _JSON_HELP)
+
+
+@dataclass(frozen=True)
 class Command:
     """A command of `fabric-rl`."""
 
@@ -39,10 +57,16 @@ class Command:
     """Description in the list of all commands."""
     commands: Mapping[str, "Command"] = field(default_factory=dict)
     """Subcommands, if any; the command also runs without one."""
+    outs: Sequence[Out] = ()
+    """Files that it writes."""
     preset: str = ""
     """Function that finds the configuration if the words name neither one nor an environment, `module:name`."""
 
 
+_OF_LEAGUE = [_JSON, Out("png", [".png"], ".png file for a figure of ratings and scores.")]
+_AUDITED = "Output files (.json, .png). If several phases are audited, their names include the phase."
+_TRACED = "Output files: .png for the plot, .csv for the table of steps."
+_RESETS = "Output files: .png for the view from above, .csv for all initial states."
 GROUPS = {
     "Train": {
         "train": Command("train_fabric:cli", "train an agent (same as `python train_fabric.py`)"),
@@ -59,27 +83,51 @@ GROUPS = {
             "fabric_rl.commands.demos:demos",
             "record, convert, list or show demonstrations",
             {
-                "record": Command("fabric_rl.commands.demos:record_demos", "record what an agent or a bot plays"),
-                "convert": Command("fabric_rl.commands.demos:convert_demos", "convert replays of human games"),
-                "show": Command("fabric_rl.commands.demos:show_demos", "show what a demonstration contains"),
+                "record": Command(
+                    "fabric_rl.commands.demos:record_demos",
+                    "record what an agent or a bot plays",
+                    outs=[Out("out", [".frd"])],
+                ),
+                "convert": Command(
+                    "fabric_rl.commands.demos:convert_demos",
+                    "convert replays of human games",
+                    outs=[Out("out", [".frd"])],
+                ),
+                "show": Command(
+                    "fabric_rl.commands.demos:show_demos", "show what a demonstration contains", outs=[_JSON]
+                ),
             },
         ),
     },
     "Watch": {
         "watch": Command("fabric_rl.commands.watch:watch", "watch a run, a replay or a live match in the browser"),
-        "record": Command("fabric_rl.commands.record:record", "record a match as a replay or a video"),
+        "record": Command(
+            "fabric_rl.commands.record:record",
+            "record a match as a replay or a video",
+            outs=[Out("out", [".frl"]), Out("mp4", [".mp4", ".gif"])],
+        ),
         "export-replay": Command(
-            "fabric_rl.commands.export_replay:export_replay", "convert a replay to an HTML page or a video"
+            "fabric_rl.commands.export_replay:export_replay",
+            "convert a replay to an HTML page or a video",
+            outs=[Out("out", [".html", ".mp4", ".gif"])],
         ),
         "report": Command("fabric_rl.commands.report:report", "write an HTML report of a run"),
     },
     "Measure": {
         "evaluate": Command(
-            "fabric_rl.commands.evaluate:evaluate", "play matches and report the goal difference with its interval"
+            "fabric_rl.commands.evaluate:evaluate",
+            "play matches and report the goal difference with its interval",
+            outs=[Out("out", [".json"], ".json file for the results."), _JSON, Out("record", [".frl"])],
         ),
-        "league": Command("fabric_rl.commands.league:league", "play a round robin and rate the players"),
-        "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name for `league`"),
-        "exam": Command("fabric_rl.commands.exam:exam", "test a bot on the shots of training packs"),
+        "league": Command(
+            "fabric_rl.commands.league:league", "play a round robin and rate the players", outs=_OF_LEAGUE
+        ),
+        "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name for `league`", outs=_OF_LEAGUE),
+        "exam": Command(
+            "fabric_rl.commands.exam:exam",
+            "test a bot on the shots of training packs",
+            outs=[_JSON, Out("record", [".frl"])],
+        ),
         "compare": Command("fabric_rl.commands.compare:compare", "compare groups of runs over their seeds"),
         "runs": Command(
             "fabric_rl.commands.runs:runs",
@@ -95,12 +143,20 @@ GROUPS = {
     },
     "Check rewards and initial states": {
         "audit-rewards": Command(
-            "fabric_rl.commands.audit_rewards:audit", "check a reward for farming and own goals (status 1 if it fails)"
+            "fabric_rl.commands.audit_rewards:audit",
+            "check a reward for farming and own goals (status 1 if it fails)",
+            outs=[Out("out", [".json", ".png"], _AUDITED, several=True)],
         ),
         "trace-rewards": Command(
-            "fabric_rl.commands.trace_rewards:trace_rewards", "show one car's rewards step by step"
+            "fabric_rl.commands.trace_rewards:trace_rewards",
+            "show one car's rewards step by step",
+            outs=[Out("out", [".png", ".csv"], _TRACED, several=True)],
         ),
-        "show-resets": Command("fabric_rl.commands.show_resets:show_resets", "show the initial states of episodes"),
+        "show-resets": Command(
+            "fabric_rl.commands.show_resets:show_resets",
+            "show the initial states of episodes",
+            outs=[Out("out", [".png", ".csv"], _RESETS, several=True)],
+        ),
     },
     "Deploy": {
         "export": Command(
@@ -165,9 +221,10 @@ def command_parser(name: str) -> ArgumentParser:
 def _run(words: list[str]) -> int:
     """Calls the command that the words name; returns its status."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
-    functions = _add_commands(parser, COMMANDS, only=words[0])
-    given = words = normalise(words, switches(*functions.values()))
-    taken = {name for function in functions.values() for name in inspect.signature(function).parameters}
+    known = _add_commands(parser, COMMANDS, only=words[0])
+    functions = [_load(command.function) for command in known.values()]
+    given = words = normalise(words, switches(*functions, *(group for f in functions for group in _groups(f).values())))
+    taken = {name for function in functions for name in inspect.signature(function).parameters}
     training: list[str] = []
     if "training" in taken:
         own = {"--help", *(f"--{name}" for name in taken)}
@@ -179,68 +236,105 @@ def _run(words: list[str]) -> int:
         words = with_sections_of_config(words, sections, _load(preset)(words) if preset else None)
     with naming_the_file(given):
         values: Any = parser.instantiate(parser.parse_args(words))
-    path, settings = "", dict[str, Any]()
+    path, before = "", dict[str, Any]()
     while name := values.get("command"):
-        path, values, before = f"{path} {name}".strip(), values[name], settings
-        parameters = inspect.signature(functions[path]).parameters
-        settings = {key: values[key] for key in parameters}
+        path, values = f"{path} {name}".strip(), values[name]
+        function = _load(known[path].function)
+        parameters, groups = inspect.signature(function).parameters, _groups(function)
+        flags = [each.name for group in groups.values() for each in fields(group)]
+        flags += [name for name in parameters if name not in groups]
+        settings = {key: values[key] for key in (*flags, *(out.flag for out in known[path].outs))}
         for key in before.keys() & parameters.keys():  # `runs --runs_dir X show A`: both commands have the flag
             settings[key] = before[key] if settings[key] == parameters[key].default else settings[key]
+        before = settings
     if "training" in taken:
         settings["training"] = training
-    if (seed := settings.get("seed") or 0) < 0:
-        raise ValueError(f"--seed must be 0 or more, got {seed}")
-    words_of = [settings.pop(key) for key in parameters if parameters[key].kind is inspect.Parameter.POSITIONAL_ONLY]
-    status: int = functions[path](*words_of, **settings)
-    return status
+    return _call(known[path], settings)
+
+
+def _call(command: Command, settings: dict[str, Any]) -> int:
+    """Calls the function of a command with the values of all flags, and prints and writes what it reports."""
+    from fabric_rl.commands.output import check_out, for_people, give  # not for --help, which is fast
+
+    function = _load(command.function)
+    parameters = inspect.signature(function).parameters
+    reported: list[Path] = []
+    for out in command.outs:
+        value = settings[out.flag] if out.flag in parameters else settings.pop(out.flag)
+        paths = [] if value is None else [value] if isinstance(value, Path) else list(value)
+        is_word = out.flag in parameters and parameters[out.flag].default is inspect.Parameter.empty
+        check_out(paths, out.suffixes, out.flag.upper() if is_word else f"--{out.flag}")
+        reported += [] if out.flag in parameters else paths
+    for name, group in _groups(function).items():
+        settings[name] = group(**{each.name: settings.pop(each.name) for each in fields(group)})
+    for name, parameter in parameters.items():
+        if isinstance(settings[name], int | float):
+            settings[name] = check_value(f"--{name}", settings[name], parameter.annotation)
+    words = [settings.pop(key) for key, each in parameters.items() if each.kind is each.POSITIONAL_ONLY]
+    stdout = sys.stdout
+    with for_people(reported):
+        return give(function(*words, **settings), reported, stdout)
+
+
+def _groups(function: Callable[..., Any]) -> dict[str, Any]:
+    """The dataclasses among the defaults of a function's parameters: their fields are flags."""
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    made = {name: each for name, each in defaults.items() if not inspect.isclass(each)}
+    return {name: type(each) for name, each in made.items() if is_dataclass(each)}
 
 
 def _add_commands(
     parser: ArgumentParser, commands: Mapping[str, Command], only: str | None = None, path: str = ""
-) -> dict[str, Callable[..., int]]:
+) -> dict[str, Command]:
     """Adds commands to a parser, and their flags; those of one only, if it is named.
 
     Returns:
-        The functions of those with flags, by what names them: `runs`, `runs show`.
+        Those with flags, by what names them: `runs`, `runs show`.
     """
-    functions: dict[str, Callable[..., int]] = {}
+    found: dict[str, Command] = {}
     subparsers = parser.add_subcommands(required=not path, dest="command", title="commands", description=_HELP)
     for name, command in commands.items():
         own = subparsers.add_subcommand(name, _CommandParser(), help=command.help)
         own.prog = f"{parser.prog} {name}"
         if only in (None, name):
-            found = f"{path} {name}".strip()
-            functions[found] = _load(command.function)
-            _add_parameters(own, functions[found])
+            words = f"{path} {name}".strip()
+            found[words] = command
+            _add_parameters(own, _load(command.function), command.outs)
             if command.commands:
-                functions |= _add_commands(own, command.commands, path=found)
-    return functions
+                found |= _add_commands(own, command.commands, path=words)
+    return found
 
 
-def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> None:
-    """Adds the parameters of a function, with what its docstring says about them."""
-    parameters = inspect.signature(function).parameters.values()
+def _add_parameters(parser: ArgumentParser, function: Callable[..., Any], outs: Sequence[Out]) -> None:
+    """Adds the parameters of a function, with what its docstring says about them, and flags for its reports."""
+    parameters = inspect.signature(function).parameters
     text = docstring_parser.parse(function.__doc__ or "")
-    parser.description = text.description
-    several = {p.name for p in parameters if get_origin(p.annotation) is Sequence}
-    optional = {p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty}
-    bare = {p.name for p in parameters if p.name == "json"}  # without a file: standard output
-    parser.add_function_arguments(function, as_group=False, as_positional=True, skip={*several, *optional, *bare})
-    if any(p.name == "env" for p in parameters):  # in its place, see with_sections_of_config
-        parser.add_argument("--config", help=_CONFIG)
     helps = {param.arg_name: param.description for param in text.params}
-    for p in parameters:
-        if p.name in several:
-            kind, name = get_args(p.annotation)[0], p.name if p.default is p.empty else f"--{p.name}"
-            default = {} if p.default is p.empty else {"default": p.default}
-            default |= {"default": ()} if p.name == "training" else {}
-            parser.add_argument(
-                name, nargs="*" if p.name == "training" else "+", type=kind, help=helps[p.name], **default
-            )
-        elif p.name in bare:
-            parser.add_argument(f"--{p.name}", nargs="?", const="-", type=p.annotation, help=helps[p.name])
-        elif p.name in optional:
-            parser.add_argument(p.name, nargs="?", type=p.annotation, default=p.default, help=helps[p.name])
+    parser.description = text.description
+    groups = _groups(function)
+    several = [p.name for p in parameters.values() if get_origin(p.annotation) is Sequence]
+    optional = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty]
+    skip: set[str | int] = {*several, *optional, *groups}
+    parser.add_function_arguments(function, as_group=False, as_positional=True, skip=skip)
+    if "env" in parameters:  # in its place, see with_sections_of_config
+        parser.add_argument("--config", help=_CONFIG)
+    for name in several:
+        p = parameters[name]
+        how: dict[str, Any] = {"nargs": "*" if name == "training" else "+", "type": get_args(p.annotation)[0]}
+        if p.default is not p.empty or name == "training":
+            how["default"] = () if name == "training" else p.default
+        parser.add_argument(name if p.default is p.empty else f"--{name}", help=helps[name], **how)
+    for name in optional:
+        p = parameters[name]
+        parser.add_argument(name, nargs="?", type=p.annotation, default=p.default, help=helps[name])
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    for group in groups.values():
+        parser.add_class_arguments(group, as_group=False)
+    for out in outs:
+        if out.flag not in parameters:
+            how = {"nargs": "+", "default": ()} if out.several else {}
+            how = {"nargs": "?", "const": "-"} if out.flag == "json" else how
+            parser.add_argument(f"--{out.flag}", type=Path, help=out.help, **how)
 
 
 def _load(path: str) -> Callable[..., Any]:

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 from shlex import quote
+from typing import Annotated
 
-from envs.render.videos import FORMATS
-from envs.replays.replay import SUFFIX
-from fabric_rl.commands.output import check_out
+from fabric_rl.base.settings import Between
 from fabric_rl.evaluation.play import Duel, replay_file
-from fabric_rl.evaluation.players import Rules, short_name
+from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings
 from fabric_rl.evaluation.show import write_film
 
 
@@ -15,14 +14,10 @@ def record(
     player: str,
     opponent: str = "chaser",
     /,
-    minutes: float = 5.0,
+    minutes: Annotated[float, Between(0, 600, above=True)] = 5.0,
     out: Path = Path("game.frl"),
     mp4: Path | None = None,
-    team_size: int | None = None,
-    seed: int = 0,
-    sample: bool = False,
-    tick_skip: int | None = None,
-    runs_dir: str = "runs",
+    play: PlaySettings = DEFAULT_PLAY,
 ) -> int:
     """Record a match on real physics as a replay file, with a kickoff after each goal.
 
@@ -39,37 +34,18 @@ def record(
         minutes: Game time in minutes, above 0 and at most 600.
         out: Replay file, .frl.
         mp4: File for a video of the match, .mp4 or .gif. Default: no video.
-        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
-        seed: Seed of the kickoffs.
-        sample: Sample the actions of agents from their policies. Default: take the most probable action.
-        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
-        runs_dir: Folder that contains all runs.
+        play: How they play.
     """
-    check_out([out], [SUFFIX])
-    if mp4 is not None:
-        check_out([mp4], list(FORMATS), "--mp4")
-    if not 0 < minutes <= 600:
-        raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
-    duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    with replay_file(out) as file:
-        blue, orange = duel.play(file, minutes, seed)
-    print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")
+    record_game(player, opponent, play, minutes, out)
     if mp4 is not None:
         write_film(out, mp4)
     return 0
 
 
-def record_by(rules: Rules, player: str, opponent: str, out: Path, seed: int) -> None:
-    """Records one game more by the rules of other matches, see `record`."""
-    record(
-        player,
-        opponent,
-        minutes=rules.minutes,
-        out=out,
-        team_size=rules.team_size,
-        seed=seed,
-        sample=rules.sample,
-        tick_skip=rules.tick_skip,
-        runs_dir=rules.runs_dir,
-    )
+def record_game(player: str, opponent: str, play: PlaySettings, minutes: float, out: Path) -> None:
+    """Play one game into a replay file, and print the score."""
+    duel = Duel.of(player, opponent, play)
+    with replay_file(out) as file:
+        blue, orange = duel.play(file, minutes, play.seed)
+    print(f"{duel.names[0]} {blue} : {orange} {duel.names[1]}")
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from envs.replays.replay import SUFFIX, excerpt, read_replay
-from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, minutes_at, read_metrics
+from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, read_metrics
 from fabric_rl.base.tables import figure_text, number_of, when_text
+from fabric_rl.commands.html_tables import templates
 from fabric_rl.commands.output import check_out
 from fabric_rl.commands.runs import USUAL_METRICS
-from fabric_rl.commands.sections import templates
 from fabric_rl.flags.yaml_files import read_yaml
 from fabric_rl.runs.json_files import read_json, write_text
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
@@ -77,7 +77,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         versions=read_json(run.folder / ENVIRONMENT),
         groups=groups,
         parts=parts,
-        ends={name: (_mean(curve, first=True), _mean(curve)) for name, curve in curves.items()},
+        ends={name: (mean_of_tenth(y, first=True), mean_of_tenth(y)) for name, (_, y) in curves.items()},
         stages=stages,
         league=_league(run.folder),
         goals=goals,
@@ -168,9 +168,3 @@ def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array of one axis
     """Means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
     pieces = np.array_split(numbers, min(len(numbers), _MOST_POINTS))
     return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # the sum of all may be infinite
-
-
-def _mean(curve: Curve, first: bool = False) -> float:
-    """Over the first or the last tenth of the rows."""
-    tenth = max(1, len(curve[1]) // 10)
-    return float(((curve[1][:tenth] if first else curve[1][-tenth:]) / tenth).sum())

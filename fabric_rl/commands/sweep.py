@@ -10,11 +10,12 @@ import numpy as np
 
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.tables import figure_text
-from fabric_rl.commands.sections import Section, show, write_page
+from fabric_rl.commands.html_tables import Section, shown, write_page
+from fabric_rl.commands.output import show
 from fabric_rl.flags.parser import names_of
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.sweeps.space import Setting, flags_of, read_space
-from fabric_rl.sweeps.sweep import _check_metric, _in_words, _optuna, _study, _Sweep
+from fabric_rl.sweeps.sweep import Sweep, known_metric, load_optuna, open_study, words_of
 from fabric_rl.sweeps.trainings import Trainings, make_folder, seeds_of, settings_of
 
 _SHOWN, _ENOUGH = 5, 40
@@ -68,9 +69,9 @@ def sweep(
     make_folder("--folder", folder)
     asked = {"settings": base.arguments["resolved_config"], "space": space.read_text(encoding="utf-8")}
     asked |= {"seeds": str(numbers), "minimize": str(minimize)}
-    study = _study(folder, asked, minimize)
-    known = _check_metric(study, folder, metric)
-    running = _Sweep(study, folder, training, settings, base.arguments["args"].total_timesteps, trainings, known)
+    study = open_study(folder, asked, minimize)
+    known = known_metric(study, folder, metric)
+    running = Sweep(study, folder, training, settings, base.arguments["args"].total_timesteps, trainings, known)
     try:
         trainings.each(lambda _: running.work(trials, numbers, metric), range(parallel))
     except KeyboardInterrupt:
@@ -91,19 +92,19 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
     lines = [f"trial {t.number} broken: {t.user_attrs.get('reason')}" for t in states["FAIL"]]
     sections = [Section("Broken trials", lines=lines)] if lines else []
     if not done:
-        show(sections)
+        show(shown(sections))
         return False
     best = {setting.name: done[0].params[setting.name] for setting in space if setting.name in done[0].params}
     write_text(folder / "best.yaml", settings_of([*words, *flags_of(best)], "sweep").arguments["resolved_config"])
     if len(done) >= _ENOUGH:
-        importance = _optuna().importance
+        importance = load_optuna().importance
         found = importance.get_param_importances(study, evaluator=importance.PedAnovaImportanceEvaluator())
         rows = [[name, f"{number:.2f}"] for name, number in found.items()]
         sections.insert(0, Section("What matters", ["setting", "importance (PED-ANOVA)"], rows))
-    rows = [[f"trial{trial.number}", figure_text(trial.value), _in_words(trial.params)] for trial in done]
-    rows += [[f"trial{trial.number}", "ended early", _in_words(trial.params)] for trial in states["PRUNED"]]
+    rows = [[f"trial{trial.number}", figure_text(trial.value), words_of(trial.params)] for trial in done]
+    rows += [[f"trial{trial.number}", "ended early", words_of(trial.params)] for trial in states["PRUNED"]]
     trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
-    show([replace(trials, rows=rows[:_SHOWN]), *sections])
+    show(shown([replace(trials, rows=rows[:_SHOWN]), *sections]))
     axes = (figure := new_figure(8, 4)).subplots()
     numbers, values = zip(*sorted((trial.number, trial.value) for trial in done), strict=True)
     axes.plot(numbers, values, "o", label="score of a trial")

@@ -18,7 +18,7 @@ from fabric_rl.commands.output import check_file
 from fabric_rl.flags.parser import config_files
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.sweeps.trainings import settings_of
-from fabric_rl.sweeps.tune import TURNS, Bench, Candidate, _faster, _fastest
+from fabric_rl.sweeps.tune import TURNS, Bench, Candidate, clearly_faster, find_fastest
 from fabric_rl.types import OffPolicyAgent
 
 _FIRST = "# By fabric-rl tune"
@@ -64,11 +64,11 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
         ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
         bench = Bench(list(training), Path(ending.enter_context(tempfile.TemporaryDirectory())), seconds)
         # in a thread, so that Ctrl+C ends the training first
-        bench.trainings.each(lambda _: found.append(_fastest(bench, config, end)), [None])
+        bench.trainings.each(lambda _: found.append(find_fastest(bench, config, end)), [None])
     best, ratios = found[0]
     if bench.left_out:
         print(f"time was over before {bench.left_out} other settings were tried: give more --minutes")
-    if _faster(ratios):
+    if clearly_faster(ratios):
         said, flags = f"{_median(ratios)} of the speed before, in {TURNS} turns on the same machine", best.flags
         print(f"fastest: {best}, {said}")
     else:

@@ -4,16 +4,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from gymnasium.spaces import flatdim
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
 from envs.bots import BOTS
-from envs.demonstrations.file import Demonstration
-from envs.demonstrations.record import columns_of
+from envs.demonstrations.file import Demonstration, DemonstrationWriter, columns_of_states
+from envs.demonstrations.record import RecordedEnvs, about_observations, about_states, columns_of, record_states
 from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
 from envs.matches.matches import PoolRecipe
 from envs.partials import as_settings, taken_apart
+from fabric_rl.evaluation.play import Duel
+from fabric_rl.evaluation.players import short_name
+from fabric_rl.evaluation.settings import ActSettings
 from fabric_rl.flags.presets import file_of
+from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs.trained import Trained, load_trained
 from fabric_rl.types import EnvFactory
 
@@ -128,3 +134,66 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
         if column.shape != (here := shapes.get(column.name, column.shape)):
             raise ValueError(f"{path}: its column {column.name} holds {list(column.shape)} a frame, not {list(here)}")
     return of_observations(demonstration, *spaces)
+
+
+def record_matches(
+    duel: Duel, out: Path, minutes: float, random_starts: float, noise: float, both: bool
+) -> DemonstrationWriter:
+    """Record matches of two players, of whom the first one or `both` demonstrate; see `fabric-rl demos record`."""
+    rules = duel.rules
+    size, seed = rules.team_size, rules.play.seed
+    demonstrators = range(2 * size if both else size)
+    about = about_states(duel.names, [0] * size + [1] * size, demonstrators, rules.tick_skip)
+    about |= {"noise": noise} if noise else {}
+    with DemonstrationWriter(out, columns_of_states(2 * size, noise > 0), about) as writer:
+        shape = (size, seed, rules.tick_skip, rules.action_delay_ticks)
+        record_states(duel.bots(seed), writer, minutes, *shape, random_starts, noise)
+    return writer
+
+
+def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings) -> DemonstrationWriter:
+    """Record episodes of an agent in the environment of its training."""
+    envs = trained.env(seed=act.seed)
+    try:
+        spaces = envs.single_observation_space, envs.single_action_space
+        about = about_observations(short_name(trained.name), name_of_env(trained.env), *spaces)
+        choose = trained.choose(*spaces, not act.sample, act.seed)
+        with DemonstrationWriter(out, columns_of(*spaces), about) as writer:
+            play_episodes(RecordedEnvs(envs, writer, episodes), choose, episodes, act.seed)
+    finally:
+        envs.close()
+    return writer
+
+
+def describe(demonstration: Demonstration) -> dict[str, Any]:
+    """Return what is in it, as numbers and texts."""
+    about = {name: value for name, value in demonstration.about.items() if name != "columns"}
+    steps, ends, returns, actions, weights = list[int](), 0, list[float](), list[Any](), list[Any]()
+    touches = 0
+    for episode in demonstration.episodes():
+        steps.append(episode.steps)
+        ends += episode.terminated
+        if demonstration.of_states:
+            cars = [int(car) for car in about["demonstrators"]]
+            actions.append(episode.columns["controls"][1:, cars].reshape(-1, 8))
+            weights.append(episode.columns["weight"][1:, cars].ravel())
+            touched = episode.columns["cars"][:, cars, 9] > 0
+            touches += int((touched[1:] & ~touched[:-1]).sum())
+        else:
+            actions.append(episode.columns["action"][1:])
+            returns.append(float(episode.columns["reward"].sum()))
+    found = about | {"episodes": len(steps), "terminated": ends, "steps": sum(steps)}
+    if steps:
+        found["mean_length"] = float(np.mean(steps))
+        every = np.concatenate(actions).reshape(sum(map(len, actions)), -1)
+        found |= {
+            "action_mean": every.mean(axis=0, dtype=np.float64).round(4).tolist(),
+            "action_std": every.std(axis=0, dtype=np.float64).round(4).tolist(),
+        }
+    if returns:
+        found |= {"mean_return": float(np.mean(returns)), "least_return": min(returns), "greatest_return": max(returns)}
+    if weights:
+        minutes = sum(steps) * about["tick_skip"] / TICKS_PER_SECOND / 60
+        found |= {"minutes": minutes, "touches_per_car_minute": touches / max(minutes * len(cars), 1e-9)}
+        found["inferred_share"] = float((np.concatenate(weights) < 1).mean())
+    return found

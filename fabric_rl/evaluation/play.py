@@ -1,4 +1,4 @@
-"""Blocks of matches between named players, in this process or in several; who plays them changes no result."""
+"""Matches between named players: in blocks, by one process or several with the same results; recorded; live."""
 
 import multiprocessing
 import os
@@ -25,7 +25,8 @@ from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolRecipe, pla
 from envs.replays.match import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, Sink, read_replay
 from fabric_rl.cli.errors import MISTAKES, describe_failure
-from fabric_rl.evaluation.players import Rules, check_positive, entrant, short_name
+from fabric_rl.evaluation.players import Rules, entrant, short_name
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.threads import one_thread
 from fabric_rl.viewer.feeds import Broadcast
 
@@ -80,7 +81,9 @@ def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress:
     """Plays a block; `players` keeps those that are built."""
     for name in (block.player, block.opponent):
         if name not in players:
-            players[name] = entrant(name, rules.sample, rules.runs_dir).build(rules.team_size, rules.tick_skip)
+            players[name] = entrant(name, rules.play.sample, rules.play.runs_dir).build(
+                rules.team_size, rules.tick_skip
+            )
     return play_matches(
         players[block.player],
         players[block.opponent],
@@ -151,23 +154,17 @@ class Duel(NamedTuple):
 
     names: tuple[str, str]
     players: tuple[Player, Player]
-    team_size: int
-    tick_skip: int
-    action_delay_ticks: int
+    rules: Rules
     trained_in: PoolRecipe | None
 
     @classmethod
-    def of(
-        cls, player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
-    ) -> "Duel":
-        """Looks for the players; a ValueError names the flag or the player that cannot be."""
-        check_positive(team_size=team_size, tick_skip=tick_skip)
-        both = [entrant(name, sample, runs_dir, explain=True) for name in (player, opponent)]
-        rules = Rules.of(both, None, team_size, tick_skip, sample, runs_dir)
+    def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
+        """Look for the players; a ValueError names the one that does not exist."""
+        both = [entrant(name, play.sample, play.runs_dir, explain=True) for name in (player, opponent)]
+        rules = Rules.of(both, play)
         first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
         trained_in = both[0].recipe or both[1].recipe
-        names = short_name(player), short_name(opponent)
-        return cls(names, (first, second), rules.team_size, rules.tick_skip, rules.action_delay_ticks, trained_in)
+        return cls((short_name(player), short_name(opponent)), (first, second), rules, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
         """Both, new, for another game: blue the player, orange its opponent."""
@@ -179,10 +176,10 @@ class Duel(NamedTuple):
             self.bots(seed),
             sink,
             self.names,
-            team_size=self.team_size,
+            team_size=self.rules.team_size,
             seed=seed,
-            tick_skip=self.tick_skip,
-            action_delay_ticks=self.action_delay_ticks,
+            tick_skip=self.rules.tick_skip,
+            action_delay_ticks=self.rules.action_delay_ticks,
             rewards=self._rewards(),
             chunk_frames=chunk_frames,
         )
@@ -193,7 +190,7 @@ class Duel(NamedTuple):
         try:
             with one_thread():
                 match.begin()
-                for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / self.tick_skip))):
+                for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / self.rules.tick_skip))):
                     match.step()
         finally:
             score = match.recorder.score
@@ -214,22 +211,7 @@ _FRAMES = 2
 """Frames that are sent together."""
 
 
-def player_of(
-    player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
-) -> Callable[[Broadcast, float, int], NoReturn]:
-    """What lets two players play: told a feed, the minutes of a game and a seed; arguments as of `Duel.of`."""
-    duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-
-    def again() -> Duel:
-        return Duel.of(player, opponent, duel.team_size, sample, duel.tick_skip, runs_dir)
-
-    def play(feed: Broadcast, minutes: float, seed: int) -> NoReturn:
-        with one_thread():
-            play_live(feed, duel, again, minutes, seed)
-
-    return play
-
-
+@one_thread()
 def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
     """Plays game after game in real time, while anybody watches.
 

@@ -1,9 +1,10 @@
-"""Who plays in matches: trained agents and bots by their names, and what both sides play by."""
+"""Players of matches: trained agents and bots by their names, the rules of both sides, and guests of self-play."""
 
 import copy
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from envs.matches.matches import Player, PoolRecipe
 from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.export.loaded import ExportedAgent
 from fabric_rl.flags.messages import did_you_mean
 from fabric_rl.runs.checkpoint import CheckpointError
@@ -25,11 +27,9 @@ from fabric_rl.runs.resume import locate
 from fabric_rl.runs.trained import Trained, load_trained, policy
 from fabric_rl.types import EnvFactory
 
-_MOST = 100_000
-
 
 class Entrant(NamedTuple):
-    """Who plays: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
+    """A player: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
 
     build: Callable[[int | tuple[int, int], int], Player]
     recipe: PoolRecipe | None = None
@@ -38,51 +38,27 @@ class Entrant(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What all players play by: minutes of a match, cars in a team, ticks; whether agents sample their actions."""
+    """Settings that all players of a match share."""
 
-    minutes: float
+    play: PlaySettings
+    """With the two that follow."""
     team_size: int
     tick_skip: int
     action_delay_ticks: int
-    sample: bool
-    runs_dir: str
+    minutes: float
     remarks: tuple[str, ...]
     """How agents act, for titles."""
 
     @classmethod
-    def of(
-        cls,
-        entrants: Sequence[Entrant],
-        minutes: float | None,
-        team_size: int | None,
-        tick_skip: int | None,
-        sample: bool,
-        runs_dir: str,
-    ) -> "Rules":
-        """What is None is as the first agent among the players was trained."""
-        check_positive(minutes=minutes, team_size=team_size, tick_skip=tick_skip)
+    def of(cls, entrants: Sequence[Entrant], play: PlaySettings, minutes: float | None = None) -> "Rules":
+        """Take the settings that are None from the training of the first agent among the players."""
         recipes = [each.recipe for each in entrants if each.recipe]
         first = recipes[0] if recipes else PoolRecipe(RocketSimPool)
-        size, skip = team_size or max(max(sizes) for sizes in first.team_sizes), tick_skip or first.tick_skip
-        how = (
-            ("agents sample their actions" if sample else "agents take their most probable actions",) if recipes else ()
-        )
-        return cls(minutes or 5.0, size, skip, first.action_delay_ticks, sample, runs_dir, how)
-
-
-def check_positive(**flags: float | None) -> None:
-    """A ValueError that names the first flag which is given and not positive, or more than anybody could wait for."""
-    for flag, number in flags.items():
-        if number is not None and not number > 0:
-            raise ValueError(f"--{flag} must be positive, got {number}")
-        if number is not None and number > _MOST:
-            raise ValueError(f"--{flag} must be at most {_MOST:,}, got {number}")
-
-
-def check_confidence(confidence: float) -> None:
-    """A ValueError if it is not between 0 and 1, or so close to 1 that it would be told as 100 %."""
-    if not 0 < confidence <= 0.999999:
-        raise ValueError(f"--confidence must be above 0 and at most 0.999999, got {confidence}")
+        size = play.team_size or max(max(sizes) for sizes in first.team_sizes)
+        skip = play.tick_skip or first.tick_skip
+        remark = "agents sample their actions" if play.sample else "agents take their most probable actions"
+        play = replace(play, team_size=size, tick_skip=skip)
+        return cls(play, size, skip, first.action_delay_ticks, minutes or 5.0, (remark,) if recipes else ())
 
 
 def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:

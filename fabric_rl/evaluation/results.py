@@ -1,4 +1,4 @@
-"""The second table of `fabric-rl evaluate`: what both players did, beside the goals."""
+"""Results of matches and episodes as numbers: means, intervals, and the ladder of a league."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
 from envs.matches.matches import SIDES, Matches
 from envs.matches.statistics import STATISTICS, ratio_samples
-from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
+from fabric_rl.evaluation.settings import ActSettings
+from fabric_rl.rollouts.whole_episodes import play_episodes
+from fabric_rl.runs.trained import Trained
+from fabric_rl.selfplay.ratings.intervals import Interval, mean_interval
 from fabric_rl.selfplay.ratings.ladder import rate
 from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
 
@@ -42,33 +44,6 @@ def _interval(name: str, side: NDArray[np.float64], confidence: float) -> Interv
     if not counted and (not len(side) or np.ptp(side) < 1e-12):
         return None
     return mean_interval(side, 0.5 if counted else 0.0, confidence)  # of a pair's two matches, the mean
-
-
-def statistics_table(names: Sequence[str], samples: Samples, confidence: float = 0.95, looks: bool = False) -> Table:
-    """One row per figure, the mean and half the width of its interval for each player; see `statistics_summary`."""
-    pairs = len(next(iter(samples.values()), ()))
-    width = "" if looks or pairs < LEAST_SAMPLES else f", and half its {100 * confidence:g} % interval"
-    made = Table(title=f"mean of {pairs} {'pair' if pairs == 1 else 'pairs'} of matches{width}")
-    for header in ("", *names):
-        made.add_column(header, justify="right" if header else "left")
-    for name, figures in statistics_summary(samples, confidence, looks).items():
-        statistic = STATISTICS[name]
-        cells = [
-            _cell(mean, ends, statistic.is_share)
-            for mean, ends in zip(figures["means"], figures[f"intervals_{100 * confidence:g}"], strict=True)
-        ]
-        made.add_row(statistic.label, *cells)
-    return made
-
-
-def _cell(mean: float | None, ends: list[float] | None, is_share: bool) -> str:
-    if mean is None:
-        return "-"
-    half = math.nan if ends is None else (ends[1] - ends[0]) / 2
-    if is_share:
-        return f"{mean:.1%}" + ("" if ends is None else f" ± {half:.1%}")
-    digits = 2 if abs(mean) < 10 else 0
-    return f"{mean:,.{digits}f}" + ("" if ends is None else f" ± {half:,.{digits}f}")
 
 
 def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
@@ -122,8 +97,8 @@ def look(matches: Matches, until_width: float | None, confidence: float) -> dict
     }
 
 
-class Player(NamedTuple):
-    """Who plays in a league."""
+class Competitor(NamedTuple):
+    """A player of a league."""
 
     label: str
     name: str
@@ -133,7 +108,7 @@ class Player(NamedTuple):
 
 
 def standings(
-    field: Sequence[Player], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
+    field: Sequence[Competitor], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
 ) -> dict[str, Any]:
     """What is known of players, who are numbered, by the matches of i against j: the contents of `--json`."""
     payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
@@ -159,3 +134,28 @@ def circles(payoff: NDArray[np.float64]) -> float | None:
     wins = (payoff > 0.5).astype(np.int64)
     triples = math.comb(len(wins), 3)
     return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three
+
+
+def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[str, Any]:
+    """Play whole episodes of the environment that an agent was trained in.
+
+    Args:
+        trained: The agent and its environment.
+        episodes: Least number of episodes.
+        act: Seed, and whether actions are sampled.
+
+    Returns:
+        Means of the returns and lengths with 95 % confidence intervals, None with too few episodes, or equal ones.
+    """
+    envs = trained.env(seed=act.seed)
+    try:
+        choose = trained.choose(envs.single_observation_space, envs.single_action_space, not act.sample, act.seed)
+        played = play_episodes(envs, choose, episodes, act.seed)
+    finally:
+        envs.close()
+    results: dict[str, Any] = {"player": trained.name, "seed": act.seed, "sample": act.sample}
+    results["episodes"] = len(played.returns)
+    for name, values in (("return", played.returns), ("length", played.lengths)):
+        interval = mean_interval(values) if values.std() > 0 else None
+        results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval and list(interval)}
+    return results

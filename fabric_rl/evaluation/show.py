@@ -14,6 +14,7 @@ from envs.replays.film import film
 from envs.replays.replay import SUFFIX, Replay, excerpt, read_replay
 from fabric_rl.base.tables import progress
 from fabric_rl.evaluation.play import Duel
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.runs.trained import Trained
 from fabric_rl.viewer.page import page_with
 
@@ -74,7 +75,7 @@ def show(
     if not 0 < minutes <= 60:
         raise ValueError(f"show: minutes must be above 0 and at most 60, got {minutes}")
     name = str(what.path) if isinstance(what, Trained) else os.fspath(what)
-    duel = Duel.of(name, opponent, team_size, False, None, str(runs_dir))
+    duel = Duel.of(name, opponent, PlaySettings(seed=seed, runs_dir=str(runs_dir), team_size=team_size))
     if isinstance(what, Trained):
         duel = duel._replace(names=(what.name, duel.names[1]))
     played = io.BytesIO()

@@ -1,4 +1,4 @@
-"""What `fabric-rl export --format rlbot` adds to a policy: the folder becomes a bot for RLBot v5."""
+"""The files that make a bot for RLBot v5 of the folder of an exported policy."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
 from fabric_rl.base import settings
 from fabric_rl.import_names import INSTALLED, shipped, spelt_here
-from fabric_rl.runs.json_files import json_text, write_bytes, write_text
+from fabric_rl.runs.json_files import json_text, write_text
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
 _MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "component.py", "sim/__init__.py")
@@ -32,61 +33,6 @@ _BASE = ("__init__.py", "settings.py", "state_schema.py")
 _ADAPTERS = ("adapters/__init__.py", "adapters/rlbot_packets.py", "adapters/rlbot_bot.py")
 _LEFT_OUT = ("__main__.py", "fields.py")
 _OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")
-_BOT = '''"""The bot that RLBot starts; `python bot.py --check` tells whether everything that it needs is here."""
-
-import json
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "lib"))
-
-try:
-    from envs.adapters.rlbot_bot import run
-    from play import Policy
-except ModuleNotFoundError as missing:
-    sys.exit(f"{missing.name} is missing; first: python -m pip install -r requirements.txt")
-
-if __name__ == "__main__":
-    run(Policy(HERE), json.loads((HERE / "bot.json").read_text(encoding="utf-8")), "--check" in sys.argv)
-'''
-_CONTROLS = '''"""In the game controls are rows of numbers: nobody needs RocketSim's."""
-
-
-def make_controls(row):
-    return row
-'''
-_TOML = """[settings]
-agent_id = {}
-name = {}
-loadout_file = "loadout.toml"
-run_command = "python bot.py"
-run_command_linux = "python3 bot.py"
-
-[details]
-description = {}
-fun_fact = ""
-source_link = ""
-developer = ""
-language = "Python"
-tags = []
-"""
-_LOADOUT = """[blue_loadout]
-car_id = 23  # Octane: the car of the simulation
-
-[orange_loadout]
-car_id = 23
-"""
-_README = """{} is a Rocket League bot for RLBot v5, trained with fabric-rl for {}.
-
-1. Install Python 3.11 or later (python.org; on Windows tick "Add python.exe to PATH") and RLBot v5 (rlbot.org).
-2. In this folder:   python -m pip install -r requirements.txt
-3. Then:             python bot.py --check       which says "ready" when everything is here
-4. In RLBot's launcher: Add, Load file, choose bot.toml, give it an opponent, start the match.
-
-It is called {} in matches; the name is in bot.toml.
-"""
-_REQUIREMENTS = "gymnasium>=1.1\nnumpy>=1.26\nonnxruntime>=1.18\nrlbot>=2.0.0b56,<3\n"
 
 
 def check_rlbot(what: str) -> None:
@@ -119,13 +65,14 @@ def write_bot(
     given = _pool_settings(yaml.safe_load(settings)["env"])
     classes, agent_id = set[str](), f"fabric-rl/{name}"
     parts = (("obs", "envs.DefaultObs.rlgym_guide"), ("action", "envs.LookupTable"))
-    said = {part: _portable(given.get(part) or {"class_path": default}, classes) for part, default in parts}
-    write_text(folder / "bot.json", json_text({"agent_id": agent_id} | said))
-    texts = (json.dumps(text, ensure_ascii=False) for text in (agent_id, name, f"Trained with fabric-rl: {run}"))
-    write_text(folder / "bot.toml", _TOML.format(*texts).replace("\x7f", r"\u007f"))  # which JSON has as it is
-    write_text(folder / "README.txt", _README.format(name, sizes_in_words(team_sizes), name))
-    for file, text in (("bot.py", _BOT), ("loadout.toml", _LOADOUT), ("requirements.txt", _REQUIREMENTS)):
-        write_bytes(folder / file, _alone(text.encode()))
+    parts_said = {part: _portable(given.get(part) or {"class_path": default}, classes) for part, default in parts}
+    write_text(folder / "bot.json", json_text({"agent_id": agent_id} | parts_said))
+    said = {"agent_id": agent_id, "name": name, "description": f"Trained with fabric-rl: {run}"}
+    said = {key: json.dumps(text, ensure_ascii=False).replace("\x7f", r"\u007f") for key, text in said.items()}
+    said |= {"bot": name, "teams": sizes_in_words(team_sizes)}
+    for file in BOT_FILES:
+        if file != "bot.json":
+            write_text(folder / file, Template(_source(file)).substitute(said))
     _write_library(folder / "lib", classes)
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     line = [sys.executable, "bot.py", "--check"]
@@ -191,6 +138,11 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
     return said
 
 
+def _source(file: str) -> str:
+    """Return the text of a file of a bot, with `$` before what is filled in."""
+    return Path(__file__).with_name("files").joinpath(f"{file}.in").read_text(encoding="utf-8")
+
+
 def _alone(source: bytes) -> bytes:
     """Source with imports of `envs`, as the package is called in the folder, wherever fabric-rl had it."""
     return _OURS.sub(b"", source)
@@ -215,7 +167,7 @@ def _write_library(lib: Path, classes: set[str]) -> None:
     write_text(base.parent / "__init__.py", "")
     for name in _BASE:
         _copy(Path(settings.__file__).with_name(name), base / name)
-    write_text(lib / "envs" / "sim" / "arena.py", _CONTROLS)
+    write_text(lib / "envs" / "sim" / "arena.py", _source("arena.py"))
     exported = _alone((home / "__init__.py").read_bytes()).decode()
     exports = re.findall(r"^from envs\.(?:actions|obs|state\.\w+) import .*$", exported, re.MULTILINE)
     write_text(lib / "envs" / "__init__.py", "\n".join(exports) + "\n")

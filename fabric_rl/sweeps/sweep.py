@@ -30,16 +30,17 @@ _DOUBT = 0.05
 """Most chance to end a trial that is as good as another, of all looks at all its seeds together."""
 
 
-def _optuna() -> Any:  # noqa: ANN401 - it is optional and may not be there
+def load_optuna() -> Any:  # noqa: ANN401 - it is optional and may not be there
+    """Return the module; an ImportError of one line without it."""
     try:
         return import_module("optuna")
     except ImportError as error:
         raise ImportError("sweeps need optuna; pip install optuna") from error
 
 
-def _study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa: ANN401
+def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa: ANN401
     """The sweep of a folder, or a new one; a ValueError if it was asked for otherwise."""
-    optuna = _optuna()
+    optuna = load_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     journal, file = import_module("optuna.storages.journal"), str(folder / "study.journal")
     lock = journal.JournalFileOpenLock(file)
@@ -75,9 +76,9 @@ def _mend(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
         lock.release()
 
 
-def _check_metric(study: Any, folder: Path, metric: str | None) -> str | None:  # noqa: ANN401
+def known_metric(study: Any, folder: Path, metric: str | None) -> str | None:  # noqa: ANN401
     """The metric of the trials that have come to their end, None before; a ValueError if another one is asked for."""
-    if not study.get_trials(deepcopy=False, states=[_optuna().trial.TrialState.COMPLETE]):
+    if not study.get_trials(deepcopy=False, states=[load_optuna().trial.TrialState.COMPLETE]):
         return None
     known: str | None = study.user_attrs.get("metric")
     if known not in (None, "None") and metric not in (None, known):  # the text: an older sweep without the flag
@@ -86,7 +87,7 @@ def _check_metric(study: Any, folder: Path, metric: str | None) -> str | None:  
 
 
 @dataclass
-class _Sweep:
+class Sweep:
     """What the threads of this process work on."""
 
     study: Any
@@ -116,7 +117,7 @@ class _Sweep:
             begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state.name != "WAITING"]
             for left in (trial for trial in begun if trial.state.name == "RUNNING"):
                 with suppress(Timeout):  # somebody works on it
-                    return _optuna().trial.Trial(self.study, left._trial_id), self._lock(left.number)
+                    return load_optuna().trial.Trial(self.study, left._trial_id), self._lock(left.number)
             trial = self.study.ask() if len(begun) < trials else None
             return None if trial is None else (trial, self._lock(trial.number))
 
@@ -139,30 +140,27 @@ class _Sweep:
             record, reason = self.trainings.train(run_id, [*words, f"--seed={seed}"], hopeless)
             if record is None and self.trainings.stopping.is_set():
                 return  # the next call goes on with it
-            if reason:
-                return self._fail(trial, reason)
             if record is not None:
                 try:
                     self.chosen_metric = chosen_metric(self.chosen_metric or metric, {run_id: self._curves(run_id)})
+                    scores.append(self._looks(run_id, steps, done=True))
                 except ValueError as error:
-                    return self._fail(trial, str(error))
-                scores.append(self._looks(run_id, steps, done=True))
+                    reason = str(error)
+            if reason:
+                trial.set_user_attr("reason", reason)
+                return self._tell(trial, "FAIL", f"broken: {reason}")
             if record is None or (len(scores) < len(seeds) and self._is_worse(scores)):
                 return self._tell(trial, "PRUNED", f"ended at seed {seed}, since it is worse than the best")
         trial.set_user_attr("scores", scores)
         value = float(np.array(scores, float)[:, -1].mean())
         with FileLock(self.folder / ".lock"):
-            if _check_metric(self.study, self.folder, self.chosen_metric) is None:
+            if known_metric(self.study, self.folder, self.chosen_metric) is None:
                 self.study.set_user_attr("metric", self.chosen_metric)
             self._tell(trial, "COMPLETE", figure_text(value), value)
 
-    def _fail(self, trial: Any, reason: str) -> None:  # noqa: ANN401
-        trial.set_user_attr("reason", reason)
-        self._tell(trial, "FAIL", f"broken: {reason}")
-
     def _tell(self, trial: Any, state: str, words: str, value: float | None = None) -> None:  # noqa: ANN401
-        self.study.tell(trial, value, _optuna().trial.TrialState[state])
-        print(f"trial {trial.number}: {words} ({_in_words(trial.params)})", flush=True)
+        self.study.tell(trial, value, load_optuna().trial.TrialState[state])
+        print(f"trial {trial.number}: {words} ({words_of(trial.params)})", flush=True)
 
     def _curves(self, run_id: str) -> dict[str, Curve]:
         return read_metrics(self.trainings.runs_dir / run_id / "metrics.csv")
@@ -208,7 +206,8 @@ def is_worse(own: Sequence[Looks], best: Sequence[Looks], sign: int = 1) -> bool
     return bool(difference.mean() + t * difference.std(ddof=1) / np.sqrt(len(difference)) < 0)
 
 
-def _in_words(params: Mapping[str, object]) -> str:
+def words_of(params: Mapping[str, object]) -> str:
+    """Return the settings of a trial for people."""
     return ", ".join(
         f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in params.items()
     )

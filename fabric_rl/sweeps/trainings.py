@@ -152,44 +152,51 @@ class Trainings:
         self, run_id: str, output: Path, words: Sequence[str], hopeless: Callable[[], bool]
     ) -> tuple[RunRecord | None, str]:
         folder, began = self.runs_dir / run_id, time.monotonic()
-        while done(folder) is None and is_worked_on(folder):  # by what a killed command has left
+        while done(folder) is None and is_worked_on(folder):  # by a process that a killed command has left
             if self.stopping.wait(_LOOK_SECONDS) or time.monotonic() - began > _PATIENCE_SECONDS:
                 break
         if (record := done(folder)) is not None or self.stopping.is_set():  # it may have come to its end meanwhile
             return record, ""
-        resume = ["--resume=true"] if (folder / "checkpoints").is_dir() else []
         command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self.runs_dir}", f"--run_id={run_id}"]
+        command += ["--resume=true"] if (folder / "checkpoints").is_dir() else []
         cores = self._free.get()
-        told: float | None = None
         try:
-            variables = os.environ | {ENDS_WITH_PARENT: "1"}
-            if not hasattr(os, "sched_setaffinity") and self.parallel > 1:  # elsewhere ranks find and divide `cores`
-                variables["OMP_NUM_THREADS"] = str(len(cores))
-            with output.open("w", encoding="utf-8") as file:
-                streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
-                child = subprocess.Popen([*command, *resume], env=variables, start_new_session=True, **streams)  # type: ignore[call-overload]
-            if hasattr(os, "sched_setaffinity"):
-                os.sched_setaffinity(child.pid, cores)
-            for looks in count(1):
-                if child.poll() is not None:
-                    break
-                if told is None and (self.stopping.is_set() or (looks % _LOOKS_TO_ASK == 0 and hopeless())):
-                    child.terminate()  # it saves itself; Windows ends it at once, and it goes on from its checkpoint
-                    told = time.monotonic()
-                if told is not None and time.monotonic() - told > self._grace:
-                    child.kill()  # its other ranks end with it
-                with suppress(subprocess.TimeoutExpired):
-                    child.wait(_LOOK_SECONDS)
+            status, was_ended = self._run(command, output, cores, hopeless)
         finally:
             self._free.put(cores)
         if (record := done(folder)) is not None:
             output.unlink()
             return record, ""
-        if told is not None:
+        if was_ended:
             return None, ""
-        said = [line for line in output.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        last = said[-1].removeprefix("train_fabric.py: error: ") if said else "nothing"
-        return None, f"{last} (status {child.returncode}; all it said is in {output})"
+        printed = output.read_text(encoding="utf-8", errors="replace").splitlines()
+        last = next((line for line in reversed(printed) if line.strip()), "nothing")
+        return None, f"{last.removeprefix('train_fabric.py: error: ')} (status {status}; all it said is in {output})"
+
+    def _run(
+        self, command: Sequence[str], output: Path, cores: Sequence[int], hopeless: Callable[[], bool]
+    ) -> tuple[int, bool]:
+        """Run a training on some cores; return its status, and whether it was told to end early."""
+        variables = os.environ | {ENDS_WITH_PARENT: "1"}
+        if not hasattr(os, "sched_setaffinity") and self.parallel > 1:  # elsewhere ranks find and divide `cores`
+            variables["OMP_NUM_THREADS"] = str(len(cores))
+        with output.open("w", encoding="utf-8") as file:
+            streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
+            child = subprocess.Popen(command, env=variables, start_new_session=True, **streams)  # type: ignore[call-overload]
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(child.pid, cores)
+        killed_at: float | None = None
+        for looks in count(1):
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_LOOK_SECONDS)
+                break
+            asks = looks % _LOOKS_TO_ASK == 0
+            if killed_at is None and (self.stopping.is_set() or (asks and hopeless())):
+                child.terminate()  # it saves itself; Windows ends it at once, and it goes on from its checkpoint
+                killed_at = time.monotonic() + self._grace
+            elif killed_at is not None and time.monotonic() > killed_at:
+                child.kill()  # its other ranks end with it
+        return child.returncode, killed_at is not None
 
     def each(self, work: Callable[[Item], None], items: Iterable[Item]) -> None:
         """Calls `work`, which trains, for every item; Ctrl+C ends the trainings in order, and then this.

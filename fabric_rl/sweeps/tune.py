@@ -90,7 +90,7 @@ class Bench:
             record, failed = None, f"is not done after {candidate.seconds:.0f} s"
         candidate.failed = re.sub(r"; all it said is in [^)]*", "", failed)  # that file goes
         if record is not None:
-            candidate.rates.append(_rate(self._folder / name / "metrics.csv"))
+            candidate.rates.append(measured_rate(self._folder / name / "metrics.csv"))
         said = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
         print(f"{candidate}: {said}", flush=True)
         return record is not None
@@ -121,7 +121,7 @@ def turns(
     return [b / a for a, b in zip(pair[0][1].rates, pair[1][1].rates, strict=True)]
 
 
-def _fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
+def find_fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
     """The fastest settings, and what `turns` says of them and the present ones; nothing if that are these."""
     present = Candidate({})
     if not bench.measure(present):
@@ -130,7 +130,7 @@ def _fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candi
     return best, turns(bench, present, best, TURNS) if best is not present else []
 
 
-def _faster(ratios: Sequence[float]) -> bool:
+def clearly_faster(ratios: Sequence[float]) -> bool:
     """Whether turns say so: of four between equals one side wins all in one of sixteen cases."""
     return bool(ratios) and min(ratios) > 1 and statistics.median(ratios) > CLEARLY
 
@@ -245,7 +245,7 @@ def _ranks(devices: int | str | list[int], gpu: bool) -> int:
     return int(listed[0]) if listed == [str(devices)] else len(listed)
 
 
-def _rate(metrics: Path) -> float:
+def measured_rate(metrics: Path) -> float:
     """Agent-steps per second after the first iterations."""
     with metrics.open(encoding="utf-8", newline="") as file:
         rows = [(float(row["step"]), float(row["speed/overall_steps_per_second"])) for row in csv.DictReader(file)]

@@ -10,6 +10,7 @@ from envs.matches.matches import PAIRS_AT_ONCE
 from fabric_rl.commands.main import main
 from fabric_rl.evaluation.play import Block, play_blocks
 from fabric_rl.evaluation.players import Rules, entrant
+from fabric_rl.evaluation.settings import PlaySettings
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def evaluate(capsys):
 
 @pytest.mark.slow
 def test_the_number_of_workers_changes_nothing():
-    rules = Rules.of([entrant(name, False, "runs") for name in ("shooter", "random")], 0.06, None, None, False, "runs")
+    rules = Rules.of([entrant(name, False, "runs") for name in ("shooter", "random")], PlaySettings(), 0.06)
     blocks = [Block("shooter", "random", 3, number) for number in range(3)]
     alone, told = list(play_blocks(rules, blocks, 1, lambda share: None)), []
     several = list(play_blocks(rules, blocks, 2, told.append))
@@ -39,7 +40,7 @@ def test_the_number_of_workers_changes_nothing():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_worker_that_fails_says_why_and_nobody_waits_for_the_others():
-    rules = Rules.of([entrant("idle", False, "runs")], 20.0, None, None, False, "runs")
+    rules = Rules.of([entrant("idle", False, "runs")], PlaySettings(), 20.0)
     playing = play_blocks(rules, [Block("nobody", "idle", 0, 0), *[Block("idle", "idle", 0, 0)] * 5], 2, print)
     with pytest.raises(ValueError, match="agent nobody: no such checkpoint"):
         next(playing)
@@ -98,14 +99,12 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
     ("words", "said"),
     [
         (["--sequential", "--until-width", 1], "--sequential and --until_width: choose one of them"),
-        (["--until-width", 0], "--until_width must be positive, got 0"),
-        (["--confidence", 0], "--confidence must be above 0 and at most 0.999999, got 0"),
-        (["--confidence", 0.999999999999], "--confidence must be above 0 and at most 0.999999, got 0.999999999999"),
-        (["--workers", 0], "--workers must be positive, got 0"),
-        (["--matches", 10**30], f"--matches must be at most 100,000, got {10**30}"),
-        (["--minutes", "1e300"], "--minutes must be at most 100,000, got 1e+300"),
-        (["--json", "a.txt"], "--json a.txt: must be a .json file in a folder that exists"),
-        (["--seed", -1], "--seed must be 0 or more, got -1"),
+        (["--until-width", 0], "--until_width must be a number above 0, got 0"),
+        (["--confidence", 1], "--confidence must be a number above 0 and at most 0.999999, got 1"),
+        (["--minutes", "1e300"], "--minutes must be a number above 0 and at most 100,000, got 1e+300"),
+        (["--team_size", 0], "--team_size must be a whole number from 1 to 100,000, got 0"),
+        (["--json", "a.txt"], "--json a.txt: must end in .json"),
+        (["--seed", -1], "--seed must be a whole number of at least 0, got -1"),
     ],
 )
 def test_mistakes_are_one_line(evaluate, words, said):

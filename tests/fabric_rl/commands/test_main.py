@@ -4,10 +4,11 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 
-from fabric_rl.commands.main import COMMANDS, _load, main
+from fabric_rl.commands.main import COMMANDS, _groups, _load, main
 
 
 @pytest.fixture
@@ -36,14 +37,18 @@ LEAVES = [(name,) for name, command in COMMANDS.items() if name != "train"] + [(
 @pytest.mark.parametrize("names", LEAVES)
 def test_the_signature_of_a_command_is_its_command_line(call, names):
     command = COMMANDS[names[0]]
-    function = _load((command.commands[names[1]] if names[1:] else command).function)
+    leaf = command.commands[names[1]] if names[1:] else command
+    function = _load(leaf.function)
     status, out, err = call(*names, "--help")
     assert (status, err) == (0, "")
     said = " ".join(out.split())
     sentences = dict(re.findall(r"^ +(\w+): ((?:.|\n {12,})+)", function.__doc__.partition("Args:")[2], re.MULTILINE))
     parameters = inspect.signature(function).parameters
-    assert parameters
+    assert parameters and all(f"  --{flag.flag}" in out for flag in leaf.outs if flag.flag not in parameters)
     for name, parameter in parameters.items():
+        if name in _groups(function):
+            assert all(f"  --{field.name} " in out for field in fields(parameter.default))
+            continue
         is_word = parameter.default is parameter.empty or parameter.kind is parameter.POSITIONAL_ONLY
         assert re.search(rf"^  {'' if is_word else '--'}{name}\b", out, re.MULTILINE), name
         assert " ".join(sentences[name].split()) in said
