@@ -67,7 +67,7 @@ class Member:
 
     @property
     def task(self) -> str:
-        """What it was trained on: a Gymnasium id, or the class of its environment."""
+        """Name of the task of its training: a Gymnasium id, or the class of its environment."""
         names = ("env_id", "env.env_id", "env.class_path", "env")
         return next((str(self.settings[name]) for name in names if self.settings.get(name)), "unknown")
 
@@ -79,7 +79,7 @@ Group = dict[str, list[Member]]
 def find_groups(
     wanted: Sequence[str] | Mapping[str, Sequence[str | Path]], runs_dir: str | Path = "runs"
 ) -> dict[str, Group]:
-    """Groups by their labels.
+    """Return groups by their labels.
 
     Args:
         wanted: Names of groups, or patterns of run ids such as `gae_*`; or run ids or folders for each label.
@@ -120,7 +120,7 @@ def find_groups(
 
 
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
-    """The settings that groups do not share: name -> label -> value, several where runs of one group differ."""
+    """Return the settings that groups do not share: name -> label -> value, several where runs of a group differ."""
     values: dict[str, dict[str, str]] = {}
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
@@ -191,12 +191,12 @@ class Comparison:
 
 
 def iqm(*tasks: Numbers, axis: int = -1) -> Numbers:
-    """Interquartile mean of the scores of all tasks, each `[runs]` along `axis`."""
+    """Return the interquartile mean of the scores of all tasks, each `[runs]` along `axis`."""
     return np.asarray(stats.trim_mean(np.concatenate(tasks, axis), 0.25, axis))
 
 
 def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
-    """P(X > Y); first the scores of X on each task, then those of Y, runs along the last axis."""
+    """Return P(X > Y); first the scores of X on each task, then those of Y, runs along the last axis."""
     each = []
     for x, y in zip(tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :], strict=True):
         x, y = np.moveaxis(x, axis, -1)[..., :, None], np.moveaxis(y, axis, -1)[..., None, :]
@@ -207,7 +207,7 @@ def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
 def permutation_p(
     first: Sequence[Numbers], second: Sequence[Numbers], seed: int = 0, permutations: int = 10_000
 ) -> float:
-    """How often P(X > Y) is as far from 1/2, to either side, if labels are dealt anew among the runs of each task.
+    """Return how often P(X > Y) is as far from 1/2 if labels are dealt anew among the runs of each task.
 
     For one task this is the rank test of Mann & Whitney 1947, also with ties. With no difference p <= 0.05 in at
     most 5 % of cases with any number of runs, unlike an interval of the bootstrap that leaves 1/2 out.
@@ -240,7 +240,7 @@ def estimate(
     seed: int = 0,
     x: Numbers | None = None,
 ) -> Estimate:
-    """A figure with its interval by the stratified bootstrap.
+    """Return a figure with its interval by the stratified bootstrap.
 
     Args:
         statistic: Of arrays like those of `tasks`, along `axis`.
@@ -331,7 +331,7 @@ def _on_task(
     sign: int,
     how: dict[str, Any],
 ) -> tuple[dict[str, Estimate], list[Scores], float]:
-    """Curves and scores of groups on one task, and its threshold; `sign` is -1 where lower is better."""
+    """Return curves and scores of groups on one task, and its threshold; `sign` is -1 where lower is better."""
     drawn = [run.curves[metric] for runs in groups.values() for run in runs]
     begin, end = max(x[0] for x, _ in drawn), min(x[-1] for x, _ in drawn)
     if begin > end:
@@ -352,7 +352,7 @@ def _on_task(
 
 
 def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -> str:
-    """The metric that counts, which every run (by its name) has logged; else a ValueError."""
+    """Return the metric to compare, which every run (by its name) has logged; a ValueError if one has not."""
     usual = (name for name in METRICS if all(name in curves for curves in runs.values()))
     chosen = metric or next(usual, METRICS[-1])
     for run, curves in runs.items():
@@ -364,7 +364,6 @@ def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -
 
 
 def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
-    """Return the warnings about the runs that are compared."""
     notes, owners, ends = list[str](), dict[Path, list[str]](), dict[str, list[float]]()
     for label, group in groups.items():
         for task, runs in group.items():
@@ -403,7 +402,7 @@ def _scores(
 
 
 def _scaled(scores: Sequence[Scores], label: str, sign: int, given: tuple[float, float] | None) -> Numbers:
-    """A group's scores on a task, where 0 is worst and 1 is best."""
+    """Return a group's scores on a task, where 0 is worst and 1 is best."""
     every = [sign * score for row in scores for score in row.scores.values()]
     worst, best = (min(every), max(every)) if given is None else (sign * each for each in given)
     own = next(row.scores for row in scores if row.group == label)

@@ -18,7 +18,7 @@ Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def read_metrics(file: str | Path) -> dict[str, Curve]:
-    """The curves of a `metrics.csv` (header `step,<metric names...>`).
+    """Return the curves of a `metrics.csv` (header `step,<metric names...>`).
 
     Where a step occurs twice (a killed run was resumed from an earlier checkpoint) the later row counts. Empty cells,
     NaN and a last row that was cut off are left out.
@@ -60,7 +60,7 @@ def mean_of_tenth(values: NDArray[np.float64], first: bool = False) -> float:
 def choose_metrics(
     curves: dict[str, dict[str, Curve]], asked: Sequence[str] = (), usual: Sequence[str] = ()
 ) -> list[str]:
-    """The metrics to compare, in order.
+    """Return the metrics to compare, in order.
 
     Args:
         curves: Run -> metric -> curve.
@@ -105,7 +105,7 @@ _MARKERS = "ox+*#@%&"
 
 
 def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
-    """Draws one panel per metric and one line per run; needs matplotlib.
+    """Draw one panel per metric and one line per run; needs matplotlib.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -126,7 +126,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
 
 
 def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draws one metric of all runs with characters, without colours; an ImportError without plotext."""
+    """Draw one metric of all runs with characters, without colours; an ImportError without plotext."""
     plot = import_module("plotext")
     shown = {name: run[metric] for name, run in curves.items() if metric in run}
     largest = max(float(steps[-1]) for steps, _ in shown.values())

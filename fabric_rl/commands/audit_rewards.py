@@ -17,10 +17,13 @@ from envs.matches.matches import PoolRecipe
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import CountOrZero
 from fabric_rl.base.tables import figure_text, table
-from fabric_rl.commands.output import Report
+from fabric_rl.commands.output import Out, Report, writes
 from fabric_rl.types import EnvFactory
 
+_FILES = "Output files (.json, .png). If several phases are audited, their names include the phase."
 
+
+@writes(Out("out", [".json", ".png"], _FILES, several=True))
 def audit(
     env: EnvFactory = RocketSimPool,
     seconds: float = 30.0,

@@ -29,7 +29,7 @@ _DEFAULTS = CloneArgs()
 
 
 def preset(words: Sequence[str]) -> str | None:
-    """The preset of a training, whose agent the clone is to be, for words that name a demonstration of states."""
+    """Return the preset of a training, for words that name a demonstration of states: the clone gets its agent."""
     files = [Path(word) for word in words if word.endswith(SUFFIX) and Path(word).is_file()]
     return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).of_states else None
 

@@ -16,7 +16,7 @@ from envs.demonstrations.record import (
 )
 from fabric_rl.base.settings import Between, Share
 from fabric_rl.base.tables import table
-from fabric_rl.commands.output import Report
+from fabric_rl.commands.output import JSON, Out, Report, writes
 from fabric_rl.evaluation.demonstrations import describe, record_episodes, record_matches, trained_elsewhere
 from fabric_rl.evaluation.play import Duel
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings, UpTo
@@ -45,6 +45,7 @@ def demos(folder: Path = Path()) -> Report:
     return Report([table("", ["file", "kind", "names", "environment"], rows)])
 
 
+@writes(Out("out", [SUFFIX]))
 def record_demos(
     player: str,
     out: Path,
@@ -92,6 +93,7 @@ def _written(found: DemonstrationWriter) -> int:
     return 0
 
 
+@writes(Out("out", [SUFFIX]))
 def convert_demos(
     replays: Sequence[Path], out: Path = Path("human.frd"), tick_skip: UpTo = 8, air_weight: Share = 0.5
 ) -> int:
@@ -127,6 +129,7 @@ def convert_demos(
     return _written(writer)
 
 
+@writes(JSON)
 def show_demos(file: Path, /) -> Report:
     """Show what a demonstration contains: players, episodes, steps, returns and actions.
 

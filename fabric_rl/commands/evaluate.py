@@ -9,9 +9,10 @@ from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.matches.statistics import STATISTICS
+from envs.replays.replay import SUFFIX
 from fabric_rl.base.settings import Positive
 from fabric_rl.base.tables import progress, table
-from fabric_rl.commands.output import Report
+from fabric_rl.commands.output import JSON, Out, Report, writes
 from fabric_rl.commands.record import record_game
 from fabric_rl.evaluation.demonstrations import trained_elsewhere
 from fabric_rl.evaluation.play import Block, play_blocks
@@ -31,6 +32,7 @@ from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
 _MATCHES, _MOST_MATCHES, _EPISODES = 200, 2000, 100
 
 
+@writes(Out("out", [".json"], ".json file for the results."), JSON, Out("record", [SUFFIX]))
 def evaluate(
     player: str,
     opponent: str | None = None,

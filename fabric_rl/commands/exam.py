@@ -13,9 +13,10 @@ from envs.matches.exam import take_exam
 from envs.matches.matches import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
+from envs.replays.replay import SUFFIX
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from fabric_rl.base.tables import progress, table
-from fabric_rl.commands.output import Report
+from fabric_rl.commands.output import JSON, Out, Report, writes
 from fabric_rl.evaluation.exam import Marked, chosen, seated, summary
 from fabric_rl.evaluation.play import replay_file
 from fabric_rl.evaluation.players import entrant, short_name
@@ -26,6 +27,7 @@ ROWS_BY_PACK = 20
 """More packs than these are in the file only."""
 
 
+@writes(JSON, Out("record", [SUFFIX]))
 def exam(
     player: str, /, packs: Sequence[str] = (), act: ActSettings = DEFAULT_ACT, record: Path | None = None
 ) -> Report:

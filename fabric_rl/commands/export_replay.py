@@ -4,11 +4,13 @@ from pathlib import Path
 
 from envs.render.videos import FORMATS
 from envs.replays.replay import read_replay
+from fabric_rl.commands.output import Out, writes
 from fabric_rl.evaluation.show import check_size, write_film
 from fabric_rl.runs.json_files import write_text
 from fabric_rl.viewer.page import page_with
 
 
+@writes(Out("out", [".html", *FORMATS]))
 def export_replay(file: Path, out: Path, width: int = 640) -> int:
     """Convert a replay to an HTML page with the viewer, or to a video, to share or put on a website.
 

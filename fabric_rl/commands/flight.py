@@ -66,7 +66,6 @@ def flight(
 
 
 def _check(course: Course, seed: int) -> Report:
-    """Tell whether the bot sees and decides as in training; status 1 if not."""
     equal, found = zip(*(compare(course, side, seed) for side in range(SIDES)), strict=True)
     differences = np.concatenate(found).ravel()
     near, decisions = differences <= TOLERANCE, differences.size
@@ -85,7 +84,6 @@ def _check(course: Course, seed: int) -> Report:
 def _costs_table(
     course: Course, matches: int, conditions: Sequence[tuple[int, float]], seed: int, confidence: float
 ) -> Table:
-    """Play all matches, and return what each condition costs."""
     pairs = matches // SIDES
     found = np.zeros((len(conditions), pairs, SIDES))
     with progress("flying") as tell:
@@ -105,7 +103,7 @@ def _costs_table(
 
 
 def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) -> list[float]:
-    """The numbers of a list such as 0,1,2; a ValueError that names the flag unless they are 0 to `most`."""
+    """Return the numbers of a list such as 0,1,2; a ValueError that names the flag unless they are 0 to `most`."""
     try:
         found = [kind(each) for each in text.split(",")]
     except ValueError:

@@ -15,7 +15,7 @@ from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.replays.replay import SUFFIX
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.tables import progress, table
-from fabric_rl.commands.output import Report, check_file
+from fabric_rl.commands.output import JSON, Out, Report, check_file, writes
 from fabric_rl.commands.record import record_game
 from fabric_rl.evaluation.play import Block, play_blocks
 from fabric_rl.evaluation.players import Rules, entrant, short_name
@@ -27,6 +27,7 @@ _WIDEST = 10
 """Players whose matrix is shown on a terminal."""
 
 
+@writes(JSON, Out("png", [".png"], ".png file for a figure of ratings and scores."))
 def league(
     players: Sequence[str],
     matches: UpTo = 40,
@@ -93,7 +94,6 @@ def _file_name(player: Competitor) -> str:
 
 
 def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Competitor]]:
-    """The players, and the folder of the run if they are its milestones."""
     if len(names) > 1:
         short = [short_name(name) for name in names]
         labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
@@ -110,7 +110,7 @@ def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Compe
 
 
 def tables(found: Mapping[str, Any], title: str) -> list[Table]:
-    """The ladder, the best one first, and the score of everybody against everybody, if there are not too many."""
+    """Return the ladder, the best player first, and for few players the score of each against each."""
     rows = []
     for row, payoff in sorted(zip(found["ratings"], found["payoff"], strict=True), key=lambda each: -each[0]["rating"]):
         score = (sum(payoff) - 0.5) / (len(payoff) - 1)
@@ -128,7 +128,7 @@ def tables(found: Mapping[str, Any], title: str) -> list[Table]:
 
 
 def verdict(found: Mapping[str, Any]) -> str:
-    """Whether one ladder is enough."""
+    """Tell whether one ladder explains the results."""
     if found["misfit"] is None:
         return "two players are always on one ladder"
     fits = "does not explain" if found["misfit"] < 0.05 else "explains"

@@ -19,7 +19,6 @@ from typing import Any, NoReturn, get_args, get_origin
 import docstring_parser
 from jsonargparse import ArgumentParser, set_parsing_settings
 
-from fabric_rl.base.settings import check_value
 from fabric_rl.cli.errors import mistakes_in_one_line
 from fabric_rl.flags.config import naming_the_file, with_sections_of_config
 from fabric_rl.flags.parser import FlagParser, names_of, normalise, switches, without
@@ -33,136 +32,63 @@ _CONFIG = "YAML file for train_fabric.py whose env (and agent) are used; flags s
 
 
 @dataclass(frozen=True)
-class Out:
-    """A flag of a command for files that it writes; they are checked before the work begins."""
-
-    flag: str
-    suffixes: Sequence[str]
-    help: str = ""
-    """Empty for a parameter of the command's function, which writes the file itself; else its `Report` is written."""
-    several: bool = False
-
-
-_JSON_HELP = ".json file for the results; without a file name, they go to standard output, tables to standard error."
-_JSON = Out("json", [".json"], _JSON_HELP)
-
-
-@dataclass(frozen=True)
 class Command:
     """A command of `fabric-rl`."""
 
     function: str
-    """Location of the function, `module:name`; imported on demand."""
+    """`module:name` in this package; imported on demand."""
     help: str
     """Description in the list of all commands."""
     commands: Mapping[str, "Command"] = field(default_factory=dict)
     """Subcommands, if any; the command also runs without one."""
-    outs: Sequence[Out] = ()
-    """Files that it writes."""
     preset: str = ""
     """Function that finds the configuration if the words name neither one nor an environment, `module:name`."""
 
 
-_OF_LEAGUE = [_JSON, Out("png", [".png"], ".png file for a figure of ratings and scores.")]
-_AUDITED = "Output files (.json, .png). If several phases are audited, their names include the phase."
-_TRACED = "Output files: .png for the plot, .csv for the table of steps."
-_RESETS = "Output files: .png for the view from above, .csv for all initial states."
+_DEMOS = {
+    "record": Command("demos:record_demos", "record what an agent or a bot plays"),
+    "convert": Command("demos:convert_demos", "convert replays of human games"),
+    "show": Command("demos:show_demos", "show what a demonstration contains"),
+}
+_RUNS = {
+    "show": Command("runs:show_run", "show one run with all its milestones"),
+    "compare": Command("runs:compare_runs", "plot curves of several runs, as a picture and as text"),
+}
 GROUPS = {
     "Train": {
-        "train": Command("train_fabric:cli", "train an agent (same as `python train_fabric.py`)"),
-        "new": Command("fabric_rl.commands.new:new", "create a project with its own reward, agent and tests"),
-        "seeds": Command("fabric_rl.commands.seeds:seeds", "train the same settings with several seeds"),
-        "sweep": Command("fabric_rl.commands.sweep:sweep", "search for good settings with Optuna"),
-        "tune": Command("fabric_rl.commands.tune:tune", "find the fastest settings for this machine"),
-        "clone": Command(
-            "fabric_rl.commands.clone:clone",
-            "train an agent to imitate demonstrations",
-            preset="fabric_rl.commands.clone:preset",
-        ),
-        "demos": Command(
-            "fabric_rl.commands.demos:demos",
-            "record, convert, list or show demonstrations",
-            {
-                "record": Command(
-                    "fabric_rl.commands.demos:record_demos",
-                    "record what an agent or a bot plays",
-                    outs=[Out("out", [".frd"])],
-                ),
-                "convert": Command(
-                    "fabric_rl.commands.demos:convert_demos",
-                    "convert replays of human games",
-                    outs=[Out("out", [".frd"])],
-                ),
-                "show": Command(
-                    "fabric_rl.commands.demos:show_demos", "show what a demonstration contains", outs=[_JSON]
-                ),
-            },
-        ),
+        "train": Command("", "train an agent (same as `python train_fabric.py`)"),
+        "new": Command("new:new", "create a project with its own reward, agent and tests"),
+        "seeds": Command("seeds:seeds", "train the same settings with several seeds"),
+        "sweep": Command("sweep:sweep", "search for good settings with Optuna"),
+        "tune": Command("tune:tune", "find the fastest settings for this machine"),
+        "clone": Command("clone:clone", "train an agent to imitate demonstrations", preset="clone:preset"),
+        "demos": Command("demos:demos", "record, convert, list or show demonstrations", _DEMOS),
     },
     "Watch": {
-        "watch": Command("fabric_rl.commands.watch:watch", "watch a run, a replay or a live match in the browser"),
-        "record": Command(
-            "fabric_rl.commands.record:record",
-            "record a match as a replay or a video",
-            outs=[Out("out", [".frl"]), Out("mp4", [".mp4", ".gif"])],
-        ),
-        "export-replay": Command(
-            "fabric_rl.commands.export_replay:export_replay",
-            "convert a replay to an HTML page or a video",
-            outs=[Out("out", [".html", ".mp4", ".gif"])],
-        ),
-        "report": Command("fabric_rl.commands.report:report", "write an HTML report of a run"),
+        "watch": Command("watch:watch", "watch a run, a replay or a live match in the browser"),
+        "record": Command("record:record", "record a match as a replay or a video"),
+        "export-replay": Command("export_replay:export_replay", "convert a replay to an HTML page or a video"),
+        "report": Command("report:report", "write an HTML report of a run"),
     },
     "Measure": {
-        "evaluate": Command(
-            "fabric_rl.commands.evaluate:evaluate",
-            "play matches and report the goal difference with its interval",
-            outs=[Out("out", [".json"], ".json file for the results."), _JSON, Out("record", [".frl"])],
-        ),
-        "league": Command(
-            "fabric_rl.commands.league:league", "play a round robin and rate the players", outs=_OF_LEAGUE
-        ),
-        "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name for `league`", outs=_OF_LEAGUE),
-        "exam": Command(
-            "fabric_rl.commands.exam:exam",
-            "test a bot on the shots of training packs",
-            outs=[_JSON, Out("record", [".frl"])],
-        ),
-        "compare": Command("fabric_rl.commands.compare:compare", "compare groups of runs over their seeds"),
-        "runs": Command(
-            "fabric_rl.commands.runs:runs",
-            "list, show or plot runs",
-            {
-                "show": Command("fabric_rl.commands.runs:show_run", "show one run with all its milestones"),
-                "compare": Command(
-                    "fabric_rl.commands.runs:compare_runs", "plot curves of several runs, as a picture and as text"
-                ),
-            },
-        ),
-        "rerun": Command("fabric_rl.commands.rerun:rerun", "repeat a run and check that the result is identical"),
+        "evaluate": Command("evaluate:evaluate", "play matches and report the goal difference with its interval"),
+        "league": Command("league:league", "play a round robin and rate the players"),
+        "run_selfplay_eval": Command("league:league", "another name for `league`"),
+        "exam": Command("exam:exam", "test a bot on the shots of training packs"),
+        "compare": Command("compare:compare", "compare groups of runs over their seeds"),
+        "runs": Command("runs:runs", "list, show or plot runs", _RUNS),
+        "rerun": Command("rerun:rerun", "repeat a run and check that the result is identical"),
     },
     "Check rewards and initial states": {
         "audit-rewards": Command(
-            "fabric_rl.commands.audit_rewards:audit",
-            "check a reward for farming and own goals (status 1 if it fails)",
-            outs=[Out("out", [".json", ".png"], _AUDITED, several=True)],
+            "audit_rewards:audit", "check a reward for farming and own goals (status 1 if it fails)"
         ),
-        "trace-rewards": Command(
-            "fabric_rl.commands.trace_rewards:trace_rewards",
-            "show one car's rewards step by step",
-            outs=[Out("out", [".png", ".csv"], _TRACED, several=True)],
-        ),
-        "show-resets": Command(
-            "fabric_rl.commands.show_resets:show_resets",
-            "show the initial states of episodes",
-            outs=[Out("out", [".png", ".csv"], _RESETS, several=True)],
-        ),
+        "trace-rewards": Command("trace_rewards:trace_rewards", "show one car's rewards step by step"),
+        "show-resets": Command("show_resets:show_resets", "show the initial states of episodes"),
     },
     "Deploy": {
-        "export": Command(
-            "fabric_rl.commands.export:export", "export an agent for fabric-rl, other programs or the real game"
-        ),
-        "flight": Command("fabric_rl.commands.flight:flight", "test an exported RLBot bot without the game"),
+        "export": Command("export:export", "export an agent for fabric-rl, other programs or the real game"),
+        "flight": Command("flight:flight", "test an exported RLBot bot without the game"),
     },
 }
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
@@ -172,7 +98,7 @@ class _CommandParser(FlagParser):
     """Does not keep from `_quiet_pipe` that nobody reads the help."""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ANN401 - argparse's
-        """Prints it."""
+        """Print the help."""
         print(self.format_help(), end="", file=file)
 
 
@@ -194,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         with _quiet_pipe(), warnings_are_events(), mistakes_in_one_line(program):
             if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
                 end_with_launcher()  # before what takes seconds to import
-                sys.exit(_load(COMMANDS["train"].function)(words[1:]))
+                sys.exit(import_module("train_fabric").cli(words[1:]))
             if words in (["--help"], ["-h"]):
                 print(overview())
                 sys.exit(0)
@@ -219,7 +145,6 @@ def command_parser(name: str) -> ArgumentParser:
 
 
 def _run(words: list[str]) -> int:
-    """Calls the command that the words name; returns its status."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
     known = _add_commands(parser, COMMANDS, only=words[0])
     functions = [_load(command.function) for command in known.values()]
@@ -243,7 +168,7 @@ def _run(words: list[str]) -> int:
         parameters, groups = inspect.signature(function).parameters, _groups(function)
         flags = [each.name for group in groups.values() for each in fields(group)]
         flags += [name for name in parameters if name not in groups]
-        settings = {key: values[key] for key in (*flags, *(out.flag for out in known[path].outs))}
+        settings = {key: values[key] for key in (*flags, *(out.flag for out in _outs(function)))}
         for key in before.keys() & parameters.keys():  # `runs --runs_dir X show A`: both commands have the flag
             settings[key] = before[key] if settings[key] == parameters[key].default else settings[key]
         before = settings
@@ -253,13 +178,14 @@ def _run(words: list[str]) -> int:
 
 
 def _call(command: Command, settings: dict[str, Any]) -> int:
-    """Calls the function of a command with the values of all flags, and prints and writes what it reports."""
-    from fabric_rl.commands.output import check_out, for_people, give  # not for --help, which is fast
+    """Call the function of a command with the values of all flags, and print and write its reports."""
+    from fabric_rl.base.settings import check_value
+    from fabric_rl.commands.output import check_out, for_people, give  # numpy, which --help does not wait for
 
     function = _load(command.function)
     parameters = inspect.signature(function).parameters
     reported: list[Path] = []
-    for out in command.outs:
+    for out in _outs(function):
         value = settings[out.flag] if out.flag in parameters else settings.pop(out.flag)
         paths = [] if value is None else [value] if isinstance(value, Path) else list(value)
         is_word = out.flag in parameters and parameters[out.flag].default is inspect.Parameter.empty
@@ -276,8 +202,13 @@ def _call(command: Command, settings: dict[str, Any]) -> int:
         return give(function(*words, **settings), reported, stdout)
 
 
+def _outs(function: Callable[..., Any]) -> Sequence[Any]:
+    """Return the files that a command writes, see `fabric_rl.commands.output.writes`."""
+    return getattr(function, "outs", ())
+
+
 def _groups(function: Callable[..., Any]) -> dict[str, Any]:
-    """The dataclasses among the defaults of a function's parameters: their fields are flags."""
+    """Return the dataclasses among the defaults of a function's parameters: their fields are flags."""
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
     made = {name: each for name, each in defaults.items() if not inspect.isclass(each)}
     return {name: type(each) for name, each in made.items() if is_dataclass(each)}
@@ -299,14 +230,14 @@ def _add_commands(
         if only in (None, name):
             words = f"{path} {name}".strip()
             found[words] = command
-            _add_parameters(own, _load(command.function), command.outs)
+            _add_parameters(own, _load(command.function))
             if command.commands:
                 found |= _add_commands(own, command.commands, path=words)
     return found
 
 
-def _add_parameters(parser: ArgumentParser, function: Callable[..., Any], outs: Sequence[Out]) -> None:
-    """Adds the parameters of a function, with what its docstring says about them, and flags for its reports."""
+def _add_parameters(parser: ArgumentParser, function: Callable[..., Any]) -> None:
+    """Add the parameters of a function, with the text of its docstring, and flags for its reports."""
     parameters = inspect.signature(function).parameters
     text = docstring_parser.parse(function.__doc__ or "")
     helps = {param.arg_name: param.description for param in text.params}
@@ -330,7 +261,7 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., Any], outs: 
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     for group in groups.values():
         parser.add_class_arguments(group, as_group=False)
-    for out in outs:
+    for out in _outs(function):
         if out.flag not in parameters:
             how = {"nargs": "+", "default": ()} if out.several else {}
             how = {"nargs": "?", "const": "-"} if out.flag == "json" else how
@@ -339,13 +270,13 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., Any], outs: 
 
 def _load(path: str) -> Callable[..., Any]:
     module, _, name = path.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
+    function: Callable[..., Any] = getattr(import_module(f"fabric_rl.commands.{module}"), name)
     return function
 
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """Ends with status 1 and without a word where nobody reads the output any more, as in `... | head`."""
+    """End with status 1 and without a word if nobody reads the output any more, as in `... | head`."""
     try:
         try:
             yield

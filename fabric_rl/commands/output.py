@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from rich.console import RenderableType
 
@@ -17,8 +17,34 @@ from fabric_rl.base.tables import console
 from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.runs.json_files import json_text, write_bytes, write_json
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 STDOUT = Path("-")
 """In place of a file: standard output, which is what a bare `--json` means."""
+
+
+@dataclass(frozen=True)
+class Out:
+    """A flag for files that a command writes; they are checked before the work begins."""
+
+    flag: str
+    suffixes: Sequence[str]
+    help: str = ""
+    """Empty for a parameter of the command, which writes that file itself; else its `Report` is written."""
+    several: bool = False
+
+
+_JSON_HELP = ".json file for the results; without a file name, they go to standard output, tables to standard error."
+JSON = Out("json", [".json"], _JSON_HELP)
+
+
+def writes(*outs: Out) -> Callable[[Command], Command]:
+    """Declare the files that a command writes."""
+
+    def declare(command: Command) -> Command:
+        command.outs = outs  # type: ignore[attr-defined]
+        return command
+
+    return declare
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,16 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
+from envs.render.videos import FORMATS
+from envs.replays.replay import SUFFIX
 from fabric_rl.base.settings import Between
+from fabric_rl.commands.output import Out, writes
 from fabric_rl.evaluation.play import Duel, replay_file
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings
 from fabric_rl.evaluation.show import write_film
 
 
+@writes(Out("out", [SUFFIX]), Out("mp4", [*FORMATS]))
 def record(
     player: str,
     opponent: str = "chaser",

@@ -55,7 +55,7 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
 
 
 def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
-    """The page. Whatever is in the files of a run is text in it, never HTML."""
+    """Return the page. Whatever is in the files of a run is text in it, never HTML."""
     settings: dict[str, Any] = {}
     with suppress(OSError, ValueError):  # the page says that they cannot be read
         settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
@@ -93,7 +93,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
 
 
 def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[Stage]:
-    """The phases and the lessons that the metrics tell of, each with its name where the settings have it."""
+    """Return the phases and lessons in the metrics, each with its name if the settings have it."""
     found: list[Stage] = []
     for metric, (steps, numbers) in curves.items():
         kind, _, name = metric.partition("/")
@@ -110,7 +110,7 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
 
 
 def best_goals(folder: Path) -> tuple[list[Goal], int]:
-    """The fastest goals of the newest recorded games below a folder; and how many of these files cannot be read."""
+    """Return the fastest goals of the newest recorded games below a folder, and the number of unreadable files."""
     found: list[Goal] = []
     unread = 0
     files = filter(Path.is_file, folder.rglob(f"*{SUFFIX}"))
@@ -136,7 +136,7 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
 
 
 def _league(folder: Path) -> dict[str, Any] | None:
-    """Of `league.json`: `names [P]`, `payoff [P, P]` (score of the row), `ratings [P, 3]` with their intervals."""
+    """Return `names [P]`, `payoff [P, P]` (score of the row) and `ratings [P, 3]` (with intervals) of league.json."""
     found = read_json(folder / "league.json")
     try:
         names, payoff = list(map(str, found["names"])), np.array(found["payoff"], np.float64)
@@ -150,14 +150,12 @@ def _league(folder: Path) -> dict[str, Any] | None:
 
 
 def _began(folder: Path) -> datetime | None:
-    """When the log begins."""
     with suppress(OSError, ValueError), (folder / "log.txt").open(encoding="utf-8") as file:
         return datetime.fromisoformat(file.readline(19))
     return None
 
 
 def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
-    """Minutes of training, as far as anything tells them."""
     seconds = number_of(run.summary.get("wall_seconds"))
     if run.status != "unfinished" and seconds is not None:
         return seconds / 60
@@ -165,6 +163,6 @@ def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
 
 
 def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array of one axis
-    """Means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
+    """Return means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
     pieces = np.array_split(numbers, min(len(numbers), _MOST_POINTS))
     return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # the sum of all may be infinite

@@ -16,12 +16,16 @@ from envs.resets.first_states import ResetRow, ranges_of
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import CountOrZero
 from fabric_rl.base.tables import table
-from fabric_rl.commands.output import Report
+from fabric_rl.commands.output import Out, Report, writes
 from fabric_rl.types import EnvFactory
 
 COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
 
 
+_FILES = "Output files: .png for the view from above, .csv for all initial states."
+
+
+@writes(Out("out", [".png", ".csv"], _FILES, several=True))
 def show_resets(
     env: EnvFactory = RocketSimPool,
     episodes: int = 100,

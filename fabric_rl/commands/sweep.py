@@ -83,7 +83,7 @@ def sweep(
 
 
 def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Setting]) -> bool:  # noqa: ANN401
-    """Writes what is known, and says it; whether a trial has come to its end."""
+    """Write and print the results; return whether a trial has come to its end."""
     states = {
         state: [t for t in study.get_trials() if t.state.name == state] for state in ("COMPLETE", "PRUNED", "FAIL")
     }

@@ -14,10 +14,13 @@ from envs.bots import BOTS, RandomBot
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import CountOrZero
 from fabric_rl.base.tables import table
-from fabric_rl.commands.output import Report
+from fabric_rl.commands.output import Out, Report, writes
 from fabric_rl.types import EnvFactory
 
+_FILES = "Output files: .png for the plot, .csv for the table of steps."
 
+
+@writes(Out("out", [".png", ".csv"], _FILES, several=True))
 def trace_rewards(
     env: EnvFactory = RocketSimPool,
     bot: str = "shooter",

@@ -88,7 +88,7 @@ def _median(ratios: Sequence[float]) -> str:
 
 
 def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Flags as a configuration file has them: `env.num_arenas` is an argument of the environment's class."""
+    """Return flags as in a configuration file: `env.num_arenas` is an argument of the environment's class."""
     inside = {name.removeprefix("env."): value for name, value in flags.items() if name.startswith("env.")}
     found = {name: value for name, value in flags.items() if not name.startswith("env.")}
     return found | ({"env": {"init_args": inside}} if inside else {})

@@ -25,7 +25,7 @@ from fabric_rl.types import EnvFactory
 
 
 def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
-    """The agent of that name, if there is one and it was trained in another environment than a pool."""
+    """Return the agent of that name, if there is one and it was trained in another environment than a pool."""
     if name in BOTS:
         return None
     try:
@@ -40,7 +40,7 @@ def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
 
 
 def name_of_env(env: EnvFactory) -> str:
-    """What a demonstration calls an environment that is no pool: the Gymnasium id, or the class."""
+    """Return what a demonstration calls an environment that is no pool: the Gymnasium id, or the class."""
     call = taken_apart(env)
     if call.function is GymnasiumEnvs:
         return str(as_settings(call.named()["env_id"]))
@@ -54,7 +54,7 @@ def trajectories_of(
     soft: bool = False,
     rewards: bool = False,
 ) -> list[Trajectory]:
-    """What the demonstrators of some files saw and did, as the agents of `env` would have.
+    """Return what the demonstrators of some files saw and did, as the agents of `env` would have.
 
     Args:
         paths: Demonstrations (.frd).

@@ -28,7 +28,7 @@ class Marked(NamedTuple):
 
 
 def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
-    """The packs with one of the words for code, type, difficulty or tag; all without words.
+    """Return the packs with one of the words for code, type, difficulty or tag; all without words.
 
     Raises:
         ValueError: A word that no pack has.
@@ -44,7 +44,7 @@ def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
 
 
 def seated(who: Entrant, recipe: PoolRecipe, tick_skip: int) -> tuple[Player, tuple[int, int]]:
-    """The player and the teams (blue, orange) that it can see: itself alone, or as many cars as in its training."""
+    """Return the player and the teams (blue, orange) that it can see: itself alone, or those of its training."""
     blue, orange = (max(sizes) for sizes in zip(*recipe.team_sizes, strict=True))
     try:
         return who.build((1, 0), tick_skip), (1, 0)
@@ -53,7 +53,7 @@ def seated(who: Entrant, recipe: PoolRecipe, tick_skip: int) -> tuple[Player, tu
 
 
 def summary(marked: Sequence[Marked]) -> dict[str, Any]:
-    """`groups`, by type and difficulty and of each type in all, and `packs`, with what was passed of each."""
+    """Return `groups`, by type and difficulty and of each type in all, and `packs`, with what was passed of each."""
     ranks = {name: rank for rank, name in enumerate(DIFFICULTIES)}
     ordered = sorted(marked, key=lambda one: (one.group[0], ranks.get(one.group[1], len(ranks)), one.group[1]))
     groups = []

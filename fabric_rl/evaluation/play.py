@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell) -> Generator[Matches, None, None]:
-    """Plays blocks and yields their results in that order; to be closed by who does not want all of them.
+    """Play blocks and yield their results in that order; close it to stop early.
 
     Args:
         rules: What all of them are played by.
@@ -78,7 +78,7 @@ def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell)
 
 
 def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress: Tell | None = None) -> Matches:
-    """Plays a block; `players` keeps those that are built."""
+    """Play a block; `players` keeps those that are built."""
     for name in (block.player, block.opponent):
         if name not in players:
             players[name] = entrant(name, rules.play.sample, rules.play.runs_dir).build(
@@ -103,7 +103,7 @@ _worker: list[tuple[Rules, dict[str, Player]]] = []
 
 
 def _begin(rules: Rules) -> None:
-    """Makes this process a worker: it leaves Ctrl+C to the one that has started it, and ends with that."""
+    """Make this process a worker: it leaves Ctrl+C to the process that has started it, and ends with that."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
@@ -128,7 +128,7 @@ def _play(block: Block) -> Matches:
 
 @contextmanager
 def replay_file(out: Path) -> Iterator[BinaryIO]:
-    """A file for a replay; of one that the block fails to write, keeps what has been played, if any, and says so."""
+    """Open a file for a replay; if writing fails, keep what has been played, if any, and say so."""
     with out.open("wb") as file:  # before what may remove it: what cannot be written is not ours
         try:
             yield file
@@ -167,11 +167,11 @@ class Duel(NamedTuple):
         return cls((short_name(player), short_name(opponent)), (first, second), rules, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
-        """Both, new, for another game: blue the player, orange its opponent."""
+        """Return both, new, for another game: blue the player, orange its opponent."""
         return TeamBots(self.players[0](seed), self.players[1](seed + 1))
 
     def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
-        """A match between them, which writes its replay to `sink`."""
+        """Return a match between them, which writes its replay to `sink`."""
         return RecordedMatch(
             self.bots(seed),
             sink,
@@ -185,7 +185,7 @@ class Duel(NamedTuple):
         )
 
     def play(self, sink: Sink, minutes: float, seed: int) -> list[int]:
-        """Plays a match, which writes its replay to `sink`; returns the goals of both."""
+        """Play a match, which writes its replay to `sink`; return the goals of both."""
         match = self.match(sink, seed)
         try:
             with one_thread():
@@ -198,7 +198,7 @@ class Duel(NamedTuple):
         return score
 
     def _rewards(self) -> list[Part]:
-        """What the first agent was paid for, in the last phase of its training, anew; nothing for two bots."""
+        """Return the reward parts of the first agent, in the last phase of its training; nothing for two bots."""
         recipe = self.trained_in
         if recipe is None:
             return []
@@ -213,7 +213,7 @@ _FRAMES = 2
 
 @one_thread()
 def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
-    """Plays game after game in real time, while anybody watches.
+    """Play game after game in real time, while anybody watches.
 
     Args:
         feed: Takes the replay.

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 from agents import RolesAgent
@@ -62,7 +60,7 @@ class Rules(NamedTuple):
 
 
 def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
-    """Who plays under a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
+    """Return the player of a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
 
     `NAME#ROLE` is one role of an `agents.RolesAgent`, whatever car it plays.
 
@@ -80,13 +78,12 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
             raise ValueError(f"{name}: a bot and a run have this name; say {run} for the run, or rename that folder")
         return _scripted(BOTS[name])
     path, role = name_and_role(name, runs_dir)
-    module, _, attribute = name.rpartition(".")
-    if module.strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
+    if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
         here = str(Path.cwd())
         if here not in sys.path:
             sys.path.append(here)
-        if (found := _module(module, name)) is not None:
-            return _scripted(_bot(found, attribute, name))
+        if (bot := _bot(name)) is not None:
+            return _scripted(bot)
     locate("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir)
     try:
@@ -97,39 +94,21 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
     return Entrant(build, recipe, (trained.path.resolve(), role))
 
 
-def _module(module: str, name: str) -> ModuleType | None:
-    """The module; None where there is none.
-
-    Raises:
-        ValueError: There is one, but not all that it imports, or it is no text.
-    """
+def _bot(name: str) -> type[Bot] | None:
+    """Return the class of a bot by its class path; None if there is no such module."""
+    module, _, attribute = name.rpartition(".")
     try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if f"{module}.".startswith(f"{error.name}."):
+        found = import_module(module)
+    except (ImportError, SyntaxError, ValueError) as error:  # null bytes: the last one in Python 3.10
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             return None
-        package = (error.name or "").partition(".")[0]
-        if package and package not in sys.modules and find_spec(package) is None:
-            raise ValueError(f"{name} needs the package {package}, which is not installed") from error
-        raise ValueError(f"{name}: {error}") from error
-    except ImportError as error:
-        raise ValueError(f"{name}: {str(error) or 'ImportError'}") from error
-    except (SyntaxError, ValueError) as error:  # null bytes: the latter in Python 3.10
-        if getattr(error, "filename", None):
+        if isinstance(error, SyntaxError) and error.filename:
             raise
-        raise ValueError(f"{name}: {error}") from error
-
-
-def _bot(module: ModuleType, attribute: str, name: str) -> type[Bot]:
-    """The class of a bot.
-
-    Raises:
-        ValueError: The module has none of that name.
-    """
-    made = getattr(module, attribute, None)
+        raise ValueError(f"{name}: {str(error) or 'ImportError'}") from error
+    made = getattr(found, attribute, None)
     if made is None:
-        file = getattr(module, "__file__", None) or "the folder of that name"
-        bots = [each for each, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Bot)]
+        file = getattr(found, "__file__", None) or "the folder of that name"
+        bots = [each for each, kind in vars(found).items() if isinstance(kind, type) and issubclass(kind, Bot)]
         raise ValueError(f"{name}: no such run, and {file} has no {attribute}{did_you_mean(attribute, bots)}")
     if not (isinstance(made, type) and issubclass(made, Bot)):
         raise ValueError(f"{name}: is no envs.bots.Bot")
@@ -137,7 +116,7 @@ def _bot(module: ModuleType, attribute: str, name: str) -> type[Bot]:
 
 
 def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:
-    """`NAME#ROLE` taken apart; the role is empty where none is asked for."""
+    """Take `NAME#ROLE` apart; the role is empty where none is asked for."""
     path, _, role = (name, "", "") if _is_there(name, runs_dir) else name.partition("#")
     return path, role
 
@@ -147,7 +126,6 @@ def _is_there(name: str, runs_dir: str | Path) -> bool:
 
 
 def _scripted(kind: type[Bot]) -> Entrant:
-    """A bot that takes any settings, and a seed if it has an argument of that name."""
     seeded = "seed" in inspect.signature(kind).parameters
     make: Callable[..., Bot] = kind
     return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make(), who=kind)
@@ -195,12 +173,12 @@ def _agent(
 
 
 def short_name(name: str) -> str:
-    """What tables call a player."""
+    """Return the name of a player in tables."""
     return Path(name).name if Path(name).exists() else name
 
 
 def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:
-    """What plays under those names in a pool; agents see and act as they were trained, and draw their actions.
+    """Return what plays under those names in a pool; agents see and act as in training, and sample their actions.
 
     Args:
         names: See `fabric_rl.commands.entrants.entrant`.

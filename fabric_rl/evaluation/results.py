@@ -23,7 +23,7 @@ Samples = Mapping[str, NDArray[np.float64]]
 def statistics_summary(
     samples: Samples, confidence: float = 0.95, looks: bool = False
 ) -> dict[str, dict[str, list[Any]]]:
-    """Name -> `means` of all pairs in which there was something to measure, and their `intervals_95`, of both players.
+    """Return name -> `means` of all pairs with something to measure, and their `intervals_95`, of both players.
 
     A mean is None where no pair had anything, an interval where there are too few pairs, or all are alike; and all
     are where the number of pairs depends on `looks` at them, as no interval would hold then.
@@ -47,7 +47,7 @@ def _interval(name: str, side: NDArray[np.float64], confidence: float) -> Interv
 
 
 def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
-    """The results as numbers, for tables and files; goals are per match, touches per car and minute.
+    """Return the results as numbers, for tables and files; goals are per match, touches per car and minute.
 
     `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
     `difference_interval_95` (or whatever the confidence is) is None where there are too few pairs for one.
@@ -74,12 +74,12 @@ def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> 
 
 
 def difference_interval(matches: Matches, confidence: float = 0.95) -> Interval | None:
-    """Where the player's goals minus its opponent's per match lie on average, for so many matches; see `evaluate`."""
+    """Return the interval of the mean goal difference per match, for a fixed number of matches; see `evaluate`."""
     return mean_interval(matches.differences, 1 / SIDES, confidence)
 
 
 def look(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
-    """What is known after so many matches, however often one has looked; `reached` says whether that is enough.
+    """Return the intervals that hold however often one looks; `reached` says whether they are clear enough.
 
     The interval for a fixed number of matches would be wrong, and is None.
     """
@@ -110,7 +110,7 @@ class Competitor(NamedTuple):
 def standings(
     field: Sequence[Competitor], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
 ) -> dict[str, Any]:
-    """What is known of players, who are numbered, by the matches of i against j: the contents of `--json`."""
+    """Return ratings and scores of numbered players by the matches of i against j: the contents of `--json`."""
     payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
     for (i, j), matches in played.items():
         payoff[i, j], games[i, j] = matches.scores.mean(), SIDES * len(matches.scores)
@@ -130,7 +130,7 @@ def standings(
 
 
 def circles(payoff: NDArray[np.float64]) -> float | None:
-    """Share of all triples of players of whom each wins more against the next, by `payoff [P, P]`; None for two."""
+    """Return the share of all triples that beat each other in a circle, by `payoff [P, P]`; None for two players."""
     wins = (payoff > 0.5).astype(np.int64)
     triples = math.comb(len(wins), 3)
     return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three

@@ -89,14 +89,14 @@ _RATES = {".mp4": 30, ".gif": 15}
 
 
 def check_size(file: Path) -> None:
-    """Raises ValueError for a replay that is too large for a page."""
+    """Raise ValueError for a replay that is too large for a page."""
     if (size := file.stat().st_size) > _MOST_BYTES:
         watch = f"fabric-rl watch {quote(file.as_posix())}"
         raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: {watch}")
 
 
 def write_film(file: Path, out: Path, width: int = 640) -> None:
-    """Draws all games of a replay as .mp4 or .gif, and says so."""
+    """Draw all games of a replay as .mp4 or .gif, and print where."""
     replay, rate = read_replay(file), _RATES[out.suffix]
     lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
     if not lengths:

@@ -36,7 +36,7 @@ _OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")
 
 
 def check_rlbot(what: str) -> None:
-    """An ImportError of one line, if RLBot cannot be used here."""
+    """Raise an ImportError of one line if RLBot cannot be used here."""
     if sys.version_info < (3, 11):
         raise ImportError(f"{what} needs Python 3.11 or later, as RLBot does; this is {sys.version.split()[0]}")
     if find_spec("rlbot") is None:
@@ -46,7 +46,7 @@ def check_rlbot(what: str) -> None:
 def write_bot(
     folder: Path, name: str, settings: str, env: RocketSimPool, run: str, team_sizes: Sequence[Sequence[int]]
 ) -> None:
-    """Makes a bot of a folder with an exported policy, and starts it once to see that it can.
+    """Make a bot of a folder with an exported policy, and start it once to see that it can.
 
     Args:
         folder: With all files of the policy.
@@ -84,7 +84,7 @@ def write_bot(
 
 
 class _Watched(GameState):
-    """A state that notes which of `UNSENT` it is asked for."""
+    """State that notes which of `UNSENT` are read."""
 
     asked: set[str]
 
@@ -95,7 +95,7 @@ class _Watched(GameState):
 
 
 def unsent(env: RocketSimPool) -> list[str]:
-    """What observations and actions read of a state that RLBot's packets do not tell, in the order of `UNSENT`."""
+    """Return what observations and actions read of a state but RLBot's packets lack, in the order of `UNSENT`."""
     pool = env.state
     state = _Watched(pool.num_arenas, pool.num_blue, pool.num_orange, pool.present)
     state.asked = set()
@@ -111,13 +111,13 @@ def unsent(env: RocketSimPool) -> list[str]:
 
 
 def _pool_settings(section: Any) -> dict[str, Any]:  # noqa: ANN401 - of a configuration
-    """The settings of the pool in an `env` section, which may lie in those of a `ProcessPool`."""
+    """Return the settings of the pool in an `env` section, which may lie in those of a `ProcessPool`."""
     given = (section.get("init_args") or {}) if isinstance(section, dict) else {}
     return _pool_settings(given["factory"]) if "factory" in given else given
 
 
 def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a configuration
-    """The same with class paths `module:name` of where things are defined; notes the modules in `classes`."""
+    """Return the same with class paths `module:name` of where things are defined; note the modules in `classes`."""
     if isinstance(section, list):
         return [_portable(each, classes) for each in section]
     if not isinstance(section, dict):
@@ -144,18 +144,17 @@ def _source(file: str) -> str:
 
 
 def _alone(source: bytes) -> bytes:
-    """Source with imports of `envs`, as the package is called in the folder, wherever fabric-rl had it."""
+    """Return source with imports of `envs`, as the package is called in the folder."""
     return _OURS.sub(b"", source)
 
 
 def _copy(source: str | Path, target: str | Path) -> None:
-    """Copies a file; a module as it runs `_alone`."""
     content = Path(source).read_bytes()
     Path(target).write_bytes(_alone(content) if Path(source).suffix == ".py" else content)
 
 
 def _write_library(lib: Path, classes: set[str]) -> None:
-    """The source that the bot needs: of this project as it is, of RLGym its numbers, of others what has `classes`."""
+    """Write the source that the bot needs: of this project, the numbers of RLGym, and the modules of `classes`."""
     home = shipped("envs")
     copied = {file for pattern in (*_MODULES, *_ADAPTERS) for file in home.glob(pattern) if file.name not in _LEFT_OUT}
     for file in copied:

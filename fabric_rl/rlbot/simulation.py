@@ -36,7 +36,7 @@ SEEN_SHARE = 0.98
 
 
 class Course(NamedTuple):
-    """What all matches of a flight have in common."""
+    """Settings that all matches of a flight share."""
 
     folder: Path
     policy: Player
@@ -51,7 +51,7 @@ class Course(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, opponent: str, minutes: float, runs_dir: str) -> "Course":
-        """Looks for the players."""
+        """Look for the players."""
         from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
 
         ours, theirs = entrant(str(folder), False, runs_dir), entrant(opponent, False, runs_dir)
@@ -65,11 +65,11 @@ class Course(NamedTuple):
         return cls(folder, *players, ours.recipe, blue, delay, steps)
 
     def cars(self, side: int) -> list[int]:
-        """The slots that the bot plays, if `side` is its team."""
+        """Return the slots that the bot plays, if `side` is its team."""
         return [side * self.team_size + car for car in range(self.team_size)]
 
     def pool(self, tick_skip: int, action_delay_ticks: int, seed: int, pair: int, **parts: object) -> RocketSimPool:
-        """One arena in which the matches of a pair have the same kickoffs."""
+        """Return one arena in which the matches of a pair have the same kickoffs."""
         kickoffs = MatchKickoffs([np.random.SeedSequence(seed, spawn_key=(0, pair))], SIDES * self.team_size)
         return RocketSimPool(
             num_arenas=1,
@@ -86,7 +86,7 @@ class Course(NamedTuple):
 
     @contextmanager
     def processes(self, side: int, log: Path | None = None) -> "Iterator[list[BotProcess]]":
-        """The bot as that team, one process for each car; SIGTERM is as Ctrl+C meanwhile, so that all of them end."""
+        """Start the bot as that team, one process a car; SIGTERM is as Ctrl+C meanwhile, so that all of them end."""
         from envs.adapters.rlbot_bot import LOG
         from envs.adapters.rlbot_game import BotProcess
 
@@ -103,7 +103,7 @@ class Course(NamedTuple):
 def fly(
     course: Course, bots: "Sequence[BotProcess]", side: int, seed: int, pair: int, latency: int = 0, loss: float = 0.0
 ) -> tuple[int, NDArray[np.float32]]:
-    """Plays one match tick by tick; simulated time, so the bot may take its time.
+    """Play one match tick by tick, in simulated time.
 
     Args:
         course: What is played.
@@ -163,7 +163,7 @@ def fly(
 
 
 def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
-    """Lets the bot play one match in time and without losses, and then a pool with the settings of its training.
+    """Let the bot play one match in time and without losses, and then a pool with the settings of its training.
 
     Physics does the same again, so the pool goes through the very same states, as long as it is told what all did.
 

@@ -39,7 +39,7 @@ def load_optuna() -> Any:  # noqa: ANN401 - it is optional and may not be there
 
 
 def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa: ANN401
-    """The sweep of a folder, or a new one; a ValueError if it was asked for otherwise."""
+    """Return the sweep of a folder, or a new one; a ValueError if it has other settings."""
     optuna = load_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     journal, file = import_module("optuna.storages.journal"), str(folder / "study.journal")
@@ -63,7 +63,7 @@ def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # n
 
 
 def _mend(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
-    """Cuts a last line that a killed process has not written to its end; fails at any that is not Optuna's."""
+    """Cut a last line that a killed process has not finished; fail at any that is not Optuna's."""
     lock.acquire()
     try:
         content = file.read_bytes() if file.exists() else b""
@@ -77,7 +77,7 @@ def _mend(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
 
 
 def known_metric(study: Any, folder: Path, metric: str | None) -> str | None:  # noqa: ANN401
-    """The metric of the trials that have come to their end, None before; a ValueError if another one is asked for."""
+    """Return the metric of the finished trials, None before; a ValueError if another one is asked for."""
     if not study.get_trials(deepcopy=False, states=[load_optuna().trial.TrialState.COMPLETE]):
         return None
     known: str | None = study.user_attrs.get("metric")
@@ -88,7 +88,7 @@ def known_metric(study: Any, folder: Path, metric: str | None) -> str | None:  #
 
 @dataclass
 class Sweep:
-    """What the threads of this process work on."""
+    """State that the threads of this process share."""
 
     study: Any
     folder: Path
@@ -102,7 +102,7 @@ class Sweep:
     """Known when the first run has come to its end."""
 
     def work(self, trials: int, seeds: Sequence[int], metric: str | None) -> None:
-        """Trains trial after trial until there are so many, or all is to stop."""
+        """Train trial after trial until there are enough, or all is to stop."""
         while not self.trainings.stopping.is_set() and (taken := self._next(trials)):
             trial, lock = taken
             try:
@@ -111,7 +111,7 @@ class Sweep:
                 lock.release()
 
     def _next(self, trials: int) -> tuple[Any, FileLock] | None:
-        """A trial that a killed process has left, or a new one, with its lock held; None if there are enough."""
+        """Return an abandoned trial, or a new one, with its lock held; None if there are enough."""
         (self.folder / "locks").mkdir(exist_ok=True)
         with FileLock(self.folder / ".lock"):
             begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state.name != "WAITING"]
@@ -127,7 +127,7 @@ class Sweep:
         return lock
 
     def _train(self, trial: Any, seeds: Sequence[int], metric: str | None) -> None:  # noqa: ANN401
-        """Trains with one seed after the other, unless a trial turns out to be worse than the best one."""
+        """Train with one seed after the other, unless the trial turns out to be worse than the best one."""
         chosen: dict[str, Choice] = {}
         for setting in self.space:
             chosen |= setting.draw(trial, chosen)
@@ -166,7 +166,7 @@ class Sweep:
         return read_metrics(self.trainings.runs_dir / run_id / "metrics.csv")
 
     def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float | None]:
-        """The scores of a run after each part of its steps; None where nothing is logged yet, or it is not so far."""
+        """Return the scores of a run after each part of its steps; None where nothing is logged yet."""
         curve = self._curves(run_id)[self.chosen_metric or ""]
         first, last = curve[0][[0, -1]]
         parts = [number * steps / _LOOKS for number in range(1, _LOOKS)]
@@ -186,7 +186,7 @@ class Sweep:
 
 
 def is_worse(own: Sequence[Looks], best: Sequence[Looks], sign: int = 1) -> bool:
-    """Whether a trial is worse than the best one beyond doubt, by the same seeds after the same share of their steps.
+    """Return whether a trial is surely worse than the best one, by the same seeds after the same share of their steps.
 
         mean(d) + t_{1 - 0.05 / (looks x seeds), n-1} s(d) / sqrt(n) < 0,  d_i = own_i - best_i
 

@@ -36,14 +36,14 @@ _LOOK_SECONDS, _LOOKS_TO_ASK, _PATIENCE_SECONDS = 0.2, 5, 70
 
 
 def settings_of(words: Sequence[str], command: str) -> Settings:
-    """What flags of `train_fabric.py` say; a ValueError or ArgumentError where they are wrong or `command`'s own."""
+    """Return what flags of `train_fabric.py` say; a ValueError or ArgumentError if they are wrong or not allowed."""
     if taken := [name for name in _OURS if name in names_of(words)]:
         raise ValueError(f"{', '.join(taken)}: fabric-rl {command} decides that for every run; leave it out")
     return read_settings(import_module("train_fabric").main, words, "", DEFAULT_CONFIG)
 
 
 def seeds_of(text: str) -> list[int]:
-    """The numbers of `0..4,7`: 0 to 4, and 7; a ValueError for anything else."""
+    """Return the numbers of `0..4,7`: 0 to 4, and 7; a ValueError for anything else."""
     found: list[int] = []
     for part in text.replace(" ", "").split(","):
         first, dots, last = part.partition("..")
@@ -59,7 +59,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def make_folder(flag: str, folder: Path) -> None:
-    """Makes the folder that a flag names; a ValueError where that cannot be."""
+    """Make the folder that a flag names; a ValueError if it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -67,20 +67,20 @@ def make_folder(flag: str, folder: Path) -> None:
 
 
 def done(folder: Path) -> RunRecord | None:
-    """The run of a folder if it has nothing left to do: it came to its end, or a callback has ended it."""
+    """Return the run of a folder if it has nothing left to do: it came to its end, or a callback has ended it."""
     record = load_run(folder) if folder.is_dir() else None
     ended = record is not None and (record.status == "finished" or ended_by(record) is not None)
     return record if ended else None
 
 
 def ended_by(record: RunRecord) -> str | None:
-    """The callback that has ended a run early; None if none has."""
+    """Return the callback that has ended a run early, None without."""
     by = record.summary.get("stopped_by")
     return None if by in STOP_NAMES.values() else by
 
 
 def check_same_settings(folder: Path, settings: str) -> None:
-    """Raises ValueError where a run of that folder has other settings (YAML) than its next seed would have."""
+    """Raise ValueError if a run of that folder has other settings (YAML) than its next seed would have."""
     lines = Provenance(folder).changed_settings(settings)
     lines = [line for line in lines if not line.startswith(("seed:", "num_threads:"))]
     if lines:
@@ -123,7 +123,7 @@ class Trainings:
     def train(
         self, run_id: str, words: Sequence[str], hopeless: Callable[[], bool] = lambda: False
     ) -> tuple[RunRecord | None, str]:
-        """Begins a run, or goes on with it, and waits until it ends; for several threads at once.
+        """Start or resume a run, and wait until it ends; for several threads at once.
 
         Args:
             run_id: Name of the run.
@@ -176,7 +176,6 @@ class Trainings:
     def _run(
         self, command: Sequence[str], output: Path, cores: Sequence[int], hopeless: Callable[[], bool]
     ) -> tuple[int, bool]:
-        """Run a training on some cores; return its status, and whether it was told to end early."""
         variables = os.environ | {ENDS_WITH_PARENT: "1"}
         if not hasattr(os, "sched_setaffinity") and self.parallel > 1:  # elsewhere ranks find and divide `cores`
             variables["OMP_NUM_THREADS"] = str(len(cores))
@@ -199,7 +198,7 @@ class Trainings:
         return child.returncode, killed_at is not None
 
     def each(self, work: Callable[[Item], None], items: Iterable[Item]) -> None:
-        """Calls `work`, which trains, for every item; Ctrl+C ends the trainings in order, and then this.
+        """Call `work`, which trains, for every item; Ctrl+C ends the trainings in order, and then this.
 
         Raises:
             BaseException: What `work` raises; the other trainings have ended.

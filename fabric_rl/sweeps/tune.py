@@ -56,7 +56,7 @@ class Candidate:
 
     @property
     def rate(self) -> float:
-        """The median; 0 before it was measured, and where it cannot train."""
+        """Median rate; 0 before it was measured, and if it cannot train."""
         return statistics.median(self.rates) if self.rates else 0.0
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Bench:
         self._patience = math.inf
 
     def measure(self, candidate: Candidate) -> bool:
-        """Adds a rate to a candidate and prints it; False if it does not train, or takes far longer than the first."""
+        """Add a rate to a candidate and print it; False if it does not train, or takes far longer than the first."""
         self.tried += 1
         name, began = f"t{self.tried}", time.monotonic()
         words = [*self._words, *flags_of(candidate.flags)]
@@ -99,7 +99,7 @@ class Bench:
 def turns(
     bench: Bench, one: Candidate, other: Candidate, number: int, bench_of_other: Bench | None = None
 ) -> list[float]:
-    """Measures two settings beside each other, the first one of a turn second in the next.
+    """Measure two settings in alternation; the first one of a turn is the second in the next.
 
     Args:
         bench: Trains them.
@@ -122,7 +122,7 @@ def turns(
 
 
 def find_fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
-    """The fastest settings, and what `turns` says of them and the present ones; nothing if that are these."""
+    """Return the fastest settings, and their `turns` against the present ones; none if these are the fastest."""
     present = Candidate({})
     if not bench.measure(present):
         raise ValueError(f"these settings do not train: {present.failed}")
@@ -131,12 +131,12 @@ def find_fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[C
 
 
 def clearly_faster(ratios: Sequence[float]) -> bool:
-    """Whether turns say so: of four between equals one side wins all in one of sixteen cases."""
+    """Return whether all turns are faster: between equals, one side wins all four in one of sixteen cases."""
     return bool(ratios) and min(ratios) > 1 and statistics.median(ratios) > CLEARLY
 
 
 def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: float) -> Candidate:
-    """One setting after the other on top of the fastest so far: what gains most first, what takes longest last."""
+    """Add one setting after the other to the fastest so far: the largest gains first, the slowest to try last."""
     laid_out, single = list(layouts(config)), list(switches(config))
     of_ranks = {flags["devices"]: flags for flags in reversed(laid_out) if "devices" in flags}.values()
     # a rank with several cores may fill them by collecting while it learns, which says nothing of one with a core
@@ -154,7 +154,7 @@ def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: fl
 
 
 def _better(bench: Bench, present: Candidate, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
-    """The faster one of the best and of these flags; a close race is run again."""
+    """Return the faster one of the best and of these flags; a close race is run again."""
     candidate = Candidate(flags)
     if not _in_time(end, *[present, best] * TURNS, *[best] * 3):
         bench.left_out += 1
@@ -171,12 +171,11 @@ def _better(bench: Bench, present: Candidate, best: Candidate, flags: dict[str, 
 
 
 def _in_time(end: float, *measurements: Candidate) -> bool:
-    """Whether there is time for so many measurements."""
     return time.monotonic() + sum(candidate.seconds for candidate in measurements) <= end
 
 
 def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Ranks and arenas that make up the same iteration, of the same optimizer steps."""
+    """Yield ranks and arenas that make up the same iteration, of the same optimizer steps."""
     env = config.get("env") or {}
     made = env.get("init_args") or {}
     name = next((name for name in ("num_arenas", "num_envs") if isinstance(made.get(name), int)), None)
@@ -209,7 +208,7 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Single settings; those that this machine cannot gain from are left out."""
+    """Yield single settings; those that this machine cannot gain from are left out."""
     gpu = _on_gpu(config)
     pool = (config.get("env") or {}).get("init_args") or {}
     if "num_workers" in pool:
@@ -228,7 +227,7 @@ def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def one_thread_anyway(flags: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
-    """Whether these ask for one thread where each rank has one core."""
+    """Return whether these ask for one thread where each rank has one core."""
     ranks = _ranks(flags.get("devices", config.get("devices", 1)), _on_gpu(config))
     return "num_threads" in flags and available_cores() <= ranks
 
@@ -238,7 +237,7 @@ def _on_gpu(config: Mapping[str, Any]) -> bool:
 
 
 def _ranks(devices: int | str | list[int], gpu: bool) -> int:
-    """How many ranks `--devices` asks for, of this machine."""
+    """Return how many ranks `--devices` asks for, of this machine."""
     if devices in ("auto", -1, "-1"):
         return torch.cuda.device_count() if gpu else 1
     listed = devices if isinstance(devices, list) else str(devices).split(",")

@@ -19,7 +19,6 @@ from fabric_rl.base.tables import progress
 from fabric_rl.cli.report import report
 from fabric_rl.commands.audit_rewards import draw_audit
 from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table
-from fabric_rl.commands.main import main
 from fabric_rl.commands.output import png_of
 from fabric_rl.commands.show_resets import draw_resets
 from fabric_rl.commands.trace_rewards import draw_trace
@@ -146,16 +145,13 @@ agent:
 
 
 @pytest.fixture
-def command(capsys, tmp_path):
+def command(call, tmp_path):
     """Runs `fabric-rl` in this process: (status, output, errors)."""
 
     def run(*args, reward="envs.TouchReward"):
         config = tmp_path / "config.yaml"
         config.write_text(CONFIG.format(reward=reward))
-        words = [str(config) if arg == "CONFIG" else str(arg) for arg in args]
-        with pytest.raises(SystemExit) as ended:
-            main(words)
-        return ended.value.code, *capsys.readouterr()
+        return call(*(config if arg == "CONFIG" else arg for arg in args))
 
     return run
 
@@ -267,15 +263,6 @@ def test_episodes_know_nothing_of_one_another():
         play_episodes(envs, watching, episodes=12, seed=seed)
         envs.close()
     assert len(forces) == 6 and len({force for row in forces for force in row}) == 24
-
-
-def test_figures_of_matches_by_hand():
-    """Two matches of 2 minutes, three cars in a team: 12 touches are one for each car and minute."""
-    matches = Matches(np.array([[[3, 1], [0, 2]]]), np.array([[[10, 6], [2, 0]]]), minutes=2.0, cars=3, statistics={})
-    found = summary(matches)
-    assert (found["wins"], found["draws"], found["losses"]) == (1, 0, 1)
-    assert found["goals"] == [1.5, 1.5] and found["touches_per_minute"] == [1.0, 0.5]
-    assert found["difference"] == 0
 
 
 def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from envs.replays.replay import read_replay
 from envs.resets.training_packs import Pack
 from fabric_rl.commands.exam import exam_table
-from fabric_rl.commands.main import main
 from fabric_rl.evaluation.exam import Marked, chosen, summary
 
 SHORT = "800B-18F9-C2F1-ACEE"
@@ -55,13 +55,8 @@ def test_summary_by_hand():
 
 
 @pytest.fixture
-def exam(capsys):
-    def run(*args):
-        with pytest.raises(SystemExit) as ended:
-            main(["exam", *map(str, args)])
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+def exam(call):
+    return partial(call, "exam")
 
 
 def test_a_bot_takes_one_pack_and_the_same_again(exam, tmp_path):

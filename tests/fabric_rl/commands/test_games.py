@@ -2,27 +2,20 @@
 
 import json
 import os
+from functools import partial
 
 import numpy as np
 import pytest
 
 from envs.matches.matches import PAIRS_AT_ONCE
-from fabric_rl.commands.main import main
 from fabric_rl.evaluation.play import Block, play_blocks
 from fabric_rl.evaluation.players import Rules, entrant
 from fabric_rl.evaluation.settings import PlaySettings
 
 
 @pytest.fixture
-def evaluate(capsys):
-    """Runs `fabric-rl evaluate` in this process: (status, output, errors)."""
-
-    def run(*words):
-        with pytest.raises(SystemExit) as ended:
-            main(["evaluate", *map(str, words)])
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+def evaluate(call):
+    return partial(call, "evaluate")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
 from fabric_rl.commands.league import tables, verdict
-from fabric_rl.commands.main import main
 from fabric_rl.evaluation.play import replay_file
 from fabric_rl.evaluation.results import Competitor, circles, standings
 from fabric_rl.runs import checkpoint
@@ -19,15 +19,8 @@ from fabric_rl.runs.resume import PRETRAINED
 
 
 @pytest.fixture
-def league(capsys):
-    """Runs `fabric-rl league` in this process: (status, output, errors)."""
-
-    def run(*words, name="league"):
-        with pytest.raises(SystemExit) as ended:
-            main([name, *map(str, words)])
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+def league(call):
+    return partial(call, "league")
 
 
 @pytest.mark.slow
@@ -50,9 +43,9 @@ def test_a_league_of_bots(league, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_alias_json_on_standard_output_and_games_to_watch(league, tmp_path):
+def test_the_alias_json_on_standard_output_and_games_to_watch(league, call, tmp_path):
     words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--record", tmp_path / "games", "--json"]
-    status, output, _ = league(*words, name="run_selfplay_eval")
+    status, output, _ = call("run_selfplay_eval", *words)
     found = json.loads(output)
     assert status == 0 and found["names"] == ["idle", "random"] and found["misfit"] is None
     assert json.loads(league(*words)[1]) == found

@@ -8,19 +8,7 @@ from dataclasses import fields
 
 import pytest
 
-from fabric_rl.commands.main import COMMANDS, _groups, _load, main
-
-
-@pytest.fixture
-def call(capsys):
-    """Runs `fabric-rl` in this process: (status, output, errors)."""
-
-    def call(*words):
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        return ended.value.code, *capsys.readouterr()
-
-    return call
+from fabric_rl.commands.main import COMMANDS, _groups, _load, _outs, main
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
@@ -44,7 +32,7 @@ def test_the_signature_of_a_command_is_its_command_line(call, names):
     said = " ".join(out.split())
     sentences = dict(re.findall(r"^ +(\w+): ((?:.|\n {12,})+)", function.__doc__.partition("Args:")[2], re.MULTILINE))
     parameters = inspect.signature(function).parameters
-    assert parameters and all(f"  --{flag.flag}" in out for flag in leaf.outs if flag.flag not in parameters)
+    assert parameters and all(f"  --{flag.flag}" in out for flag in _outs(function) if flag.flag not in parameters)
     for name, parameter in parameters.items():
         if name in _groups(function):
             assert all(f"  --{field.name} " in out for field in fields(parameter.default))
