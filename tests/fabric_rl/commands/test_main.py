@@ -8,6 +8,9 @@ from dataclasses import fields
 
 import pytest
 
+from fabric_rl import Run
+from fabric_rl.base.tables import progress
+from fabric_rl.cli.report import report
 from fabric_rl.commands.main import COMMANDS, _groups, _load, _outs, main
 
 
@@ -78,3 +81,30 @@ finally:
 """
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_progress_is_told_on_standard_error_only(capsys, monkeypatch):
+    with progress("3 matches", line_every_seconds=0) as tell:
+        tell(0.25)
+        tell(1.0)
+    with progress("no time has passed") as tell:
+        tell(0.5)
+    output, errors = capsys.readouterr()
+    assert output == "" and re.fullmatch(r"3 matches: 25% after \d+ s\n3 matches: 100% after \d+ s\n", errors)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    with progress("3 matches") as tell:
+        tell(0.25)
+    output, errors = capsys.readouterr()
+    assert output == "" and "3 matches" in errors and "25%" in errors
+
+
+def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
+    figures = {"total_steps": 60, "wall_seconds": 3.0, "mean_return": 4.5, "touches_per_minute": {"start": 1, "end": 7}}
+    speeds = {"collected_steps_per_second": 100.0, "consumed_steps_per_second": 200.0, "overall_steps_per_second": 20.0}
+    said = report(Run(tmp_path), figures | speeds).splitlines()
+    assert said[1:] == [
+        f"Run {tmp_path.name}: 60 steps in 3 s",
+        "  touches per minute: 1.00 at the start, 7.00 at the end",
+        "  mean return of the last episodes: 4.50",
+        "  steps per second: collected 100, consumed 200, overall 20",
+    ]

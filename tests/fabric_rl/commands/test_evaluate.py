@@ -1,16 +1,89 @@
-"""`fabric-rl evaluate` until something is known, by several processes, and as JSON."""
+"""`fabric-rl evaluate`: results by hand, games until something is known, by several processes, and as JSON."""
 
 import json
 import os
 from functools import partial
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
 
-from envs.matches.matches import PAIRS_AT_ONCE
+from envs import GymnasiumEnvs, ParameterRandomizer, Uniform
+from envs.matches.matches import PAIRS_AT_ONCE, Matches
+from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table
 from fabric_rl.evaluation.play import Block, play_blocks
 from fabric_rl.evaluation.players import Rules, entrant
+from fabric_rl.evaluation.results import difference_interval, statistics_summary, summary
 from fabric_rl.evaluation.settings import PlaySettings
+from fabric_rl.rollouts.whole_episodes import play_episodes
+
+
+def results(*goals, **settings):
+    goals = np.array(goals)
+    return Matches(goals, np.zeros_like(goals), **({"minutes": 1.0, "cars": 1, "statistics": {}} | settings))
+
+
+PAIR = [(2, 1), (0, 0)]
+"""Half a goal per match for the player."""
+
+
+def test_interval_is_over_pairs_and_says_so():
+    # Differences 0.5 and -1, five times each: mean -0.25, squares 10 * 0.75^2 + 2 * 0.25 = 6.125; s^2 / 10 = 0.0680556,
+    # its root 0.260875; t(0.975, 9) = 2.26216 (any table).
+    matches = results(*[PAIR] * 5, *[[(0, 1), (1, 2)]] * 5)
+    assert difference_interval(matches) == pytest.approx((-0.25 - 0.59014, -0.25 + 0.59014), abs=1e-5)
+    assert difference_line(matches) == (
+        "goal difference per match: -0.25 (95 % -0.84 to +0.34, from 10 independent pairs of matches)"
+    )
+
+
+def test_no_interval_from_few_pairs_and_it_says_why():
+    matches = results(*[PAIR] * 9)
+    assert summary(matches)["difference_interval_95"] is None
+    assert difference_line(matches) == (
+        "goal difference per match: +0.50 (no interval from 9 pairs of matches, it takes 10: --matches 20)"
+    )
+
+
+def test_summary_is_per_match_and_per_minute():
+    goals, touches = np.array([[(3, 1), (1, 1)]]), np.array([[(8, 2), (4, 2)]])
+    figures = summary(Matches(goals, touches, minutes=2.0, cars=3, statistics={}))
+    assert (figures["matches"], figures["pairs"]) == (2, 1)
+    assert (figures["wins"], figures["draws"], figures["losses"]) == (1, 1, 0)
+    assert figures["goals"] == [2.0, 1.0]
+    assert figures["touches_per_minute"] == [1.0, pytest.approx(1 / 3)]  # 12 and 4 in 2 matches x 2 min x 3 cars
+    assert figures["difference"] == 1.0
+
+
+def test_table_tells_shares_and_how_agents_play():
+    made = results_table(["mine", "chaser"], results(PAIR, PAIR, PAIR), "agents sample their actions")
+    assert made.title == "6 matches of 1 minutes, 1v1; agents sample their actions"
+    assert [list(map(str, column.cells)) for column in made.columns[:3]] == [
+        ["mine", "chaser"],
+        ["3 (50%)", "0 (0%)"],
+        ["3 (50%)", "3 (50%)"],
+    ]
+
+
+def test_statistics_have_means_and_intervals_over_pairs():
+    """Ten pairs, the first without a touch of the opponent's; 4 or 5 shots."""
+    height, shots, nothing = (np.full((10, 2, 2), (0.0, 1.0)) for _ in range(3))
+    height[:, 0, 0], height[:, 1, 0], nothing[..., 1] = [100] * 9 + [200], 300, 0
+    height[0, 1] = 0  # the first pair had none
+    shots[:, 0, 0] = [4, 5] * 5
+    found = statistics_summary({"touch_height": height, "shots": shots, "air_time": nothing})
+    assert found["touch_height"] == {"means": [110, 300], "intervals_95": [[ANY, ANY], None]}  # all alike, and only 9
+    # Squares: 10 * 0.25 + 2 * 0.25 = 3; the root of 3 / 9 / 10 is 0.182574; t(0.975, 9) = 2.26216.
+    assert found["shots"]["intervals_95"][0] == pytest.approx([4.5 - 0.41301, 4.5 + 0.41301], abs=1e-4)
+    assert found["shots"]["intervals_95"][1] == pytest.approx([-0.168608, 0.168608], abs=1e-4)  # none is not nothing
+    assert found["air_time"] == {"means": [None, None], "intervals_95": [None, None]}
+    air = np.stack((np.full((10, 2), 0.1), np.broadcast_to((1.0, 0.0), (10, 2))), axis=-1)
+    made = statistics_table(["mine", "chaser"], {"shots": shots, "air_time": air})
+    assert [list(map(str, column.cells)) for column in made.columns] == [
+        ["shots per match", "time in the air"],
+        ["4.50 ± 0.41", "10.0%"],
+        ["0.00 ± 0.17", "-"],
+    ]
 
 
 @pytest.fixture
@@ -160,3 +233,38 @@ def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path):
     (tmp_path / f"a.json.{os.getpid()}.tmp").symlink_to("/dev/full")
     status, _, errors = evaluate("idle", "idle", "--matches", 2, "--minutes", 0.01, "--json", out)
     assert status == 2 and f"No space left on device: '{out}'" in errors and out.read_text() == "of before"
+
+
+def idle(obs, begins, action_mask):
+    return np.zeros(len(obs), np.int64)
+
+
+def test_every_sub_environment_plays_as_many_episodes(counter_env):
+    """Episodes of sub-environment 0, 1, 2 last 3, 2, 4 steps, each worth 1: short ones do not count more often."""
+    played = play_episodes(counter_env(), idle, episodes=7, seed=5)
+    assert played.returns.tolist() == played.lengths.tolist() == [3, 3, 3, 2, 2, 2, 4, 4, 4]
+
+
+def test_those_that_share_a_seed_are_one(counter_env):
+    class Pairs(counter_env):
+        num_seeds = 2
+
+    pairs = Pairs(terminate_after=(3, 3, 4, 4), truncate_after=(9, 9, 9, 9))
+    assert play_episodes(pairs, idle, episodes=4, seed=0).returns.tolist() == [3, 3, 4, 4]
+
+
+def test_episodes_know_nothing_of_one_another():
+    """What is kept for many episodes is drawn anew for each; neighbouring seeds share none."""
+    numbers = ParameterRandomizer({"force_mag": Uniform(3, 30)}, resampling_interval=2000)
+    forces = []
+
+    def watching(obs, begins, action_mask):
+        if begins.all():
+            forces.append(envs.parameters["force_mag"].tolist())
+        return np.zeros(len(obs), np.int64)
+
+    for seed in (0, 1):
+        envs = GymnasiumEnvs("CartPole-v1", 4, parameters=numbers)
+        play_episodes(envs, watching, episodes=12, seed=seed)
+        envs.close()
+    assert len(forces) == 6 and len({force for row in forces for force in row}) == 24
