@@ -1,6 +1,7 @@
 """Demonstrations as the agents of some environment would have played them: what `--cloning.demos` and the like name."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +100,8 @@ def _of_pool(demonstration: Demonstration, recipe: PoolRecipe, soft: bool, rewar
             f"record it with --tick_skip {recipe.tick_skip}"
         )
     blue, orange = about["teams"].count(0), about["teams"].count(1)
-    pool = recipe.build(num_arenas=1)
-    try:
+    with closing(recipe.build(num_arenas=1)) as pool:
         obs, action, space = pool.obs_builder, pool.action_parser, pool.single_observation_space
-    finally:
-        pool.close()
     try:
         shape: Any = obs.space(blue, orange).shape
     except ValueError as error:
@@ -120,11 +118,8 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
     path, about = demonstration.path, demonstration.about
     if demonstration.of_states:
         raise ValueError(f"{path}: states of Rocket League, not observations of {name_of_env(env)}")
-    envs = env(seed=0)
-    try:
+    with closing(env(seed=0)) as envs:
         spaces = envs.single_observation_space, envs.single_action_space
-    finally:
-        envs.close()
     mine = {"env": name_of_env(env), "observation_space": str(spaces[0]), "action_space": str(spaces[1])}
     for name, own in mine.items():
         if about.get(name) != own:
@@ -153,15 +148,12 @@ def record_matches(
 
 def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings) -> DemonstrationWriter:
     """Record episodes of an agent in the environment of its training."""
-    envs = trained.env(seed=act.seed)
-    try:
+    with closing(trained.env(seed=act.seed)) as envs:
         spaces = envs.single_observation_space, envs.single_action_space
         about = about_observations(short_name(trained.name), name_of_env(trained.env), *spaces)
         choose = trained.choose(*spaces, not act.sample, act.seed)
         with DemonstrationWriter(out, columns_of(*spaces), about) as writer:
             play_episodes(RecordedEnvs(envs, writer, episodes), choose, episodes, act.seed)
-    finally:
-        envs.close()
     return writer
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -222,8 +222,7 @@ def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: f
         minutes: Game time of each.
         seed: Of the kickoffs.
     """
-    match = duel.match(feed, seed, _FRAMES)
-    try:
+    with closing(duel.match(feed, seed, _FRAMES)) as match:
         while True:
             feed.forget()
             match.begin(duel.bots(seed))
@@ -239,5 +238,3 @@ def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: f
             seed += 2
             with suppress(ValueError, OSError):  # a run that was moved meanwhile: its old weights play on
                 duel = again()
-    finally:
-        match.close()

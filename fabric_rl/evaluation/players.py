@@ -4,6 +4,7 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -140,8 +141,7 @@ def _agent(
     explain: bool,
     role: str,
 ) -> Player:
-    pool = recipe.build(num_arenas=1, team_size=team_size)
-    try:
+    with closing(recipe.build(num_arenas=1, team_size=team_size)) as pool:
         try:
             agent = trained.agent(pool.single_observation_space, pool.single_action_space)
         except CheckpointError as error:
@@ -154,8 +154,6 @@ def _agent(
         parts = pool.obs_builder, pool.action_parser
         if isinstance(agent, ExportedAgent):
             agent.check_layout(layout_in_numbers(*parts, pool.state.num_blue, pool.state.num_orange))
-    finally:
-        pool.close()
     if role:
         roles = list(agent.roles) if isinstance(agent, RolesAgent) else []
         if role not in roles or not isinstance(pool.obs_builder, RoleObs):

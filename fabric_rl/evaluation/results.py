@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,12 +148,9 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
     Returns:
         Means of the returns and lengths with 95 % confidence intervals, None with too few episodes, or equal ones.
     """
-    envs = trained.env(seed=act.seed)
-    try:
+    with closing(trained.env(seed=act.seed)) as envs:
         choose = trained.choose(envs.single_observation_space, envs.single_action_space, not act.sample, act.seed)
         played = play_episodes(envs, choose, episodes, act.seed)
-    finally:
-        envs.close()
     results: dict[str, Any] = {"player": trained.name, "seed": act.seed, "sample": act.sample}
     results["episodes"] = len(played.returns)
     for name, values in (("return", played.returns), ("length", played.lengths)):

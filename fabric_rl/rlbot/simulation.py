@@ -4,7 +4,7 @@ import copy
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,11 +125,11 @@ def fly(
     skip, cars = course.recipe.tick_skip, course.cars(side)
     dice = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1, pair, side)))
     opponent = course.opponent(seed + pair)
-    pool, writer = course.pool(1, 0, seed, pair), PacketWriter()
+    writer = PacketWriter()
     idle = np.zeros((SIDES * course.team_size, 8), np.float32)
     told: list[Float] = []
     ahead, begins = 0, True
-    try:
+    with closing(course.pool(1, 0, seed, pair)) as pool:
         pool.reset()
         state = pool.state
         for _ in range(course.steps * skip):
@@ -157,8 +157,6 @@ def fly(
             begins = bool((terminated | truncated).any())
             if terminated.any():
                 ahead += 1 if infos["result"][cars[0]] else -1
-    finally:
-        pool.close()
     return ahead, np.array(told)
 
 
@@ -181,9 +179,9 @@ def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
             raise OSError(f"{course.folder}: the bot has not written what it decided when it ended") from error
     seen, done = (np.stack([log[name] for log in logs], axis=1) for name in ("obs", "controls"))
     recipe, policy = course.recipe, course.policy(seed)
-    pool = course.pool(recipe.tick_skip, course.delay, seed, 0, obs=copy.deepcopy(recipe.arguments.get("obs")))
     equal, differences, begins = 0, np.zeros(done.shape[:2], np.float32), np.ones(1, np.bool_)
-    try:
+    parts = {"obs": copy.deepcopy(recipe.arguments.get("obs"))}
+    with closing(course.pool(recipe.tick_skip, course.delay, seed, 0, **parts)) as pool:
         obs, _ = pool.reset()
         for step in range(len(done)):
             if begins.any():
@@ -195,6 +193,4 @@ def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
             rows[cars] = done[step]
             obs, _, terminated, truncated, _ = pool.step(rows)
             begins = (terminated | truncated)[:1]
-    finally:
-        pool.close()
     return equal, differences
